@@ -1,0 +1,57 @@
+# Every path here is relative, so that the checkout may lie in a directory with spaces in its name.
+# ARGS goes to the tool: make test ARGS="-k claim -x"
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN := .venv/bin
+STAMP := .venv/.up-to-date
+WORKERS ?= 2
+PYTHON_DIRS := $(foreach d,src tests benches tools,$(if $(wildcard $d/*.py $d/*/*.py),$d))
+
+.PHONY: help setup run test check format bench docs lock clean distclean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## make .venv from requirements.lock, if it is not up to date
+
+$(STAMP): requirements.lock pyproject.toml tools/setup
+	@PYTHON="$(PYTHON)" tools/setup
+	@touch $(STAMP)
+
+run: setup ## start the demonstration
+	$(BIN)/penstock demo $(ARGS)
+
+test: setup ## run the tests
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+check: setup ## format, lint, types, import contracts, dependencies, dead code: all of them, then say which failed
+	@failed=; \
+	try() { echo "== $$*"; "$(BIN)/$$@" || failed="$$failed $$1"; }; \
+	try ruff format --check --quiet .; \
+	try ruff check --quiet .; \
+	try mypy $(PYTHON_DIRS); \
+	try lint-imports; \
+	try deptry .; \
+	try vulture $(filter-out tests,$(PYTHON_DIRS)); \
+	if [ -n "$$failed" ]; then echo "check failed:$$failed" >&2; exit 1; fi; \
+	echo "check passed"
+
+format: setup ## format the code and apply the safe fixes
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format .
+
+bench: setup ## run the benchmarks
+	$(BIN)/python -m benches $(ARGS)
+
+docs: setup ## regenerate the generated reference
+	$(BIN)/python -m tools.generate_reference $(ARGS)
+
+lock: ## resolve pyproject.toml into requirements.lock again (ARGS=--upgrade for newer versions)
+	@PYTHON="$(PYTHON)" tools/setup lock $(ARGS)
+
+clean: ## remove caches and build output
+	rm -rf dist build htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests benches tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## also remove .venv and .tools
+	rm -rf .venv .tools

@@ -1,0 +1,107 @@
+"""Penstock runs the jobs that people wait for: durable, stoppable, honest about their progress.
+
+>>> import penstock
+>>> sorted(set(penstock.__all__) - set(dir(penstock)))
+[]
+
+Names are loaded when they are first used, so that a child process that only needs an error class does not pay for a
+database.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.assembly import Penstock, parse_job_id
+    from penstock.clock import Clock, DatabaseClock, HeldClock
+    from penstock.errors import (
+        ConfigurationError,
+        FileNotFound,
+        HandlerError,
+        InvalidInput,
+        JobNotFound,
+        Killed,
+        KindUnknown,
+        MemoryLimitExceeded,
+        NotFound,
+        PayloadNotStorable,
+        PayloadTooLarge,
+        PenstockError,
+        Permanent,
+        Retryable,
+        SchemaOutOfDate,
+        Skip,
+        Stopped,
+        StoreRefused,
+        StoreUnavailable,
+        TimeLimitExceeded,
+        TransitionRefused,
+        WorkerCrashed,
+    )
+    from penstock.lifecycle.callers import SYSTEM, Caller, admin, owner
+    from penstock.lifecycle.job import Answer, HistoryEntry, Item, Job, Progress, Submission
+    from penstock.lifecycle.kind import Kind
+    from penstock.lifecycle.policy import Policy, RunsIn
+    from penstock.lifecycle.quantities import seconds, size_in_bytes
+    from penstock.lifecycle.retry import Backoff
+    from penstock.lifecycle.states import Actor, ErrorType, ItemStatus, JobState, KilledBy, Phase
+    from penstock.lifecycle.transitions import TRANSITIONS, Transition, actions
+    from penstock.lifecycle.vocabularies import VOCABULARIES, Vocabulary
+    from penstock.operations.files import StoredFile
+    from penstock.operations.inspect import After
+    from penstock.operations.outbox import Message
+    from penstock.settings import Settings, load_settings
+    from penstock.worker.contexts import WorkItem, WorkJob
+    from penstock.worker.worker import Worker
+
+_HOME = {
+    "penstock.assembly": ("Penstock", "parse_job_id"),
+    "penstock.clock": ("Clock", "DatabaseClock", "HeldClock"),
+    "penstock.errors": (
+        "ConfigurationError", "FileNotFound", "HandlerError", "InvalidInput", "JobNotFound", "Killed", "KindUnknown",
+        "MemoryLimitExceeded", "NotFound", "PayloadNotStorable", "PayloadTooLarge", "PenstockError", "Permanent",
+        "Retryable", "SchemaOutOfDate", "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "TimeLimitExceeded",
+        "TransitionRefused", "WorkerCrashed",
+    ),
+    "penstock.lifecycle.callers": ("SYSTEM", "Caller", "admin", "owner"),
+    "penstock.lifecycle.job": ("Answer", "HistoryEntry", "Item", "Job", "Progress", "Submission"),
+    "penstock.lifecycle.kind": ("Kind",),
+    "penstock.lifecycle.policy": ("Policy", "RunsIn"),
+    "penstock.lifecycle.quantities": ("seconds", "size_in_bytes"),
+    "penstock.lifecycle.retry": ("Backoff",),
+    "penstock.lifecycle.states": ("Actor", "ErrorType", "ItemStatus", "JobState", "KilledBy", "Phase"),
+    "penstock.lifecycle.transitions": ("TRANSITIONS", "Transition", "actions"),
+    "penstock.lifecycle.vocabularies": ("VOCABULARIES", "Vocabulary"),
+    "penstock.operations.files": ("StoredFile",),
+    "penstock.operations.inspect": ("After",),
+    "penstock.operations.outbox": ("Message",),
+    "penstock.settings": ("Settings", "load_settings"),
+    "penstock.worker.contexts": ("WorkItem", "WorkJob"),
+    "penstock.worker.worker": ("Worker",),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "After", "Answer", "Backoff", "Caller", "Clock",
+    "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError", "HeldClock", "HistoryEntry",
+    "InvalidInput", "Item", "ItemStatus", "Job", "JobNotFound", "JobState", "Killed", "KilledBy", "Kind",
+    "KindUnknown", "MemoryLimitExceeded", "Message", "NotFound", "PayloadNotStorable", "PayloadTooLarge", "Penstock",
+    "PenstockError", "Permanent", "Phase", "Policy", "Progress", "Retryable", "RunsIn", "SchemaOutOfDate", "Settings",
+    "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission", "TimeLimitExceeded",
+    "Transition", "TransitionRefused", "Vocabulary", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions",
+    "admin", "load_settings", "owner", "parse_job_id", "seconds", "size_in_bytes",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    try:
+        module = _MODULE_OF[name]
+    except KeyError:
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}") from None
+    return getattr(importlib.import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

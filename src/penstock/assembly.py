@@ -1,0 +1,437 @@
+"""The composition root: the one place that knows every concrete class, and the object people use.
+
+>>> from penstock import Penstock
+>>> app = Penstock("sqlite://")
+>>> @app.kind("greet")
+... def greet(item):
+...     return f"hello {item.input['name']}"
+>>> job = app.submit("greet", {"name": "Ada"}, owner="ada").job
+>>> app.work_off()
+True
+>>> app.get(job.id).result
+'hello Ada'
+>>> app.close()
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+from penstock.clock import Clock
+from penstock.errors import JobNotFound, TransitionRefused
+from penstock.lifecycle.callers import SYSTEM, Caller
+from penstock.lifecycle.job import HistoryEntry, Item, Job, Submission
+from penstock.lifecycle.kind import Classify, Kind, Kinds
+from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.policy import Duration, Policy, RunsIn
+from penstock.lifecycle.quantities import seconds
+from penstock.lifecycle.retry import Backoff
+from penstock.lifecycle.states import FINISHED, ItemStatus, JobState
+from penstock.operations import control, inspect, outbox
+from penstock.operations.files import FileShelf, Readable, StoredFile, get_file, record_file
+from penstock.operations.reprocess import FAILED_ONES, reprocess
+from penstock.operations.submit import Request, submit, submit_created, submit_many
+from penstock.operations.sweep import Swept, sweep
+from penstock.settings import Settings, load_settings
+from penstock.store.engine import CallersConnection, Store, Transaction, open_store
+from penstock.store.migrating import migrate, require_current
+from penstock.transports.in_process import InProcess, Subscriber
+from penstock.worker.worker import Worker
+
+Definition = TypeVar("Definition", bound=Callable[..., Any] | type)
+Answer = TypeVar("Answer")
+
+
+class Penstock:
+    """Durable jobs that people wait for.
+
+    Without arguments it keeps everything in one SQLite file in the working directory; ``PENSTOCK_DATABASE_URL`` or
+    ``database_url`` names another database. Nothing is opened until it is needed.
+    """
+
+    def __init__(
+        self, database_url: str | None = None, *, settings: Settings | None = None, clock: Clock | None = None
+    ) -> None:
+        self._given = {} if database_url is None else {"database_url": database_url}
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._store: Store | None = None
+        self.kinds = Kinds()
+        self.transport = InProcess()
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, read from the environment when they are first needed."""
+        with self._lock:
+            if self._settings is None:
+                self._settings = load_settings(**self._given)
+            return self._settings
+
+    @property
+    def store(self) -> Store:
+        """The database; an embedded one is brought up to date by itself, a server's by ``penstock migrate``."""
+        with self._lock:
+            if self._store is None:
+                store = self._open()
+                if store.ways.name == "sqlite":
+                    migrate(store)
+                else:
+                    require_current(store)
+                self._store = store
+            return self._store
+
+    def _open(self) -> Store:
+        settings = self.settings
+        return open_store(
+            settings.database_url,
+            clock=self._clock,
+            pool_size=settings.pool_size,
+            sqlite_synchronous=settings.sqlite_synchronous,
+        )
+
+    def migrate(self) -> None:
+        """Bring the database's schema up to date; safe while old code runs, and when called twice."""
+        store = self._open()
+        try:
+            migrate(store)
+        finally:
+            store.close()
+
+    def close(self) -> None:
+        """Let go of the database."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+    # Kinds --------------------------------------------------------------------------------------------------------
+
+    def kind(
+        self,
+        name: str,
+        *,
+        retries: int = 3,
+        backoff: str | Backoff = "1s exponential up to 5m",
+        not_found_retries: int = 0,
+        timeout: Duration | None = None,
+        memory_limit: str | int | None = None,
+        runs_in: RunsIn | str | None = None,
+        concurrency: int | None = None,
+        reprocess: bool = False,
+        priority: int = 0,
+        queue_limit: int | None = None,
+        wait_limit: Duration | None = None,
+        run_limit: Duration | None = None,
+        abandon_after: Duration | None = None,
+        prune_result: bool = False,
+        classify: Classify | None = None,
+    ) -> Callable[[Definition], Definition]:
+        """Register a kind of job: decorate a function, or a class with ``process`` and perhaps ``plan``, ``finalize``.
+
+        ::
+
+            @app.kind("price-check", retries=3, backoff="1s fixed", timeout="30s")
+            class PriceCheck:
+                async def plan(self, job):          # yields the inputs; they are persisted as they come
+                    for row in job.params["rows"]:
+                        yield row
+                async def process(self, item):      # each item; what it returns is kept
+                    return {"price": await look_up(item.input)}
+                async def finalize(self, job):      # once, after the last item; its answer is the job's result
+                    return {"checked": sum(1 for _ in job.results())}
+        """
+        policy = Policy.of(
+            retries=retries,
+            backoff=backoff,
+            not_found_retries=not_found_retries,
+            timeout=timeout,
+            memory_limit=memory_limit,
+            runs_in=runs_in,
+            concurrency=concurrency,
+            reprocess=reprocess,
+            priority=priority,
+            queue_limit=queue_limit,
+            wait_limit=wait_limit,
+            run_limit=run_limit,
+            abandon_after=abandon_after,
+            prune_result=prune_result,
+        )
+
+        def register(definition: Definition) -> Definition:
+            self.kinds.add(Kind.of(name, definition, policy, classify))
+            return definition
+
+        return register
+
+    # Submitting ---------------------------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        kind: str,
+        params: JSON = None,
+        *,
+        items: Iterable[JSON] | None = None,
+        owner: str | None = None,
+        by: Caller | None = None,
+        unique_key: str | None = None,
+        fresh_for: Duration | None = None,
+        idempotency_key: str | None = None,
+        priority: int | None = None,
+        file: StoredFile | None = None,
+        ip_address: str | None = None,
+        hold: bool = False,
+        connection: CallersConnection | None = None,
+    ) -> Submission:
+        """Record a job and let it flow; the answer has the job, and says whether it is new.
+
+        ``items`` gives the job its items right away. With a ``unique_key``, one job does the work for everybody who
+        asks for it at the same time, and with ``fresh_for`` a result not older than that is the answer. The same
+        ``idempotency_key`` and owner always give the same job. ``hold`` only records it, until :meth:`release`.
+        With ``connection`` it all happens inside the caller's own SQLAlchemy transaction.
+        """
+        request = Request(
+            owner=owner,
+            caller=by or SYSTEM,
+            unique_key=unique_key,
+            fresh_for=None if fresh_for is None else seconds(fresh_for),
+            idempotency_key=idempotency_key,
+            priority=priority,
+            file_id=None if file is None else file.id,
+            ip_address=ip_address,
+            hold=hold,
+        )
+        known, most = self.kinds.get(kind), self.settings.max_payload_bytes
+        given = None if items is None else list(items)
+        return self._write(connection, lambda one: submit(one, known, params, request, items=given, most=most))
+
+    def submit_many(
+        self,
+        kind: str,
+        params: Sequence[JSON],
+        *,
+        owner: str | None = None,
+        by: Caller | None = None,
+        priority: int | None = None,
+        connection: CallersConnection | None = None,
+    ) -> list[UUID]:
+        """Record one job for each of ``params``, in one transaction; the answer is their ids, in order."""
+        request = Request(owner=owner, caller=by or SYSTEM, priority=priority)
+        known, most = self.kinds.get(kind), self.settings.max_payload_bytes
+        return self._write(connection, lambda one: submit_many(one, known, params, request, most=most))
+
+    def release(self, job_id: UUID, *, by: Caller = SYSTEM, connection: CallersConnection | None = None) -> Job:
+        """Let a job flow that was only recorded (``hold=True``)."""
+
+        def operation(transaction: Transaction) -> Job:
+            job = inspect.get_job(transaction, job_id, by)
+            if not submit_created(transaction, self.kinds.get(job.kind), job_id, by):
+                raise TransitionRefused(f"job {job_id} is {job.state.value}: it has been submitted already")
+            return inspect.get_job(transaction, job_id, by)
+
+        return self._write(connection, operation)
+
+    # Looking ------------------------------------------------------------------------------------------------------
+
+    def get(self, job_id: UUID, *, by: Caller = SYSTEM) -> Job:
+        """One job as it stands now."""
+        return self.store.read(lambda one: inspect.get_job(one, job_id, by))
+
+    def jobs(
+        self,
+        *,
+        by: Caller = SYSTEM,
+        states: Iterable[JobState] | None = None,
+        kind: str | None = None,
+        after: inspect.After | None = None,
+        limit: int = 100,
+    ) -> list[Job]:
+        """A page of jobs, newest first, without their payloads; ``after`` the last one of the page before."""
+        wanted = None if states is None else list(states)
+        return self.store.read(
+            lambda one: inspect.list_jobs(one, by, states=wanted, kind=kind, after=after, limit=limit)
+        )
+
+    def history(self, job_id: UUID, *, by: Caller = SYSTEM, after: int = 0) -> list[HistoryEntry]:
+        """Every change of a job's state: from where to where, by whom, why and when."""
+
+        def question(transaction: Transaction) -> list[HistoryEntry]:
+            inspect.get_job(transaction, job_id, by)
+            return inspect.history(transaction, job_id, after=after)
+
+        return self.store.read(question)
+
+    def items(
+        self,
+        job_id: UUID,
+        *,
+        by: Caller = SYSTEM,
+        statuses: Iterable[ItemStatus] | None = None,
+        after: int = 0,
+        limit: int = 1000,
+    ) -> list[Item]:
+        """A page of a job's items, behind position ``after``."""
+        wanted = None if statuses is None else list(statuses)
+
+        def question(transaction: Transaction) -> list[Item]:
+            inspect.get_job(transaction, job_id, by)
+            return inspect.items(transaction, job_id, statuses=wanted, after=after, limit=limit)
+
+        return self.store.read(question)
+
+    def wait(self, job_id: UUID, *, by: Caller = SYSTEM, timeout: float = 60.0, every: float = 0.05) -> Job:
+        """Wait until a job is finished; the answer is the job, finished or not when the time is up."""
+        give_up = threading.Event()
+        for _ in range(max(1, int(timeout / every))):
+            job = self.get(job_id, by=by)
+            if job.state in FINISHED:
+                return job
+            give_up.wait(every)
+        return self.get(job_id, by=by)
+
+    # Control ------------------------------------------------------------------------------------------------------
+
+    def pause(self, job_id: UUID, *, by: Caller = SYSTEM, reason: str | None = None) -> Job:
+        """No new item starts; claimed ones finish."""
+        return self.store.write(lambda one: control.pause(one, job_id, by, reason))
+
+    def resume(self, job_id: UUID, *, by: Caller = SYSTEM, reason: str | None = None) -> Job:
+        """The flow of a paused job goes on."""
+        return self.store.write(lambda one: control.resume(one, job_id, by, reason))
+
+    def cancel(
+        self,
+        job_id: UUID,
+        *,
+        by: Caller = SYSTEM,
+        reason: str | None = None,
+        connection: CallersConnection | None = None,
+    ) -> Job:
+        """Stop a job for good; the history keeps who and why."""
+        return self._write(connection, lambda one: control.cancel(one, job_id, by, reason))
+
+    def commit(
+        self,
+        job_id: UUID,
+        *,
+        by: Caller = SYSTEM,
+        reason: str | None = None,
+        connection: CallersConnection | None = None,
+    ) -> Job:
+        """The owner used the result; with ``connection`` in the same transaction as what it was used for."""
+        return self._write(connection, lambda one: control.commit(one, job_id, by, reason))
+
+    def abandon(self, job_id: UUID, *, by: Caller = SYSTEM, reason: str | None = None) -> Job:
+        """The owner does not want the result."""
+        return self.store.write(lambda one: control.abandon(one, job_id, by, reason))
+
+    def reprocess(
+        self,
+        job_id: UUID,
+        *,
+        by: Caller = SYSTEM,
+        statuses: Sequence[ItemStatus] = FAILED_ONES,
+        item_ids: Sequence[int] | None = None,
+        reset_attempts: bool = True,
+        permanent: bool = True,
+        reason: str | None = None,
+    ) -> Job:
+        """Run items of a finished job again, in a new run."""
+
+        def operation(transaction: Transaction) -> Job:
+            kind = self.kinds.get(inspect.get_job(transaction, job_id, by).kind)
+            return reprocess(
+                transaction,
+                kind,
+                job_id,
+                by,
+                statuses=statuses,
+                item_ids=item_ids,
+                reset_attempts=reset_attempts,
+                permanent=permanent,
+                reason=reason,
+            )
+
+        return self.store.write(operation)
+
+    # Files and messages -------------------------------------------------------------------------------------------
+
+    def keep_file(
+        self,
+        stream: Readable,
+        *,
+        name: str,
+        owner: str | None = None,
+        media_type: str | None = None,
+        most: int | None = None,
+    ) -> StoredFile:
+        """Keep an uploaded file; hand the answer to :meth:`submit` as ``file``."""
+        kept = FileShelf(self.settings.files_directory).keep(stream, most=most)
+        return self.store.write(lambda one: record_file(one, kept, name=name, owner=owner, media_type=media_type))
+
+    def file(self, file_id: UUID, *, by: Caller = SYSTEM) -> tuple[StoredFile, Path]:
+        """A kept file's record, and where its bytes are."""
+        stored = self.store.read(lambda one: get_file(one, file_id, by))
+        return stored, FileShelf(self.settings.files_directory).path(stored.sha256).absolute()
+
+    def publish(
+        self, topic: str, payload: JSON, *, key: str | None = None, connection: CallersConnection | None = None
+    ) -> None:
+        """Send a message once the transaction has committed, at least once; it survives a crash in the outbox."""
+        most = self.settings.max_payload_bytes
+        self._write(connection, lambda one: outbox.append(one, topic, payload, key=key, most=most))
+
+    def subscribe(self, topic: str) -> Callable[[Subscriber], Subscriber]:
+        """Register a function for the messages of a topic, which workers of this process deliver."""
+
+        def register(subscriber: Subscriber) -> Subscriber:
+            self.transport.subscribe(topic, subscriber)
+            return subscriber
+
+        return register
+
+    # Working ------------------------------------------------------------------------------------------------------
+
+    def worker(self, *, kinds: Sequence[str] | None = None) -> Worker:
+        """A worker for all kinds, or the named ones; ``start()`` and ``stop()`` it, or ``run()`` it."""
+        return Worker(self.store, self.kinds, self.settings, only=kinds, send=self.transport.send)
+
+    @contextmanager
+    def working(self, *, kinds: Sequence[str] | None = None) -> Iterator[Worker]:
+        """A worker for the length of a ``with`` block."""
+        worker = self.worker(kinds=kinds)
+        worker.start()
+        try:
+            yield worker
+        finally:
+            worker.stop()
+
+    def work_off(self, *, kinds: Sequence[str] | None = None, timeout: float | None = None) -> bool:
+        """Do all that waits, retries included, and come back; False when that took longer than ``timeout`` seconds."""
+        return self.worker(kinds=kinds).run_until_idle(timeout)
+
+    def sweep(self) -> Swept:
+        """One maintenance pass: expired leases, due retries, limits, unused results, stale jobs, the outbox."""
+        swept = sweep(self.store, self.kinds, stale_seconds=self.settings.stale_minutes * 60)
+        outbox.relay(self.store, self.transport.send)
+        self.store.write(outbox.forget_sent)
+        return swept
+
+    def _write(self, connection: CallersConnection | None, operation: Callable[[Transaction], Answer]) -> Answer:
+        if connection is None:
+            return self.store.write(operation)
+        with self.store.joined(connection) as transaction:
+            return operation(transaction)
+
+
+def parse_job_id(text: str) -> UUID:
+    """A job's id as somebody typed it."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise JobNotFound(f"there is no job {text!r}: an id looks like 01890a5d-ac96-774b-bcce-b302099a8057") from None

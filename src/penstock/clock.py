@@ -1,0 +1,46 @@
+"""What time it is, and who may say so.
+
+In production the database says: every statement compares and writes the database's own clock, so machines that
+disagree about the time cannot take each other's leases. A test holds the clock instead and moves it by hand.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Either a moment held in the hand, or None for the database's own clock."""
+
+    def held(self) -> datetime | None:
+        """The moment to use in statements; None lets the database say."""
+
+
+class DatabaseClock:
+    """The clock of production: whatever the database thinks."""
+
+    def held(self) -> datetime | None:
+        """Always None: the database says."""
+        return None
+
+
+class HeldClock:
+    """A clock that stands still until a test moves it.
+
+    >>> clock = HeldClock(datetime(2026, 1, 1, tzinfo=UTC))
+    >>> clock.advance(90)
+    >>> clock.held().isoformat()
+    '2026-01-01T00:01:30+00:00'
+    """
+
+    def __init__(self, moment: datetime | None = None) -> None:
+        self._moment = moment or datetime(2026, 1, 1, tzinfo=UTC)
+
+    def held(self) -> datetime:
+        """The moment the test has set."""
+        return self._moment
+
+    def advance(self, seconds: float) -> None:
+        """Let ``seconds`` pass."""
+        self._moment += timedelta(seconds=seconds)

@@ -1,0 +1,151 @@
+"""What follows from what happened: two pure decisions, for an item's try and for its job.
+
+The worker asks :func:`judge` what an exception means; whoever records outcomes asks :func:`follows` what the job does
+now. Neither knows a database.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from penstock.errors import InvalidInput, Killed, NotFound, Permanent, Retryable, Skip
+from penstock.lifecycle import outcomes
+from penstock.lifecycle.outcomes import Outcome
+from penstock.lifecycle.policy import Policy
+from penstock.lifecycle.states import ItemStatus, KilledBy, Phase
+
+
+def judge(
+    error: BaseException,
+    attempt: int,
+    policy: Policy,
+    *,
+    traceback: str | None = None,
+    chance: random.Random | None = None,
+) -> Outcome:
+    """How the ``attempt``-th try of an item ends when its handler raised ``error``.
+
+    >>> judge(Permanent("no such page", code="GONE"), 1, Policy()).status
+    <ItemStatus.ERROR: 'ERROR'>
+    """
+    match error:
+        case Skip():
+            return outcomes.skipped(error.message, error.code)
+        case NotFound():
+            if attempt <= policy.not_found_retries:
+                return outcomes.retried(error.message, error.code, policy.backoff.delay(attempt, None, chance))
+            return outcomes.not_found(error.message, error.code)
+        case Permanent():
+            return outcomes.failed(error.message, error.code, killed_by=_killer(error), traceback=traceback)
+        case InvalidInput():
+            return outcomes.failed(error.message, error.code, traceback=traceback)
+        case Retryable():
+            text, code, wait = error.message, error.code, error.retry_after
+        case Killed():
+            text, code, wait = error.message, error.code, None
+        case _:
+            text, code, wait = f"{type(error).__name__}: {error}".rstrip(": "), "UNEXPECTED_ERROR", None
+    return again(
+        text, code, attempt, policy, killed_by=_killer(error), retry_after=wait, traceback=traceback, chance=chance
+    )
+
+
+def again(
+    error: str,
+    code: str,
+    attempt: int,
+    policy: Policy,
+    *,
+    killed_by: KilledBy | None = None,
+    retry_after: float | None = None,
+    traceback: str | None = None,
+    chance: random.Random | None = None,
+) -> Outcome:
+    """Back in line while retries remain; an error when they are used up."""
+    if attempt <= policy.retries:
+        delay = policy.backoff.delay(attempt, retry_after, chance)
+        return outcomes.retried(error, code, delay, killed_by=killed_by, traceback=traceback)
+    return outcomes.failed(error, code, killed_by=killed_by, traceback=traceback)
+
+
+def _killer(error: BaseException) -> KilledBy | None:
+    """Who ended the handler: the error itself says, or the one a kind's classify turned into it."""
+    for one in (error, error.__cause__):
+        if isinstance(one, Killed):
+            return KilledBy(one.killed_by)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a job's row says once the outcomes are counted."""
+
+    single_step: bool
+    planned: bool
+    finalizes: bool
+    finalize_added: bool
+    total: int
+    processed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The job goes on as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The single-step job waits out its backoff."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinalize:
+    """The last item is in: add the one that finalizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Succeed:
+    """All is done; ``result`` is the job's result as JSON text."""
+
+    result: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The job cannot finish."""
+
+    outcome: Outcome
+    phase: Phase
+
+
+Next = Nothing | Retry | AddFinalize | Succeed | Fail
+
+
+def follows(
+    ledger: Ledger, *, plan: Outcome | None = None, single: Outcome | None = None, finalize: Outcome | None = None
+) -> Next:
+    """What a running job does now; the outcomes are those of its deciding items, where they have one."""
+    if plan is not None and plan.ended and plan.status is not ItemStatus.DONE:
+        return Fail(plan, Phase.BATCHING)
+    if finalize is not None and finalize.ended:
+        if finalize.status in (ItemStatus.DONE, ItemStatus.SKIPPED):
+            return Succeed(finalize.result)
+        return Fail(finalize, Phase.FINALIZING)
+    if ledger.single_step:
+        return _single_step(single)
+    if not ledger.planned or ledger.processed < ledger.total or ledger.finalize_added:
+        return Nothing()
+    return AddFinalize() if ledger.finalizes else Succeed(None)
+
+
+def _single_step(outcome: Outcome | None) -> Next:
+    if outcome is None:
+        return Nothing()
+    if not outcome.ended:
+        return Retry(outcome) if outcome.counts else Nothing()
+    if outcome.status in (ItemStatus.DONE, ItemStatus.SKIPPED):
+        return Succeed(outcome.result)
+    return Fail(outcome, Phase.PROCESSING)

@@ -1,0 +1,156 @@
+"""A job, an item and a line of history as the rest of the program sees them: values, not rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.states import (
+    FINISHED,
+    Actor,
+    ErrorType,
+    ItemRole,
+    ItemStatus,
+    JobState,
+    KilledBy,
+    Phase,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is, in items that ended."""
+
+    total: int
+    processed: int
+    failed: int
+    not_found: int
+    skipped: int
+
+    @property
+    def done(self) -> int:
+        """Items that ended well."""
+        return self.processed - self.failed - self.not_found - self.skipped
+
+    def fraction(self, state: JobState) -> float:
+        """From 0 to 1; 1 only when the job really is over and well, whatever is counted before."""
+        if state in (JobState.SUCCEEDED, JobState.COMMITTED, JobState.ABANDONED):
+            return 1.0
+        return min(self.processed / self.total, 0.999) if self.total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a user asked for, as it stands now."""
+
+    id: UUID
+    kind: str
+    user_id: str | None
+    state: JobState
+    phase: Phase
+    run: int
+    priority: int
+    params: JSON
+    result: JSON
+    unique_key: str | None
+    leader_id: UUID | None
+    progress: Progress
+    attempts: int
+    retries: int
+    max_retries: int
+    last_error: str | None
+    error_code: str | None
+    error_type: ErrorType | None
+    failed_phase: Phase | None
+    killed_by: KilledBy | None
+    killed_reason: str | None
+    message: str | None
+    file_id: UUID | None
+    ip_address: str | None
+    last_heartbeat: datetime | None
+    created_at: datetime
+    queued_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    committed_at: datetime | None
+    abandoned_at: datetime | None
+    canceled_at: datetime | None
+    updated_at: datetime
+
+    @property
+    def finished(self) -> bool:
+        """Is no worker going to touch it any more?"""
+        return self.state in FINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One unit of a job's work, as it stands now."""
+
+    id: int
+    job_id: UUID
+    role: ItemRole
+    position: int
+    status: ItemStatus
+    attempts: int
+    input: JSON
+    result: JSON
+    last_error: str | None
+    error_code: str | None
+    traceback: str | None
+    locked_by: str | None
+    ready_at: datetime | None
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One transition: from where to where, by whom, why and when."""
+
+    sequence: int
+    run: int
+    from_state: JobState | None
+    to_state: JobState
+    actor: Actor
+    actor_id: str | None
+    reason: str | None
+    data: JSON
+    at: datetime
+
+
+class Answer(StrEnum):
+    """What a submission led to."""
+
+    NEW = "new"
+    EXISTING = "existing"
+    FOLLOWING = "following"
+    CACHED = "cached"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """The job that answers a submission, and how it came to."""
+
+    job: Job
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """An item in a worker's hands, with the lease that fences what is written about it."""
+
+    item_id: int
+    job_id: UUID
+    kind: str
+    user_id: str | None
+    run: int
+    role: ItemRole
+    position: int
+    attempt: int
+    max_retries: int
+    input: JSON
+    params: JSON
+    lease: UUID

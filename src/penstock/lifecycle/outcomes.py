@@ -1,0 +1,101 @@
+"""How one try of an item ended: every ending is a named constructor, and all go through one fenced update.
+
+A status of PENDING means the item goes back and may be claimed again after ``delay`` seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.lifecycle.payloads import storable_text
+from penstock.lifecycle.states import ErrorType, ItemStatus, KilledBy
+
+_LONGEST_MESSAGE = 2_000
+_LONGEST_TRACEBACK = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of one try, ready to be written."""
+
+    status: ItemStatus
+    result: str | None = None
+    error: str | None = None
+    code: str | None = None
+    error_type: ErrorType | None = None
+    killed_by: KilledBy | None = None
+    traceback: str | None = None
+    delay: float | None = None
+    counts: bool = True
+    """Does the try count as an attempt? Handing back unfinished work on purpose does not."""
+
+    @property
+    def ended(self) -> bool:
+        """Is the item's work over?"""
+        return self.status is not ItemStatus.PENDING
+
+
+def done(result: str | None) -> Outcome:
+    """The handler answered; ``result`` is its answer as JSON text."""
+    return Outcome(ItemStatus.DONE, result=result)
+
+
+def failed(
+    error: str,
+    code: str,
+    *,
+    error_type: ErrorType = ErrorType.TERMINAL,
+    killed_by: KilledBy | None = None,
+    traceback: str | None = None,
+) -> Outcome:
+    """It will not be tried again; ``error_type`` says whether a new job might do better."""
+    return Outcome(
+        ItemStatus.ERROR,
+        error=_cut(error, _LONGEST_MESSAGE),
+        code=code,
+        error_type=error_type,
+        killed_by=killed_by,
+        traceback=_tail(traceback),
+    )
+
+
+def retried(
+    error: str, code: str, delay: float, *, killed_by: KilledBy | None = None, traceback: str | None = None
+) -> Outcome:
+    """It goes back to be tried again after ``delay`` seconds."""
+    return Outcome(
+        ItemStatus.PENDING,
+        error=_cut(error, _LONGEST_MESSAGE),
+        code=code,
+        error_type=ErrorType.RETRYABLE,
+        killed_by=killed_by,
+        traceback=_tail(traceback),
+        delay=delay,
+    )
+
+
+def not_found(error: str, code: str) -> Outcome:
+    """What was looked for is not there."""
+    return Outcome(ItemStatus.NOT_FOUND, error=_cut(error, _LONGEST_MESSAGE), code=code, error_type=ErrorType.TERMINAL)
+
+
+def skipped(error: str, code: str) -> Outcome:
+    """There was nothing to do."""
+    return Outcome(ItemStatus.SKIPPED, error=_cut(error, _LONGEST_MESSAGE), code=code)
+
+
+def released() -> Outcome:
+    """The worker hands the item back unfinished: it stops, or the job was stopped."""
+    return Outcome(ItemStatus.PENDING, delay=0.0, counts=False)
+
+
+def _cut(text: str, most: int) -> str:
+    text = storable_text(text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _tail(text: str | None) -> str | None:
+    if text is None:
+        return None
+    text = storable_text(text)
+    return text if len(text) <= _LONGEST_TRACEBACK else "…" + text[-_LONGEST_TRACEBACK:]

@@ -1,0 +1,49 @@
+"""Changing states: the guarded update and its history row, together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.transitions import Transition
+from penstock.store.engine import Transaction
+from penstock.store.statements.change_state import EVENTS, insert_events
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A job a transition happened to."""
+
+    id: UUID
+    kind: str
+    followed: bool
+
+
+def change(
+    transaction: Transaction,
+    transition: Transition,
+    statement: Any,
+    parameters: dict[str, Any],
+    caller: Caller,
+    *,
+    reason: str | None = None,
+    reasons: Mapping[UUID, str | None] | None = None,
+    data: str | None = None,
+) -> Sequence[Changed]:
+    """Run a guarded change and write the history of the jobs it happened to; the answer names those jobs."""
+    rows = transaction.run(statement, parameters).all()
+    if not rows:
+        return ()
+    target = transition.target.value
+    events = [
+        (row[0], row[4], row[3], row[2], target, reasons.get(row[0]) if reasons else reason, data) for row in rows
+    ]
+    transaction.run(
+        insert_events(transaction.ways),
+        transaction.ways.parameters("events", EVENTS, events)
+        | {"the_actor": caller.actor.value, "the_actor_id": caller.id},
+    )
+    return [Changed(row[0], row[1], row[5]) for row in rows]

@@ -1,0 +1,159 @@
+"""Claiming: jobs first, items second.
+
+A few jobs whose turn it is are locked, those not served for longest first, so that a job of a million rows never
+starves a job of one. Each hands out its share of items by position, those that came back before fresh ones. Taking
+them, the lease that fences them, START and its history row are one transaction: a worker that dies before the commit
+has taken nothing, one that dies after it holds a lease that runs out.
+
+Whoever pauses or cancels a job changes the row the claim has locked, so after their commit no item starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from penstock.lifecycle.callers import Caller, worker
+from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.states import JobState
+from penstock.lifecycle.transitions import REQUEUE, START
+from penstock.operations.change import change
+from penstock.operations.follow import start_followers
+from penstock.store.engine import Transaction
+from penstock.store.statements import claim as statements
+from penstock.store.statements.sweep import requeue_due
+from penstock.store.translation import claimed_from
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a claim brought, and when to come again if it brought less than was asked for."""
+
+    items: Sequence[Claimed]
+    wait: float | None
+    """Seconds until the kind's next turn; None when nothing is in line."""
+
+
+@dataclass(slots=True)
+class _Share:
+    """What one job hands out in this claim."""
+
+    job: Any
+    last: int
+    returned: int = 0
+    turn_at: datetime | None = None
+
+    @property
+    def more(self) -> bool:
+        return bool(self.last < self.job.open_to)
+
+
+def claim(transaction: Transaction, kind: str, worker_name: str, *, size: int, lease_seconds: float) -> Claim:
+    """Take up to about ``size`` items of ``kind`` for a worker."""
+    jobs = _pick(transaction, kind, size, patient=False)
+    if not jobs:
+        wait = next_turn(transaction, kind)
+        if wait is None or wait > 0:
+            return Claim((), wait)
+        # Somebody else has the jobs locked that are due: wait for one of them rather than go idle beside it.
+        jobs = _pick(transaction, kind, 1, patient=True)
+        if not jobs:
+            return Claim((), 0.0)
+    lease: UUID = uuid7()
+    taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
+    shares = {job.id: _Share(job, job.claimed_to) for job in jobs}
+    taken = _take_returned(transaction, shares, taking, size)
+    taken += _take_fresh(transaction, shares, taking, max(1, (size - len(taken)) // len(jobs)))
+    _line_up_returned(transaction, shares)
+    _note(transaction, shares, worker(worker_name))
+    items = [claimed_from(row, shares[row[1]].job, kind, lease) for row in taken]
+    items.sort(key=lambda one: (one.job_id, one.position))
+    full = len(jobs) >= size or any(share.more for share in shares.values())
+    return Claim(items, 0.0 if full else next_turn(transaction, kind))
+
+
+def next_turn(transaction: Transaction, kind: str) -> float | None:
+    """Seconds until a job of ``kind`` has its turn: 0 when one is due, None when none is in line."""
+    soonest, now = transaction.run(statements.next_turn(transaction.ways), {"the_kind": kind}).one()
+    return None if soonest is None else max(0.0, (soonest - now).total_seconds())
+
+
+def _pick(transaction: Transaction, kind: str, limit: int, *, patient: bool) -> Sequence[Any]:
+    statement = statements.pick_jobs(transaction.ways, patient=patient)
+    return transaction.run(statement, {"the_kind": kind, "the_limit": limit}).all()
+
+
+def _take_returned(
+    transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int
+) -> list[Any]:
+    """Items that came back go before fresh ones: their people have waited longer."""
+    holders = [share.job.id for share in shares.values() if share.job.returned_items]
+    if not holders:
+        return []
+    ids = transaction.run(
+        statements.returned_items(transaction.ways), {"the_jobs": holders, "the_limit": size}
+    ).scalars().all()  # fmt: skip
+    if not ids:
+        return []
+    taken = transaction.run(statements.take_returned(transaction.ways), taking | {"the_items": ids}).all()
+    for row in taken:
+        shares[row[1]].returned += 1
+    return list(taken)
+
+
+def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], most: int) -> list[Any]:
+    ranges = []
+    for share in shares.values():
+        share.last = min(share.job.claimed_to + most, share.job.open_to)
+        if share.last > share.job.claimed_to:
+            ranges.append((share.job.id, share.job.claimed_to + 1, share.last))
+    if not ranges:
+        return []
+    ways = transaction.ways
+    if len(ranges) == 1:
+        job_id, first, last = ranges[0]
+        one = {"the_job_id": job_id, "the_first": first, "the_last": last}
+        return list(transaction.run(statements.take_fresh_of_one(ways), taking | one).all())
+    parameters = ways.parameters("ranges", statements.RANGES, ranges)
+    return list(transaction.run(statements.take_fresh(ways), taking | parameters).all())
+
+
+def _line_up_returned(transaction: Transaction, shares: dict[UUID, _Share]) -> None:
+    """A job whose only open items are in backoff has its next turn when the first of them is ready."""
+    waiting = [
+        share.job.id for share in shares.values() if share.job.returned_items > share.returned and not share.more
+    ]
+    if waiting:
+        for job_id, soonest in transaction.run(
+            statements.soonest_returned(transaction.ways), {"the_jobs": waiting}
+        ).all():
+            shares[job_id].turn_at = soonest
+
+
+def _note(transaction: Transaction, shares: dict[UUID, _Share], caller: Caller) -> None:
+    """Write what was handed out, and START where this is the first of the run."""
+    ways = transaction.ways
+    due = [share.job.id for share in shares.values() if share.job.state == JobState.RETRYING]
+    if due:
+        change(transaction, REQUEUE, requeue_due(ways), {"the_jobs": due}, caller)
+    starting: list[tuple[object, ...]] = []
+    running: list[tuple[object, ...]] = []
+    for share in shares.values():
+        row = (share.job.id, share.last, share.returned, share.more, share.turn_at)
+        (running if share.job.state == JobState.RUNNING else starting).append(row)
+    if starting:
+        started = change(
+            transaction,
+            START,
+            statements.start_served(ways),
+            ways.parameters("served", statements.SERVED, starting),
+            caller,
+        )
+        start_followers(transaction, [one.id for one in started if one.followed], caller)
+    if running:
+        transaction.run(statements.note_served(ways), ways.parameters("served", statements.SERVED, running))

@@ -1,0 +1,97 @@
+"""What people do to a job: pause, resume, cancel, commit, abandon. Each is O(1), however many items the job has."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from penstock.errors import TransitionRefused
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.job import Job
+from penstock.lifecycle.states import JobState
+from penstock.lifecycle.transitions import ABANDON, CANCEL, COMMIT, PAUSE, RESUME, START, Transition
+from penstock.operations.change import Changed, change
+from penstock.operations.follow import hand_over, start_followers
+from penstock.operations.inspect import get_job, not_found
+from penstock.operations.record import settle_from_rows
+from penstock.store.engine import Transaction
+from penstock.store.statements import control as statements
+
+
+def pause(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
+    """PAUSE: claimed items finish, no new ones start."""
+    row = _seen(transaction, job_id, caller)
+    if row.followed or row.leader_id is not None:
+        raise TransitionRefused(
+            f"job {job_id} cannot be paused: others wait for the same work; cancel it instead", code="JOB_SHARED"
+        )
+    _change(transaction, PAUSE, job_id, caller, reason)
+    return get_job(transaction, job_id, caller)
+
+
+def resume(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
+    """RESUME: the flow goes on; a job whose work ended while it was paused ends now."""
+    _change(transaction, RESUME, job_id, caller, reason)
+    go_on(transaction, job_id, caller)
+    return get_job(transaction, job_id, caller)
+
+
+def cancel(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
+    """CANCEL: stopped for good. Who waits for the same work is served all the same."""
+    extra = {"the_killed_by": caller.killed_by.value, "the_reason": reason}
+    changed = _change(transaction, CANCEL, job_id, caller, reason, extra)
+    if changed.followed:
+        hand_over(transaction, job_id)
+    return get_job(transaction, job_id, caller)
+
+
+def commit(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
+    """COMMIT: the owner used the result."""
+    _change(transaction, COMMIT, job_id, caller, reason)
+    return get_job(transaction, job_id, caller)
+
+
+def abandon(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
+    """ABANDON: the owner does not want the result."""
+    _change(transaction, ABANDON, job_id, caller, reason)
+    return get_job(transaction, job_id, caller)
+
+
+def go_on(transaction: Transaction, job_id: UUID, caller: Caller) -> None:
+    """Let a job flow as its items' rows say: hand out, wait for the last ones, finalize or end."""
+    ways, named = transaction.ways, {"the_job_id": job_id}
+    row = transaction.run(statements.restore_turn(ways), named).one_or_none()
+    if row is None:
+        return
+    if row.turn_at is not None:
+        transaction.wake(row.kind)
+        return
+    if row.state == JobState.QUEUED:
+        for one in change(transaction, START, statements.start_one(ways), named, caller):
+            start_followers(transaction, [one.id] if one.followed else [], caller)
+    settle_from_rows(transaction, job_id, caller)
+
+
+def _change(
+    transaction: Transaction,
+    transition: Transition,
+    job_id: UUID,
+    caller: Caller,
+    reason: str | None,
+    extra: dict[str, Any] | None = None,
+) -> Changed:
+    """Make the change or say why not: no such job for this caller, or a state that does not allow it."""
+    statement = statements.change_one(transaction.ways, transition, caller)
+    changed = change(transaction, transition, statement, {"the_job_id": job_id, **(extra or {})}, caller, reason=reason)
+    if changed:
+        return changed[0]
+    state = JobState(_seen(transaction, job_id, caller).state)
+    allowed = " or ".join(sorted(source.value for source in transition.sources))
+    raise TransitionRefused(f"job {job_id} is {state.value}: {transition.name} is possible only while it is {allowed}")
+
+
+def _seen(transaction: Transaction, job_id: UUID, caller: Caller) -> Any:
+    row = transaction.run(statements.state_seen_by(transaction.ways, caller), {"the_job_id": job_id}).one_or_none()
+    if row is None:
+        raise not_found(job_id)
+    return row

@@ -1,0 +1,142 @@
+"""Keeping uploaded files: bytes on disk by their SHA-256, a record in the database.
+
+The bytes are written to a temporary name, flushed to the disk and then renamed, before the record is written: so a
+record never points at bytes that are not whole. Interrupted in between, a file without a record is left, which costs
+room and nothing else; the same content written again takes its place.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO, Protocol
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from penstock.errors import FileNotFound, InvalidInput, PayloadTooLarge
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.files import path_of
+from penstock.lifecycle.payloads import storable_text
+from penstock.store.engine import Transaction
+from penstock.store.statements import files as statements
+
+_READ_AT_ONCE = 1 << 20
+_LONGEST_NAME = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Bytes that are safely on disk, before anybody has a record of them."""
+
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file somebody handed in."""
+
+    id: UUID
+    user_id: str | None
+    name: str
+    media_type: str | None
+    size_bytes: int
+    sha256: str
+    created_at: datetime | None
+
+
+class Readable(Protocol):
+    """Anything bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+
+
+class FileShelf:
+    """A folder that keeps bytes by their SHA-256."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def keep(self, stream: Readable, *, most: int | None = None) -> Kept:
+        """Write a stream to disk, at most ``most`` bytes of it."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        digest, size = sha256(), 0
+        with self._temporary() as (path, out):
+            while chunk := stream.read(_READ_AT_ONCE):
+                size += len(chunk)
+                if most is not None and size > most:
+                    raise PayloadTooLarge(
+                        f"the file is larger than {most:,} bytes", field="file", code="FILE_TOO_LARGE"
+                    )
+                digest.update(chunk)
+                out.write(chunk)
+            out.flush()
+            os.fsync(out.fileno())
+            target = self.path(digest.hexdigest())
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
+            _flush_directory(target.parent)
+        return Kept(digest.hexdigest(), size)
+
+    def path(self, digest: str) -> Path:
+        """Where the bytes of that SHA-256 are."""
+        return path_of(self.directory, digest)
+
+    @contextmanager
+    def _temporary(self) -> Iterator[tuple[Path, BinaryIO]]:
+        handle, name = tempfile.mkstemp(dir=self.directory, prefix=".incoming-")
+        path = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                yield path, out
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _flush_directory(directory: Path) -> None:
+    """A rename is only safe once its directory is on disk too."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def record_file(
+    transaction: Transaction, kept: Kept, *, name: str, owner: str | None, media_type: str | None
+) -> StoredFile:
+    """Record a file whose bytes are kept; only the last part of its name is, and only as text."""
+    plain = storable_text(name.replace("\\", "/").rpartition("/")[2]).strip()
+    if not plain or len(plain) > _LONGEST_NAME:
+        raise InvalidInput(f"a file's name must have 1 to {_LONGEST_NAME} characters, not {len(plain)}", field="name")
+    file_id: UUID = uuid7()
+    transaction.run(
+        statements.insert_file(transaction.ways),
+        {
+            "the_file_id": file_id,
+            "the_user_id": owner,
+            "the_name": plain,
+            "the_media_type": media_type,
+            "the_size_bytes": kept.size_bytes,
+            "the_sha256": kept.sha256,
+        },
+    )
+    return StoredFile(file_id, owner, plain, media_type, kept.size_bytes, kept.sha256, None)
+
+
+def get_file(transaction: Transaction, file_id: UUID, caller: Caller) -> StoredFile:
+    """The record of a file the caller may see."""
+    row = transaction.run(
+        statements.file_by_id(transaction.ways, caller), {"the_file_id": file_id}
+    ).one_or_none()  # fmt: skip
+    if row is None:
+        raise FileNotFound(f"there is no file {file_id}")
+    return StoredFile(row.id, row.user_id, row.name, row.media_type, row.size_bytes, row.sha256, row.created_at)

@@ -1,0 +1,98 @@
+"""The transactional outbox: a message is written with the change it tells of, and sent afterwards, at least once.
+
+Appending is part of the caller's transaction, so there is never a message about something that did not happen. The
+relay takes a batch for a minute, hands each message to the transport with no transaction open, and then marks what was
+sent: when it dies in between, the batch is due again after that minute and is sent once more. Messages of one key go
+out in their order; one that fails holds up those of its key behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from penstock.lifecycle.payloads import JSON, encode, storable_text
+from penstock.lifecycle.retry import Backoff
+from penstock.store.engine import Store, Transaction
+from penstock.store.statements import outbox as statements
+
+_BACKOFF = Backoff(1.0, 2.0, 300.0)
+_KEEP_SECONDS = 7 * 86400.0
+_TAKEN_SECONDS = 60.0
+AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message on its way out."""
+
+    id: int
+    topic: str
+    key: str | None
+    payload: JSON
+    created_at: datetime
+
+
+Send = Callable[[Message], None]
+
+
+def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | None, most: int) -> None:
+    """Put a message into the outbox; it goes out once this transaction has committed."""
+    text = encode(payload, most=most, what="message")
+    transaction.run(
+        statements.append_message(transaction.ways), {"the_topic": topic, "the_key": key, "the_payload": text}
+    )
+
+
+def relay(store: Store, send: Send) -> int:
+    """Send the messages that are due; one that fails is tried again later, with those of its key behind it."""
+    rows = store.write(_take)
+    sent: list[int] = []
+    failed: list[tuple[Any, str]] = []
+    held_up: set[str] = set()
+    for row in rows:
+        if row.key is not None and row.key in held_up:
+            failed.append((row, "a message of the same key before it could not be sent"))
+            continue
+        try:
+            send(Message(row.id, row.topic, row.key, row.payload, row.created_at))
+        except Exception as error:  # noqa: BLE001 - whatever the transport raises, the message stays and is tried again
+            if row.key is not None:
+                held_up.add(row.key)
+            failed.append((row, f"{type(error).__name__}: {error}"))
+        else:
+            sent.append(row.id)
+    if rows:
+        store.write(lambda transaction: _mark(transaction, sent, failed))
+    return len(sent)
+
+
+def _take(transaction: Transaction) -> Sequence[Any]:
+    rows = transaction.run(statements.due_messages(transaction.ways), {"the_limit": AT_ONCE}).all()
+    if rows:
+        taken = {"the_messages": [row.id for row in rows], "the_delay": _TAKEN_SECONDS}
+        transaction.run(statements.take_messages(transaction.ways), taken)
+    return rows
+
+
+def _mark(transaction: Transaction, sent: Sequence[int], failed: Sequence[tuple[Any, str]]) -> None:
+    if sent:
+        transaction.run(statements.mark_sent(transaction.ways), {"the_messages": sent})
+    for row, error in failed:
+        _postpone(transaction, row, error)
+
+
+def _postpone(transaction: Transaction, row: Any, error: str) -> None:
+    parameters = {
+        "the_message": row.id,
+        "the_error": storable_text(error)[:2000],
+        "the_delay": _BACKOFF.delay(row.attempts + 1),
+    }
+    transaction.run(statements.postpone(transaction.ways), parameters)
+
+
+def forget_sent(transaction: Transaction) -> int:
+    """Delete messages sent a week ago or longer."""
+    return transaction.run(statements.forget_sent(transaction.ways), {"the_seconds": _KEEP_SECONDS}).rowcount

@@ -1,0 +1,37 @@
+"""Persisting what a plan yields, in batches, under the plan item's lease.
+
+Each batch is one transaction: the items and the job's new total, if the lease is still ours and nobody has planned
+further meanwhile. So a plan that dies half way is taken up by the next worker behind the last item persisted, and a
+plan that lost its lease cannot add a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.errors import WorkerCrashed
+from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.payloads import JSON
+from penstock.operations.submit import insert_items
+from penstock.store.engine import Transaction
+from penstock.store.statements.submit import extend_plan
+
+
+def add_planned(
+    transaction: Transaction, kind: Kind, claimed: Claimed, inputs: Sequence[JSON], *, after: int, most: int
+) -> int:
+    """Add planned items behind position ``after``; the answer is the last position."""
+    changed = transaction.run(
+        extend_plan(transaction.ways),
+        {
+            "the_job_id": claimed.job_id,
+            "the_item_id": claimed.item_id,
+            "the_lease": claimed.lease,
+            "the_total": after,
+            "the_more": len(inputs),
+        },
+    )
+    if changed.rowcount != 1:
+        raise WorkerCrashed(f"the plan of job {claimed.job_id} lost its lease; another worker goes on with it")
+    return insert_items(transaction, kind, claimed.job_id, claimed.user_id, inputs, after=after, most=most)

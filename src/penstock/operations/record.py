@@ -1,0 +1,278 @@
+"""Recording how tries ended: items behind their fence, then what each job counts and becomes.
+
+Outcomes of a slice go back in one transaction. An item whose lease is not ours any more (it ran out and another worker
+has it, or the job's new run took it back) changes nothing, and the caller is told. Then the jobs are locked in the
+order of their ids, counted, and what follows is decided by :func:`penstock.lifecycle.decisions.follows` while the
+lock is held: so of two workers that bring in the last two items at the same instant, exactly one finds the count
+complete, and it adds the finalize item in that same transaction. Dying anywhere before the commit leaves the items
+leased, and the sweep brings them back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.decisions import AddFinalize, Fail, Ledger, Next, Nothing, Retry, Succeed, follows
+from penstock.lifecycle.outcomes import Outcome
+from penstock.lifecycle.payloads import encode
+from penstock.lifecycle.states import ErrorType, ItemRole, ItemStatus, JobState, KilledBy
+from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
+from penstock.operations.change import change
+from penstock.operations.follow import fail_followers, succeed_followers
+from penstock.store.engine import Transaction
+from penstock.store.statements import record as statements
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One try that ended: which item, under which lease, and how."""
+
+    item_id: int
+    lease: UUID
+    job_id: UUID
+    role: ItemRole
+    outcome: Outcome
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What the outcomes of one job add up to."""
+
+    processed: int = 0
+    failed: int = 0
+    not_found: int = 0
+    skipped: int = 0
+    returned: int = 0
+    ready_at: datetime | None = None
+    deciding: dict[ItemRole, Outcome] = field(default_factory=dict)
+
+    def add(self, ended: Ended, ready_at: datetime | None) -> None:
+        """Count one outcome; plan and finalize items decide, but are not counted as items."""
+        outcome = ended.outcome
+        self.deciding[ended.role] = outcome
+        if not outcome.ended:
+            self.returned += 1
+            if ready_at is not None and (self.ready_at is None or ready_at < self.ready_at):
+                self.ready_at = ready_at
+        elif ended.role is ItemRole.ITEM:
+            self.processed += 1
+            self.failed += outcome.status is ItemStatus.ERROR
+            self.not_found += outcome.status is ItemStatus.NOT_FOUND
+            self.skipped += outcome.status is ItemStatus.SKIPPED
+
+    def counts(self, job_id: UUID) -> tuple[object, ...]:
+        """The row that adds them to the job's counters."""
+        return (job_id, self.processed, self.failed, self.not_found, self.skipped, self.returned)
+
+
+def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller) -> frozenset[int]:
+    """Write outcomes back; the answer is the ids of the items whose outcome landed."""
+    landed = _end_items(transaction, ended)
+    tallies: defaultdict[UUID, _Tally] = defaultdict(_Tally)
+    for one in ended:
+        if one.item_id in landed:
+            tallies[one.job_id].add(one, landed[one.item_id])
+    if tallies:
+        _settle(transaction, tallies, caller)
+    return frozenset(landed)
+
+
+def _end_items(transaction: Transaction, ended: Sequence[Ended]) -> dict[int, datetime | None]:
+    """Write the outcomes whose lease still holds; for those that go back, when they are ready."""
+    ways = transaction.ways
+    done, others = [], []
+    for one in ended:
+        outcome = one.outcome
+        if outcome.status is ItemStatus.DONE:
+            done.append((one.item_id, one.lease, outcome.result))
+        else:
+            others.append(_ending(one))
+    landed: dict[int, datetime | None] = {}
+    if done:
+        rows = transaction.run(statements.finish_items(ways), ways.parameters("done", statements.DONE, done))
+        landed.update((item_id, None) for (item_id,) in rows)
+    if others:
+        parameters = ways.parameters("endings", statements.ENDINGS, others)
+        landed.update(tuple(row) for row in transaction.run(statements.end_items(ways), parameters))
+    return landed
+
+
+def _ending(one: Ended) -> tuple[object, ...]:
+    outcome = one.outcome
+    return (
+        one.item_id, one.lease, outcome.status.value, outcome.error, outcome.code, _value(outcome.error_type),
+        _value(outcome.killed_by), outcome.traceback, outcome.delay, outcome.counts,
+    )  # fmt: skip
+
+
+def _value(word: StrEnum | None) -> str | None:
+    return None if word is None else word.value
+
+
+def _settle(transaction: Transaction, tallies: dict[UUID, _Tally], caller: Caller) -> None:
+    """Count the outcomes and let each job become what follows."""
+    rows = transaction.run(statements.lock_jobs(transaction.ways), {"the_jobs": list(tallies)}).all()
+    decided: defaultdict[type[Next], list[tuple[Any, Any]]] = defaultdict(list)
+    planned, kinds = [], {}
+    for row in rows:
+        tally = tallies[row.id]
+        kinds[row.id] = row.kind
+        plan = tally.deciding.get(ItemRole.PLAN)
+        plan_done = plan is not None and plan.status is ItemStatus.DONE
+        if plan_done:
+            planned.append(row.id)
+        if row.state != JobState.RUNNING:
+            # Paused, or over already: count what is true, change no state. Resuming settles the rest.
+            decided[Nothing].append((row, Nothing()))
+            continue
+        ledger = Ledger(
+            single_step=row.single_step,
+            planned=row.planned or plan_done,
+            finalizes=row.finalizes,
+            finalize_added=row.open_to > row.total_items,
+            total=row.total_items,
+            processed=row.processed_items + tally.processed,
+        )
+        following = follows(
+            ledger, plan=plan, single=tally.deciding.get(ItemRole.ITEM), finalize=tally.deciding.get(ItemRole.FINALIZE)
+        )
+        decided[type(following)].append((row, following))
+    if planned:
+        transaction.run(statements.open_planned(transaction.ways), {"the_jobs": planned})
+    _count(transaction, tallies, decided[Nothing] + decided[AddFinalize])
+    if decided[AddFinalize]:
+        add_finalize(transaction, [row.id for row, _ in decided[AddFinalize]])
+    _retry(transaction, tallies, decided[Retry], caller)
+    _succeed(transaction, tallies, decided[Succeed], caller)
+    _fail(transaction, tallies, decided[Fail], caller)
+    _wake(transaction, [row.kind for row, _ in decided[AddFinalize]] + [kinds[one] for one in planned])
+    _wake(transaction, [row.kind for row, _ in decided[Nothing] if tallies[row.id].returned])
+
+
+def _wake(transaction: Transaction, kinds: Iterable[str]) -> None:
+    transaction.wake(*dict.fromkeys(kinds))
+
+
+def _count(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tuple[Any, Any]]) -> None:
+    if jobs:
+        rows = [(*tallies[row.id].counts(row.id), tallies[row.id].ready_at) for row, _ in jobs]
+        parameters = transaction.ways.parameters("counts", statements.TURNS, rows)
+        transaction.run(statements.count_outcomes(transaction.ways), parameters)
+
+
+def add_finalize(transaction: Transaction, job_ids: Sequence[UUID]) -> None:
+    """Add the one item that finalizes each of these jobs."""
+    transaction.run(statements.add_finalize_items(transaction.ways), {"the_jobs": job_ids})
+    transaction.run(statements.open_finalize(transaction.ways), {"the_jobs": job_ids})
+
+
+def _retry(
+    transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tuple[Any, Retry]], caller: Caller
+) -> None:
+    if not jobs:
+        return
+    rows = [
+        (
+            *tallies[row.id].counts(row.id),
+            following.outcome.error,
+            following.outcome.code,
+            _value(following.outcome.error_type),
+            tallies[row.id].ready_at,
+        )
+        for row, following in jobs
+    ]
+    reasons = {row.id: following.outcome.error for row, following in jobs}
+    parameters = transaction.ways.parameters("retried", statements.RETRIES, rows)
+    change(transaction, RETRY, statements.retry_jobs(transaction.ways), parameters, caller, reasons=reasons)
+
+
+def _succeed(
+    transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tuple[Any, Succeed]], caller: Caller
+) -> None:
+    if not jobs:
+        return
+    rows = [(*tallies[row.id].counts(row.id), following.result) for row, following in jobs]
+    parameters = transaction.ways.parameters("results", statements.RESULTS, rows)
+    changed = change(transaction, SUCCEED, statements.succeed_jobs(transaction.ways), parameters, caller)
+    succeed_followers(transaction, changed, caller)
+
+
+def _fail(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tuple[Any, Fail]], caller: Caller) -> None:
+    if not jobs:
+        return
+    rows = [
+        (
+            *tallies[row.id].counts(row.id),
+            following.outcome.error,
+            following.outcome.code,
+            _value(following.outcome.error_type),
+            following.phase.value,
+            _value(following.outcome.killed_by),
+        )
+        for row, following in jobs
+    ]
+    reasons = {row.id: following.outcome.error for row, following in jobs}
+    parameters = transaction.ways.parameters("failures", statements.FAILURES, rows)
+    changed = change(transaction, FAIL, statements.fail_jobs(transaction.ways), parameters, caller, reasons=reasons)
+    fail_followers(transaction, changed, caller)
+
+
+def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> None:
+    """Let a running job become what its items' rows say: for outcomes that came in while it was paused."""
+    ways = transaction.ways
+    row = transaction.run(statements.lock_jobs(ways), {"the_jobs": [job_id]}).one()
+    deciding: dict[ItemRole, Outcome] = {}
+    positions = [0] if not row.planned else []
+    positions += [1] if row.single_step else []
+    positions += [row.open_to] if row.open_to > row.total_items else []
+    for position in positions:
+        item = transaction.run(
+            statements.deciding_item(ways), {"the_job_id": job_id, "the_position": position}
+        ).one_or_none()  # fmt: skip
+        if item is not None and item.status not in (ItemStatus.PENDING, ItemStatus.PROCESSING):
+            deciding[ItemRole(item.role)] = _outcome_of(item)
+    ledger = Ledger(
+        single_step=row.single_step,
+        planned=row.planned,
+        finalizes=row.finalizes,
+        finalize_added=row.open_to > row.total_items,
+        total=row.total_items,
+        processed=row.processed_items,
+    )
+    following = follows(
+        ledger,
+        plan=deciding.get(ItemRole.PLAN),
+        single=deciding.get(ItemRole.ITEM),
+        finalize=deciding.get(ItemRole.FINALIZE),
+    )
+    nothing_new = {job_id: _Tally()}
+    match following:
+        case Succeed():
+            _succeed(transaction, nothing_new, [(row, following)], caller)
+        case Fail():
+            _fail(transaction, nothing_new, [(row, following)], caller)
+        case AddFinalize():
+            add_finalize(transaction, [job_id])
+            _wake(transaction, [row.kind])
+        case _:
+            pass
+
+
+def _outcome_of(item: Any) -> Outcome:
+    """The outcome an item's row tells of."""
+    result = None if item.result_json is None else encode(item.result_json, most=2**62)
+    return Outcome(
+        ItemStatus(item.status),
+        result=result,
+        error=item.last_error,
+        code=item.error_code,
+        error_type=None if item.error_type is None else ErrorType(item.error_type),
+        killed_by=None if item.killed_by is None else KilledBy(item.killed_by),
+    )

@@ -1,0 +1,85 @@
+"""REPROCESS: some items of a finished job run again, in a new run that the history shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from penstock.errors import InvalidInput, TransitionRefused
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.job import Job
+from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.states import ENDED, ItemRole, ItemStatus
+from penstock.lifecycle.transitions import REPROCESS
+from penstock.operations.change import change
+from penstock.operations.control import go_on
+from penstock.operations.inspect import get_job
+from penstock.store.engine import Transaction
+from penstock.store.statements import reprocess as statements
+
+FAILED_ONES = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
+_MOST_ITEMS = 10_000
+
+
+def reprocess(
+    transaction: Transaction,
+    kind: Kind,
+    job_id: UUID,
+    caller: Caller,
+    *,
+    statuses: Sequence[ItemStatus] = FAILED_ONES,
+    item_ids: Sequence[int] | None = None,
+    reset_attempts: bool = True,
+    permanent: bool = True,
+    reason: str | None = None,
+) -> Job:
+    """Open a new run for the items in ``statuses`` (or the named ones among them).
+
+    ``reset_attempts`` gives each its full number of tries again; without it, items that have used them up stay as
+    they are. ``permanent`` says whether failures that were final by their nature are tried again too.
+    """
+    if not kind.policy.reprocess:
+        raise TransitionRefused(
+            f"jobs of kind {kind.name!r} are not reprocessed: what they ended as is final; submit a new one",
+            code="REPROCESS_NOT_ALLOWED",
+        )
+    if not set(statuses) <= ENDED:
+        raise InvalidInput("only items that ended can run again: DONE, ERROR, NOT_FOUND or SKIPPED", field="statuses")
+    if item_ids is not None and not 0 < len(item_ids) <= _MOST_ITEMS:
+        raise InvalidInput(f"name 1 to {_MOST_ITEMS:,} items, not {len(item_ids):,}", field="item_ids")
+    ways = transaction.ways
+    before = get_job(transaction, job_id, caller)
+    named = {"the_job_id": job_id}
+    if not change(transaction, REPROCESS, statements.open_run(ways, caller), named, caller, reason=reason):
+        state = get_job(transaction, job_id, caller).state
+        raise TransitionRefused(f"job {job_id} is {state.value}: only a succeeded or failed job is reprocessed")
+    dropped = transaction.run(statements.drop_finalize(ways), named).rowcount
+    chosen = {
+        **named,
+        "the_statuses": [status.value for status in statuses],
+        "the_reset": reset_attempts,
+        "the_max_attempts": kind.policy.retries + 1,
+        "the_permanent": permanent,
+    }
+    by_item = item_ids is not None
+    if item_ids is not None:
+        chosen["the_items"] = list(item_ids)
+    counts = transaction.run(statements.count_chosen(ways, by_item=by_item), chosen).all()
+    if not counts and not dropped and before.progress.processed == before.progress.total:
+        raise TransitionRefused(f"job {job_id} has no item to reprocess", code="NOTHING_TO_REPROCESS")
+    if counts:
+        transaction.run(statements.return_chosen(ways, by_item=by_item), chosen)
+        of_items = {status: count for role, status, count in counts if role == ItemRole.ITEM}
+        transaction.run(
+            statements.uncount(ways),
+            {
+                **named,
+                "the_processed": sum(of_items.values()),
+                "the_failed": of_items.get(ItemStatus.ERROR, 0),
+                "the_not_found": of_items.get(ItemStatus.NOT_FOUND, 0),
+                "the_skipped": of_items.get(ItemStatus.SKIPPED, 0),
+                "the_returned": sum(count for _, _, count in counts),
+            },
+        )
+    go_on(transaction, job_id, caller)
+    return get_job(transaction, job_id, caller)

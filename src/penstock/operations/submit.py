@@ -1,0 +1,335 @@
+"""Submitting: recording what somebody asked for, and letting it flow.
+
+A job, its first item and the first line of its history are one transaction: either all of it is there, or the caller
+got an error and none is. With a ``unique_key`` at most one active job does the work, by a unique index: of two
+submissions at the same instant one inserts, and the other finds the row and is answered with it (the same owner) or
+follows it (another one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+import orjson
+from uuid_utils.compat import uuid7
+
+from penstock.errors import InvalidInput, PenstockError
+from penstock.lifecycle.callers import SYSTEM, Caller
+from penstock.lifecycle.job import Answer, Job, Submission
+from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.payloads import JSON, encode
+from penstock.lifecycle.states import ErrorType, ItemRole, JobState
+from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
+from penstock.operations.change import change
+from penstock.operations.control import go_on
+from penstock.operations.inspect import get_job
+from penstock.store.engine import Transaction
+from penstock.store.statements import submit as statements
+from penstock.store.statements.control import change_one, fail_one
+
+ITEMS_AT_ONCE = 5_000
+JOBS_AT_ONCE = 5_000
+_LONGEST_KEY = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for, apart from the payloads."""
+
+    owner: str | None = None
+    caller: Caller = SYSTEM
+    unique_key: str | None = None
+    fresh_for: float | None = None
+    idempotency_key: str | None = None
+    priority: int | None = None
+    file_id: UUID | None = None
+    ip_address: str | None = None
+    hold: bool = False
+    """Record it, but do not let it flow until ``submit_created``."""
+
+    def __post_init__(self) -> None:
+        for name in ("owner", "unique_key", "idempotency_key"):
+            value = getattr(self, name)
+            if value is not None and not 0 < len(value) <= _LONGEST_KEY:
+                raise InvalidInput(f"{name} must have 1 to {_LONGEST_KEY} characters, not {len(value)}", field=name)
+        if self.fresh_for is not None and self.unique_key is None:
+            raise InvalidInput("fresh_for needs a unique_key: it says which results are the same", field="fresh_for")
+
+    @property
+    def idempotency_digest(self) -> str | None:
+        """The key as it is kept: each owner has keys of their own, and a guest's are a guest's."""
+        if self.idempotency_key is None:
+            return None
+        return sha256(orjson.dumps([self.owner, self.idempotency_key])).hexdigest()
+
+
+def submit(
+    transaction: Transaction, kind: Kind, params: JSON, request: Request, *, items: Iterable[JSON] | None, most: int
+) -> Submission:
+    """Record one job and let it flow, or answer with the one that already does the same."""
+    if request.idempotency_key is not None:
+        earlier = _earlier(transaction, kind, request)
+        if earlier is not None:
+            return Submission(earlier, Answer.EXISTING)
+    if request.fresh_for is not None:
+        cached = _cached(transaction, kind, params, request, most)
+        if cached is not None:
+            return cached
+    encoded = encode(params, most=most, what="params")
+    for _ in range(10):
+        job_id = _insert(transaction, kind, [encoded], request, items, most)
+        if job_id is not None:
+            return Submission(_let_flow(transaction, kind, job_id, request), Answer.NEW)
+        answer = _join(transaction, kind, encoded, request)
+        if answer is not None:
+            return answer
+    raise PenstockError(
+        f"the active {kind.name!r} job of key {request.unique_key!r} changed hands ten times; submit again", code="BUSY"
+    )
+
+
+def submit_many(
+    transaction: Transaction, kind: Kind, params: Iterable[JSON], request: Request, *, most: int
+) -> list[UUID]:
+    """Record one job for each of ``params``, all alike but for that; the answer is their ids in order."""
+    ids: list[UUID] = []
+    waiting = iter(params)
+    while chunk := [encode(one, most=most, what="params") for one in islice(waiting, JOBS_AT_ONCE)]:
+        ids += _insert_chunk(transaction, kind, chunk, request)
+    if ids and not request.hold:
+        transaction.wake(kind.name)
+    return ids
+
+
+def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: Caller) -> bool:
+    """SUBMIT for a job that was only recorded; False when it is not there to be submitted."""
+    if not _submit(transaction, job_id, caller):
+        return False
+    if not _refused_by_bound(transaction, kind, job_id):
+        transaction.wake(kind.name)
+    return True
+
+
+def _submit(transaction: Transaction, job_id: UUID, caller: Caller) -> bool:
+    statement = change_one(transaction.ways, SUBMIT, caller)
+    if not change(transaction, SUBMIT, statement, {"the_job_id": job_id}, caller):
+        return False
+    go_on(transaction, job_id, caller)
+    return True
+
+
+def _shape(kind: Kind, *, with_items: bool) -> dict[str, Any]:
+    """How the job's items are handed out: its plan first, its only step, or items given with it."""
+    planned = with_items or kind.plan is None
+    single = kind.single_step and not with_items
+    return {
+        "the_single_step": single,
+        "the_planned": planned,
+        "the_finalizes": kind.finalize is not None,
+        "the_total_items": 0 if with_items or not planned else 1,
+        "the_claimed_to": 0 if planned else -1,
+        "the_open_to": 1 if planned and not with_items else 0,
+    }
+
+
+def _shared(kind: Kind, request: Request) -> dict[str, Any]:
+    return {
+        "the_kind": kind.name,
+        "the_user_id": request.owner,
+        "the_state": JobState.CREATED.value if request.hold else JobState.QUEUED.value,
+        "the_priority": kind.policy.priority if request.priority is None else request.priority,
+        "the_unique_key": request.unique_key,
+        "the_idempotency_key": request.idempotency_digest,
+        "the_leader_id": None,
+        "the_max_retries": kind.policy.retries,
+        "the_file_id": request.file_id,
+        "the_ip_address": request.ip_address,
+    }
+
+
+def _insert_chunk(transaction: Transaction, kind: Kind, encoded: Sequence[str], request: Request) -> list[UUID]:
+    """Many jobs, their first items and the first lines of their history, in three statements."""
+    ways = transaction.ways
+    ids: list[UUID] = [uuid7() for _ in encoded]
+    rows = ways.parameters("new_jobs", statements.NEW_JOBS, list(zip(ids, encoded, strict=True)))
+    shared = _shared(kind, request) | _shape(kind, with_items=False)
+    transaction.run(statements.insert_jobs(ways, unless_taken=False), rows | shared)
+    _insert_beginnings(transaction, kind, ids, request, with_items=False)
+    return ids
+
+
+def _insert(
+    transaction: Transaction,
+    kind: Kind,
+    encoded: Sequence[str],
+    request: Request,
+    items: Iterable[JSON] | None,
+    most: int,
+) -> UUID | None:
+    """One job with all that belongs to it; None when its key is taken."""
+    ways = transaction.ways
+    job_id: UUID = uuid7()
+    held = request if items is None else _held(request)
+    shared = _shared(kind, held) | _shape(kind, with_items=items is not None)
+    rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded[0])])
+    keyed = request.unique_key is not None or request.idempotency_key is not None
+    inserted = transaction.run(statements.insert_jobs(ways, unless_taken=keyed), rows | shared)
+    if keyed and inserted.one_or_none() is None:
+        return None
+    _insert_beginnings(transaction, kind, [job_id], held, with_items=items is not None)
+    if items is not None:
+        total = insert_items(transaction, kind, job_id, request.owner, items, after=0, most=most)
+        transaction.run(statements.open_items(ways), {"the_job_id": job_id, "the_count": total})
+        if not request.hold:
+            _submit(transaction, job_id, request.caller)
+    return job_id
+
+
+def _held(request: Request) -> Request:
+    """The same request, recorded as created until its items are all there."""
+    return Request(
+        owner=request.owner, caller=request.caller, unique_key=request.unique_key,
+        idempotency_key=request.idempotency_key, priority=request.priority, file_id=request.file_id,
+        ip_address=request.ip_address, hold=True,
+    )  # fmt: skip
+
+
+def _insert_beginnings(
+    transaction: Transaction, kind: Kind, ids: Sequence[UUID], request: Request, *, with_items: bool
+) -> None:
+    """The first item of each job, unless items are given with it, and the first line of its history."""
+    ways = transaction.ways
+    rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(one, None) for one in ids])
+    if not with_items:
+        role, position = (ItemRole.ITEM, 1) if kind.plan is None else (ItemRole.PLAN, 0)
+        first = {"the_role": role.value, "the_position": position}
+        of_job = {"the_user_id": request.owner, "the_kind": kind.name}
+        transaction.run(statements.insert_first_items(ways), rows | first | of_job)
+    by = {
+        "the_state": JobState.CREATED.value if request.hold else JobState.QUEUED.value,
+        "the_actor": request.caller.actor.value,
+        "the_actor_id": request.caller.id,
+    }
+    transaction.run(statements.insert_first_events(ways), rows | by)
+
+
+def insert_items(
+    transaction: Transaction,
+    kind: Kind,
+    job_id: UUID,
+    owner: str | None,
+    inputs: Iterable[JSON],
+    *,
+    after: int,
+    most: int,
+) -> int:
+    """Items for ``inputs`` at the positions behind ``after``; the answer is the last position."""
+    ways = transaction.ways
+    waiting = iter(inputs)
+    last = after
+    while chunk := list(islice(waiting, ITEMS_AT_ONCE)):
+        rows = [(last + number, encode(one, most=most, what="input")) for number, one in enumerate(chunk, 1)]
+        of_job = {"the_job_id": job_id, "the_user_id": owner, "the_kind": kind.name}
+        parameters = ways.parameters("new_items", statements.NEW_ITEMS, rows)
+        transaction.run(statements.insert_items(ways), parameters | of_job)
+        last += len(chunk)
+    return last
+
+
+def _let_flow(transaction: Transaction, kind: Kind, job_id: UUID, request: Request) -> Job:
+    if not request.hold and not _refused_by_bound(transaction, kind, job_id):
+        transaction.wake(kind.name)
+    return get_job(transaction, job_id, SYSTEM)
+
+
+def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> bool:
+    """FAIL at once, as resource exhaustion, a job that finds more waiting than its kind allows."""
+    bound = kind.policy.queue_limit
+    if bound is None:
+        return False
+    ways = transaction.ways
+    limit = {"the_kind": kind.name, "the_limit": bound + 1}
+    if transaction.run(statements.count_queued(ways), limit).scalar_one() <= bound:
+        return False
+    parameters = {
+        "the_job_id": job_id,
+        "the_error": f"more than {bound:,} jobs of kind {kind.name!r} wait already; submit again later",
+        "the_code": "QUEUE_OVERLOAD",
+        "the_error_type": ErrorType.RETRYABLE.value,
+    }
+    change(transaction, FAIL, fail_one(ways), parameters, SYSTEM, reason=str(parameters["the_error"]))
+    return True
+
+
+def _earlier(transaction: Transaction, kind: Kind, request: Request) -> Job | None:
+    named = {"the_idempotency_key": request.idempotency_digest}
+    row = transaction.run(statements.by_idempotency_key(transaction.ways), named).one_or_none()
+    if row is None:
+        return None
+    if row.kind != kind.name:
+        raise InvalidInput(
+            f"idempotency key {request.idempotency_key!r} was used for a {row.kind!r} job already",
+            field="idempotency_key",
+            code="IDEMPOTENCY_KEY_REUSED",
+        )
+    return get_job(transaction, row.id, SYSTEM)
+
+
+def _cached(transaction: Transaction, kind: Kind, params: JSON, request: Request, most: int) -> Submission | None:
+    """A fresh result: the owner's own job, or one of their own that ends at once with a copy."""
+    asked = {
+        "the_kind": kind.name,
+        "the_unique_key": request.unique_key,
+        "the_user_id": request.owner,
+        "the_seconds_ago": -(request.fresh_for or 0.0),
+    }
+    row = transaction.run(statements.fresh_result(transaction.ways), asked).one_or_none()
+    if row is None:
+        return None
+    if row.user_id == request.owner:
+        return Submission(get_job(transaction, row.id, SYSTEM), Answer.CACHED)
+    job_id = _without_items(transaction, kind, encode(params, most=most, what="params"), request, leader_id=row.id)
+    ways, named = transaction.ways, {"the_job_id": job_id}
+    change(transaction, START, statements.start_follower(ways), named, SYSTEM)
+    change(transaction, SUCCEED, statements.succeed_as_leader(ways), named, SYSTEM, reason="a fresh result was there")
+    return Submission(get_job(transaction, job_id, SYSTEM), Answer.CACHED)
+
+
+def _join(transaction: Transaction, kind: Kind, encoded: str, request: Request) -> Submission | None:
+    """Answer with the active job of the key, or follow it; None when it ended meanwhile."""
+    if request.idempotency_key is not None:
+        earlier = _earlier(transaction, kind, request)
+        if earlier is not None:
+            return Submission(earlier, Answer.EXISTING)
+    ways = transaction.ways
+    asked = {"the_kind": kind.name, "the_unique_key": request.unique_key}
+    leader = transaction.run(statements.active_job(ways), asked).one_or_none()
+    if leader is None:
+        return None
+    if leader.user_id == request.owner:
+        return Submission(get_job(transaction, leader.id, SYSTEM), Answer.EXISTING)
+    named = {"the_leader_id": leader.id, "the_user_id": request.owner}
+    mine = transaction.run(statements.followers_job(ways), named).scalar()
+    if mine is not None:
+        return Submission(get_job(transaction, mine, SYSTEM), Answer.EXISTING)
+    job_id = _without_items(transaction, kind, encoded, request, leader_id=leader.id)
+    transaction.run(statements.mark_followed(ways), {"the_job_id": leader.id})
+    if leader.state in (JobState.RUNNING, JobState.RETRYING):
+        change(transaction, START, statements.start_follower(ways), {"the_job_id": job_id}, request.caller)
+    return Submission(get_job(transaction, job_id, SYSTEM), Answer.FOLLOWING)
+
+
+def _without_items(transaction: Transaction, kind: Kind, encoded: str, request: Request, *, leader_id: UUID) -> UUID:
+    """A job that has no items of its own, because another one does the work."""
+    ways = transaction.ways
+    job_id: UUID = uuid7()
+    shape = _shape(kind, with_items=True) | {"the_leader_id": leader_id}
+    rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
+    transaction.run(statements.insert_jobs(ways, unless_taken=False), rows | _shared(kind, request) | shape)
+    _insert_beginnings(transaction, kind, [job_id], request, with_items=True)
+    return job_id

@@ -1,0 +1,157 @@
+"""One maintenance pass: what nobody else will notice. Safe to run at any time, by any number of processes at once.
+
+Each part finds a bounded number of rows, passes over those another pass holds, and changes them by the same guarded
+statements as everybody else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from penstock.lifecycle import outcomes
+from penstock.lifecycle.callers import SYSTEM
+from penstock.lifecycle.decisions import again
+from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.policy import Policy
+from penstock.lifecycle.states import ErrorType, ItemRole, KilledBy
+from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE
+from penstock.operations.change import change
+from penstock.operations.control import go_on
+from penstock.operations.follow import fail_followers
+from penstock.operations.record import Ended, record
+from penstock.store.engine import Store, Transaction
+from penstock.store.statements import sweep as statements
+
+AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a pass put right."""
+
+    leases_expired: int = 0
+    retries_due: int = 0
+    waited_too_long: int = 0
+    ran_too_long: int = 0
+    abandoned: int = 0
+    stale: int = 0
+
+    @property
+    def total(self) -> int:
+        """Everything together."""
+        return sum(getattr(self, one.name) for one in fields(self))
+
+
+def sweep(store: Store, kinds: Kinds, *, stale_seconds: float) -> Swept:
+    """Make one pass over everything, each part in transactions of its own."""
+    return Swept(
+        leases_expired=_until_done(store, lambda one: rescue(one, kinds)),
+        retries_due=_until_done(store, requeue_due),
+        waited_too_long=sum(_until_done(store, lambda one, kind=kind: fail_waiting(one, kind)) for kind in kinds),
+        ran_too_long=sum(_until_done(store, lambda one, kind=kind: fail_overrunning(one, kind)) for kind in kinds),
+        abandoned=sum(_until_done(store, lambda one, kind=kind: abandon_unused(one, kind)) for kind in kinds),
+        stale=store.write(lambda one: mend_stale(one, stale_seconds)),
+    )
+
+
+def _until_done(store: Store, part: Any) -> int:
+    """Batch after batch until one is not full."""
+    total = 0
+    while count := store.write(part):
+        total += count
+        if count < AT_ONCE:
+            break
+    return total
+
+
+def rescue(transaction: Transaction, kinds: Kinds) -> int:
+    """Items whose lease ran out go back in line, or fail when they have used up their tries."""
+    rows = transaction.run(statements.expired_items(transaction.ways), {"the_limit": AT_ONCE}).all()
+    ended = [
+        Ended(row.id, row.lease, row.job_id, ItemRole(row.role), _crashed(row, _policy(kinds, row.kind)))
+        for row in rows
+    ]
+    if ended:
+        record(transaction, ended, SYSTEM)
+    return len(rows)
+
+
+def _crashed(row: Any, policy: Policy) -> outcomes.Outcome:
+    error = f"worker {row.locked_by} stopped responding while it held the item"
+    return again(error, "WORKER_CRASH", row.attempts, policy, killed_by=KilledBy.WORKER_CRASH)
+
+
+def _policy(kinds: Kinds, name: str) -> Policy:
+    """A kind this process does not know gets the default rules: its items must not stay locked for ever."""
+    return kinds.get(name).policy if name in kinds else Policy()
+
+
+def requeue_due(transaction: Transaction) -> int:
+    """Retries whose backoff has passed wait for a worker again."""
+    ids = transaction.run(statements.due_retries(transaction.ways), {"the_limit": AT_ONCE}).scalars().all()
+    if not ids:
+        return 0
+    changed = change(transaction, REQUEUE, statements.requeue_due(transaction.ways), {"the_jobs": ids}, SYSTEM)
+    transaction.wake(*dict.fromkeys(one.kind for one in changed))
+    return len(changed)
+
+
+def fail_waiting(transaction: Transaction, kind: Kind) -> int:
+    """Jobs no worker took within their kind's ``wait_limit`` fail as resource exhaustion."""
+    limit = kind.policy.wait_limit
+    if limit is None:
+        return 0
+    error = f"no worker took the job within {limit:g} s; submit again later"
+    return _fail_overdue(transaction, kind, statements.waited_too_long, limit, error, "QUEUE_WAIT_EXCEEDED", None)
+
+
+def fail_overrunning(transaction: Transaction, kind: Kind) -> int:
+    """Jobs that run longer than their kind's ``run_limit`` fail, killed by the clock."""
+    limit = kind.policy.run_limit
+    if limit is None:
+        return 0
+    error = f"the job ran longer than {limit:g} s"
+    return _fail_overdue(transaction, kind, statements.ran_too_long, limit, error, "JOB_TIMEOUT", KilledBy.TIMEOUT)
+
+
+def _fail_overdue(
+    transaction: Transaction, kind: Kind, overdue: Any, limit: float, error: str, code: str, killed_by: KilledBy | None
+) -> int:
+    ways = transaction.ways
+    found = {"the_kind": kind.name, "the_seconds": limit, "the_limit": AT_ONCE}
+    ids = transaction.run(overdue(ways), found).scalars().all()
+    if not ids:
+        return 0
+    parameters = {
+        "the_jobs": ids,
+        "the_error": error,
+        "the_code": code,
+        "the_error_type": ErrorType.RETRYABLE.value if killed_by is None else ErrorType.TERMINAL.value,
+        "the_killed_by": None if killed_by is None else killed_by.value,
+    }
+    changed = change(transaction, FAIL, statements.fail_overdue(ways), parameters, SYSTEM, reason=error)
+    fail_followers(transaction, changed, SYSTEM)
+    return len(changed)
+
+
+def abandon_unused(transaction: Transaction, kind: Kind) -> int:
+    """Results nobody used within their kind's ``abandon_after`` are abandoned."""
+    limit = kind.policy.abandon_after
+    if limit is None:
+        return 0
+    found = {"the_kind": kind.name, "the_seconds": limit, "the_limit": AT_ONCE}
+    ids = transaction.run(statements.unused_results(transaction.ways), found).scalars().all()
+    if not ids:
+        return 0
+    statement = statements.abandon_unused(transaction.ways, prune=kind.policy.prune_result)
+    return len(change(transaction, ABANDON, statement, {"the_jobs": ids}, SYSTEM, reason="nobody used the result"))
+
+
+def mend_stale(transaction: Transaction, seconds: float) -> int:
+    """Jobs that should flow but have nothing that will move them are put back on the way their items show."""
+    found = {"the_seconds": seconds, "the_limit": AT_ONCE}
+    ids = transaction.run(statements.stale_jobs(transaction.ways), found).scalars().all()
+    for job_id in ids:
+        go_on(transaction, job_id, SYSTEM)
+    return len(ids)

@@ -1,0 +1,93 @@
+"""Handlers in child processes that are killed for real when they take too long or too much."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Collection, Sequence
+from concurrent.futures import CancelledError, Future
+from functools import partial
+from typing import Any
+
+from penstock.errors import Stopped
+from penstock.runners.child_call import make_call
+from penstock.runners.contract import Call, Ended, EndedCall
+from penstock.runners.processes import Limits, ProcessPool
+
+
+class ProcessRunner:
+    """Makes calls in a pool of processes; the function and its argument travel by pickle."""
+
+    def __init__(self, concurrency: int, ended: Ended, *, memory_bytes: int | None) -> None:
+        self.concurrency = concurrency
+        self._ended = ended
+        self._memory_bytes = memory_bytes
+        self._pool = ProcessPool(concurrency)
+        self._lock = threading.Lock()
+        self._waiting: deque[Call] = deque()
+        self._running: dict[Call, Future[Any] | None] = {}
+
+    def start(self, calls: Sequence[Call]) -> None:
+        """Give the pool as many as it has processes, and the others when it has ended some."""
+        with self._lock:
+            self._waiting.extend(calls)
+        self._feed()
+
+    def stop(self, calls: Collection[Call]) -> None:
+        """Kill the processes of those that run; drop the others."""
+        for call in calls:
+            call.stop.set = True
+        with self._lock:
+            futures = [future for call in calls if (future := self._running.get(call)) is not None]
+        self._drop([call for call in tuple(self._waiting) if call.stop.set])
+        for future in futures:
+            self._pool.cancel(future)
+
+    def stop_waiting(self) -> None:
+        """Drop all that wait."""
+        self._drop(tuple(self._waiting))
+
+    def close(self) -> None:
+        """Kill what still runs."""
+        self._pool.close(grace=0)
+
+    def _drop(self, calls: Sequence[Call]) -> None:
+        dropped: list[EndedCall] = []
+        for call in calls:
+            with self._lock, contextlib.suppress(ValueError):  # it has started meanwhile
+                self._waiting.remove(call)
+                dropped.append((call, None, Stopped("stopped before it started")))
+        self._ended(dropped)
+
+    def _feed(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting or len(self._running) >= self.concurrency:
+                    return
+                call = self._waiting.popleft()
+                self._running[call] = None
+            limits = Limits(timeout=call.timeout, memory_bytes=self._memory_bytes)
+            try:
+                future = self._pool.submit(make_call, (call.function, call.argument), limits)
+            except Exception as error:  # noqa: BLE001 - a function or an argument that cannot travel is its outcome
+                with self._lock:
+                    del self._running[call]
+                self._ended([(call, None, error)])
+                continue
+            with self._lock:
+                self._running[call] = future
+            future.add_done_callback(partial(self._finish, call))
+            if call.stop.set:
+                self._pool.cancel(future)
+
+    def _finish(self, call: Call, future: Future[Any]) -> None:
+        with self._lock:
+            self._running.pop(call, None)
+        try:
+            error = future.exception()
+        except CancelledError:
+            self._ended([(call, None, Stopped("stopped"))])
+        else:
+            self._ended([(call, None if error is not None else future.result(), error)])
+        self._feed()

@@ -1,0 +1,556 @@
+"""Handlers in child processes, with a limit on time and on memory that is kept by killing.
+
+**Who kills whom.** One manager thread owns everything here: it alone starts children, writes to them, reads from
+them, kills them and reaps them. Other threads leave a call in the queue, or cancel a future, and wake it. So there is
+no lock around a child, and no way to signal a process id that has been reaped and given to somebody else: a child is
+always killed before it is reaped, by the same thread. Each child leads a session of its own, and what is killed is its
+whole process group, so the programs a handler started die with it (unless they left the group by `setsid`).
+
+**A killed call ends when its process is gone.** A kill only sets the verdict; the future is ended by `_bury`, after the
+child is reaped. Who reads TimeLimitExceeded knows that nothing of that handler runs any more. A child that died by
+itself has no verdict, and the exit status becomes one: WorkerCrashed.
+
+**Why a fresh interpreter for each child** (what multiprocessing calls spawn). Fork copies a parent with threads, locks
+and database connections in it. A forkserver is quick, but puts a process between us and the child: its exit status and
+its death signal are then the server's, and when the server dies nobody is left to start another. We start it with
+`subprocess` rather than with multiprocessing's own spawn, because the session and /dev/null are then in place before
+its first instruction, the parent's main module is imported only by calls that refer to it, and there is neither a
+resource tracker left behind nor an exit hook that joins children for ever.
+
+**The clock** of a call starts when the child says STARTED: a child's start and the import of the handler's module are
+not the handler's time, or a kind with a short timeout would never get past a slow import. `start_timeout` bounds them.
+
+**The races**, and why they are harmless:
+
+- *A result arrives while its deadline passes.* One thread sees both: it reads first and then looks at the clock, and
+  what comes after a kill is not read. The call has one end, and either of the two would be honest.
+- *A child sends its result and dies.* What is on the socket is read before the child is buried, so the result counts.
+- *An idle child dies and gets a call before we notice.* STARTED was not heard, so the handler has not begun: the call
+  goes back to the head of the queue. A child that dies in its first call is not given that chance; it would die again.
+- *A future is cancelled while it ends.* `Future` lets one of them win; the loser is ignored. A future is never marked
+  as running, so `cancel()` works until the end, also through `asyncio.wrap_future`.
+- *The parent dies.* The kernel kills each child when the thread that started it ends (PR_SET_PDEATHSIG speaks of the
+  thread, not of the process: one more reason for one manager). A SIGKILLed parent cannot kill groups any more, so
+  programs started by a handler then live until they miss its pipes.
+- *A grandchild keeps the socket open after its child died.* The child's death is seen on a pidfd, not on the socket.
+  Where there are none (not Linux), it is seen on the socket, and such a child only at its time limit.
+
+Reads and writes never block: a child that stops in the middle of a 100 MB result delays nobody, and is killed on time.
+Nothing is allocated on a child's word: a frame longer than `result_bytes` is nonsense, and its child is killed.
+Children are always ended by SIGKILL: what a handler registers with `atexit` does not run. A child still full of what
+earlier calls left in it is replaced before it gets a call whose limit it would break through no fault of that call.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import contextlib
+import multiprocessing.spawn
+import os
+import pickle
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from penstock.errors import (
+    MemoryLimitExceeded,
+    PayloadNotStorable,
+    PayloadTooLarge,
+    TimeLimitExceeded,
+    WorkerCrashed,
+)
+from penstock.runners import process_child
+from penstock.runners.process_child import LENGTH_BYTES, Preparation, Raised, Reply
+
+__all__ = ["ForeignError", "Limits", "ProcessPool"]
+
+MEMORY_SAMPLE_INTERVAL = 0.05
+MEBIBYTE = 1 << 20
+READ_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call may take before its process is killed."""
+
+    timeout: float | None  # seconds of wall time, from the moment the handler begins
+    memory_bytes: int | None  # resident memory of the child, libraries included; programs it starts are not counted
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call on its way through the pool."""
+
+    future: Future[Any]
+    pickled: bytes
+    limits: Limits
+
+    def settle(self, result: Any, error: Exception | None) -> None:
+        """End it, with an error if there is one."""
+        with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile, and that is its end
+            if error is None:
+                self.future.set_result(result)
+            else:
+                self.future.set_exception(error)
+
+    @property
+    def memory_limit(self) -> str:
+        """Its limit, for a person."""
+        return f"{(self.limits.memory_bytes or 0) / MEBIBYTE:.1f} MiB"
+
+
+class Nonsense(Exception):
+    """A child wrote what is not an answer."""
+
+
+class ForeignError(RuntimeError):
+    """What a handler raised, where that exception cannot be raised here."""
+
+    def __init__(self, type_name: str, message: str) -> None:
+        super().__init__(type_name, message)
+        self.type_name = type_name
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.type_name}: {self.message}"
+
+
+class Child:
+    """The parent's hold on one child process: the socket to it, and the call it has, if any.
+
+    Only the manager thread uses it, so nothing is locked; nothing waits for the child but `reap`, when it is dead.
+    """
+
+    def __init__(self, result_bytes: int) -> None:
+        self._longest_frame = result_bytes + 1
+        self._incoming = bytearray()
+        self._outgoing = memoryview(_frame(pickle.dumps(_preparation(result_bytes))))
+        self.connection, theirs = socket.socketpair()
+        self.connection.setblocking(False)
+        program = [multiprocessing.spawn.get_executable(), "-P", process_child.__file__]
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    [*map(os.fsdecode, program), str(theirs.fileno()), str(os.getpid())],
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+        except BaseException:
+            self.connection.close()
+            raise
+        self.pid = self._process.pid
+        self._meter: psutil.Process | None = None
+        self.exit_descriptor = _open_exit_descriptor(self.pid)
+        self.call: Call | None = None
+        self.begun = False  # the handler of this call runs: from now on it is not to be run again
+        self.calls = 0
+        self.deadline: float | None = None
+        self.sample_at: float | None = None
+        self.killed = False
+        self.verdict: Exception | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for a call."""
+        return self.call is None and not self.killed
+
+    def give(self, call: Call, deadline: float, sample_at: float | None) -> None:
+        """Hand it a call, to have begun by ``deadline``; `flush` sends it."""
+        self.call, self.begun, self.deadline, self.sample_at = call, False, deadline, sample_at
+        limit = (call.limits.memory_bytes or 0).to_bytes(LENGTH_BYTES)
+        self._outgoing = memoryview(b"".join((self._outgoing, _frame(limit, call.pickled))))
+
+    def begin(self, deadline: float | None) -> None:
+        """The handler runs, and must end by ``deadline``."""
+        self.begun, self.deadline = True, deadline
+
+    def rest(self) -> None:
+        """The call has ended."""
+        self.call = self.deadline = self.sample_at = None
+        self.calls += 1
+
+    def flush(self) -> int:
+        """Send what the socket takes; returns the events to wait for."""
+        try:
+            self._outgoing = self._outgoing[self.connection.send(self._outgoing) :]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._outgoing = memoryview(b"")  # nobody reads any more: its death is noticed where we read
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outgoing else 0)
+
+    def receive(self, *, everything: bool) -> Iterator[bytes]:
+        """The whole frames that have come; raises EOFError at the end and Nonsense at what cannot be a frame."""
+        while True:
+            try:
+                chunk = self.connection.recv(READ_AT_ONCE)
+            except BlockingIOError:
+                return
+            except ConnectionError:
+                chunk = b""
+            if not chunk:
+                raise EOFError
+            self._incoming += chunk
+            while (length := self._next_length()) is not None:
+                frame = bytes(self._incoming[LENGTH_BYTES : LENGTH_BYTES + length])
+                del self._incoming[: LENGTH_BYTES + length]
+                yield frame
+            if not everything:
+                return
+
+    def _next_length(self) -> int | None:
+        if len(self._incoming) < LENGTH_BYTES:
+            return None
+        length = int.from_bytes(self._incoming[:LENGTH_BYTES])
+        if not 0 < length <= self._longest_frame:
+            raise Nonsense
+        return length if len(self._incoming) >= LENGTH_BYTES + length else None
+
+    def resident_bytes(self) -> int:
+        """The resident memory it has now; 0 once it is dead."""
+        try:
+            self._meter = self._meter or psutil.Process(self.pid)
+            return int(self._meter.memory_info().rss)
+        except psutil.Error:
+            return 0
+
+    def holds_too_much_for(self, limits: Limits) -> bool:
+        """Whether earlier calls left so much here that a call with these limits should get a fresh child."""
+        return bool(limits.memory_bytes and self.calls and self.resident_bytes() > limits.memory_bytes // 2)
+
+    def kill(self) -> None:
+        """SIGKILL it and all its group, and hear it no more. Must come before `reap`, also for a dead child."""
+        self.killed = True
+        self.deadline = self.sample_at = None
+        self.connection.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody of the group is left (macOS: a zombie)
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def reap(self) -> str:
+        """Take leave of a dead child; says how it died."""
+        code = self._process.wait()
+        if self.exit_descriptor is not None:
+            os.close(self.exit_descriptor)
+        if code == -signal.SIGKILL:
+            return "was killed by SIGKILL: the system ran out of memory, or somebody outside did it"
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+
+
+class ProcessPool:
+    """Up to ``size`` child processes, started when needed and used again; calls beyond that wait in order.
+
+    Done-callbacks of its futures run in the manager thread: keep them short.
+    """
+
+    def __init__(
+        self, size: int, *, recycle_after: int = 1000, start_timeout: float = 60.0, result_bytes: int = 256 * MEBIBYTE
+    ) -> None:
+        self._size = size
+        self._recycle_after = recycle_after
+        self._start_timeout = start_timeout
+        self._result_bytes = result_bytes
+        self._queue: collections.deque[Call] = collections.deque()
+        self._cancelled: collections.deque[Call] = collections.deque()
+        self._children: dict[int, Child] = {}
+        self._lock = threading.Lock()
+        self._close_at: float | None = None
+        self._selector = selectors.DefaultSelector()
+        self._bell, self._ear = socket.socketpair()
+        self._bell.setblocking(False)
+        self._ear.setblocking(False)
+        self._selector.register(self._ear, selectors.EVENT_READ)
+        self._manager = threading.Thread(target=self._manage, name="penstock-process-pool", daemon=True)
+        self._manager.start()
+        atexit.register(self.close, 0.0)
+
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """The process ids of the children there are now."""
+        return tuple(self._children.copy())
+
+    def submit(self, call: Callable[[Any], Any], argument: Any, limits: Limits) -> Future[Any]:
+        """Have ``call(argument)`` run in a child; both travel by pickle, so the function needs an importable name."""
+        future: Future[Any] = Future()
+        try:
+            pickled = pickle.dumps((call, argument), pickle.HIGHEST_PROTOCOL)
+        except Exception as error:  # noqa: BLE001 __reduce__ is anybody's code
+            why = f"{type(error).__name__}: {error}"
+            future.set_exception(PayloadNotStorable(f"the call cannot be sent to a process: {why}", field="argument"))
+            return future
+        waiting = Call(future, pickled, limits)
+        with self._lock:
+            if self._close_at is not None:
+                raise RuntimeError("this process pool is closed: it takes no more calls")
+            self._queue.append(waiting)
+        future.add_done_callback(lambda ended: self._report_cancelled(waiting) if ended.cancelled() else None)
+        self._wake_manager()
+        return future
+
+    def cancel(self, future: Future[Any]) -> None:
+        """End a call now: dropped if it waits, its process killed if it runs. The same as ``future.cancel()``."""
+        future.cancel()
+
+    def close(self, grace: float) -> None:
+        """Cancel what waits, give what runs ``grace`` seconds, then kill; returns when no process is left."""
+        with self._lock:
+            close_at = time.monotonic() + grace
+            self._close_at = close_at if self._close_at is None else min(self._close_at, close_at)
+        self._wake_manager()
+        if threading.current_thread() is not self._manager:
+            self._manager.join()
+            atexit.unregister(self.close)
+
+    def _report_cancelled(self, call: Call) -> None:
+        self._cancelled.append(call)
+        self._wake_manager()
+
+    def _wake_manager(self) -> None:
+        with contextlib.suppress(OSError):  # full: it has been woken; closed: nobody is left to wake
+            self._bell.send(b"\0")
+
+    # From here on, the manager thread.
+
+    def _manage(self) -> None:
+        try:
+            while self._close_at is None or self._children:
+                for key, events in self._selector.select(self._pause()):
+                    if key.data is None:
+                        self._ear.recv(4096)
+                    elif key.data.pid in self._children:
+                        self._attend(key.data, events, died=key.fileobj is not key.data.connection)
+                self._drop_cancelled()
+                self._enforce_limits(time.monotonic())
+                if self._close_at is None:
+                    self._dispatch()
+                else:
+                    self._finish_running(self._close_at)
+        finally:
+            self._leave_nothing()
+
+    def _pause(self) -> float | None:
+        """How long nothing can become due."""
+        alive = [child for child in self._children.values() if not child.killed]
+        moments = [moment for child in alive for moment in (child.deadline, child.sample_at) if moment is not None]
+        if self._close_at is not None and alive:
+            moments.append(self._close_at)
+        return max(0.0, min(moments) - time.monotonic()) if moments else None
+
+    def _dispatch(self) -> None:
+        while self._queue:
+            if self._queue[0].future.cancelled():
+                self._queue.popleft()
+                continue
+            child = next((child for child in self._children.values() if child.idle), None)
+            if child is not None and child.holds_too_much_for(self._queue[0].limits):
+                self._kill(child, None)
+                continue
+            if child is None and len(self._children) >= self._size:
+                return
+            call = self._queue.popleft()
+            try:
+                child = child or self._start_child()
+            except Exception as error:  # noqa: BLE001 whatever keeps a process from starting is the call's answer
+                call.settle(None, WorkerCrashed(f"no process could be started for the handler: {error}"))
+                continue
+            now = time.monotonic()
+            sample_at = None if call.limits.memory_bytes is None else now + MEMORY_SAMPLE_INTERVAL
+            child.give(call, now + self._start_timeout, sample_at)
+            self._selector.modify(child.connection, child.flush(), child)
+
+    def _start_child(self) -> Child:
+        child = Child(self._result_bytes)
+        self._children[child.pid] = child
+        self._selector.register(child.connection, selectors.EVENT_READ, child)
+        if child.exit_descriptor is not None:
+            self._selector.register(child.exit_descriptor, selectors.EVENT_READ, child)
+        return child
+
+    def _attend(self, child: Child, events: int, *, died: bool) -> None:
+        if not child.killed:
+            if events & selectors.EVENT_WRITE:
+                self._selector.modify(child.connection, child.flush(), child)
+            self._listen(child, everything=died)
+        if died:
+            self._kill(child, None)  # what is left of its group
+            self._bury(child)
+
+    def _listen(self, child: Child, *, everything: bool) -> None:
+        try:
+            for frame in child.receive(everything=everything):
+                self._hear(child, frame)
+                if child.killed:
+                    return
+        except EOFError:
+            self._kill(child, None)
+        except Nonsense:
+            self._kill(child, WorkerCrashed("the process that ran the handler wrote nonsense to the pool's socket"))
+
+    def _hear(self, child: Child, frame: bytes) -> None:
+        call = child.call
+        if call is None:
+            raise Nonsense
+        body = memoryview(frame)[1:]
+        match frame[0]:
+            case Reply.STARTED:
+                call.pickled = b""
+                child.begin(None if call.limits.timeout is None else time.monotonic() + call.limits.timeout)
+            case Reply.OUT_OF_MEMORY:
+                error = MemoryLimitExceeded(f"the handler asked for more memory than its limit of {call.memory_limit}")
+                error.add_note(_traceback_note(child, str(body, "utf-8", "replace")))
+                self._kill(child, error)
+            case reply:
+                result, failure = _decode(child, reply, body)
+                child.rest()
+                if child.calls >= self._recycle_after:
+                    self._kill(child, None)
+                call.settle(result, failure)
+
+    def _enforce_limits(self, now: float) -> None:
+        for child in list(self._children.values()):
+            call = child.call
+            if call is None or child.killed:
+                continue
+            if child.deadline is not None and now >= child.deadline:
+                self._kill(child, self._too_late(child, call))
+            elif child.sample_at is not None and now >= child.sample_at and call.limits.memory_bytes is not None:
+                child.sample_at = now + MEMORY_SAMPLE_INTERVAL
+                if (resident := child.resident_bytes()) > call.limits.memory_bytes:
+                    reached = f"the handler's process reached {resident / MEBIBYTE:.1f} MiB of memory"
+                    self._kill(child, MemoryLimitExceeded(f"{reached}; its limit is {call.memory_limit}"))
+
+    def _too_late(self, child: Child, call: Call) -> TimeLimitExceeded:
+        if child.begun:
+            return TimeLimitExceeded(f"the handler ran past its limit of {call.limits.timeout:g} s")
+        return TimeLimitExceeded(f"the handler did not begin within {self._start_timeout:g} s: does its import hang?")
+
+    def _drop_cancelled(self) -> None:
+        while self._cancelled:
+            call = self._cancelled.popleft()
+            call.pickled = b""
+            call.future.set_running_or_notify_cancel()  # tells those who wait in concurrent.futures.wait
+            for child in [child for child in self._children.values() if child.call is call]:
+                self._kill(child, None)
+
+    def _finish_running(self, close_at: float) -> None:
+        while self._queue:
+            self._queue.popleft().future.cancel()
+        for child in list(self._children.values()):
+            if child.idle or time.monotonic() >= close_at:
+                self._kill(child, None)
+                if child.call is not None:
+                    child.call.future.cancel()
+
+    def _kill(self, child: Child, verdict: Exception | None) -> None:
+        if child.killed:
+            return
+        child.verdict = verdict
+        self._selector.unregister(child.connection)
+        child.kill()
+        if child.exit_descriptor is None:
+            self._bury(child)
+
+    def _bury(self, child: Child) -> None:
+        """Reap a child that is dead, or is just being killed, and end the call it leaves behind."""
+        if child.exit_descriptor is not None:
+            self._selector.unregister(child.exit_descriptor)
+        ending = child.reap()
+        del self._children[child.pid]
+        call = child.call
+        if call is None:
+            return
+        if child.verdict is None and not child.begun and child.calls:
+            self._queue.appendleft(call)
+        else:
+            call.settle(None, child.verdict or WorkerCrashed(f"the process that ran the handler {ending}"))
+
+    def _leave_nothing(self) -> None:
+        """The end of the manager, asked for or by a fault of ours: no child, no open future, no descriptor."""
+        with self._lock:
+            self._close_at = time.monotonic() if self._close_at is None else self._close_at
+        for child in list(self._children.values()):
+            self._kill(child, None)
+            if child.call is not None:
+                child.call.future.cancel()
+            if child.pid in self._children:
+                self._bury(child)
+        while self._queue:
+            self._queue.popleft().future.cancel()
+        self._drop_cancelled()
+        for closable in (self._selector, self._bell, self._ear):
+            closable.close()
+
+
+def _decode(child: Child, reply: int, body: memoryview) -> tuple[Any, Exception | None]:
+    """What an answer says: the result, or what to raise instead of it."""
+    match reply:
+        case Reply.RETURNED:
+            try:
+                return pickle.loads(body), None  # noqa: S301 from our own child
+            except BaseException as error:  # noqa: BLE001 __setstate__ is the handler's code, in our manager thread
+                why = f"{type(error).__name__}: {error}"
+                return None, PayloadNotStorable(f"the handler's result cannot be read back: {why}", field="result")
+        case Reply.RAISED:
+            return None, _decode_raised(child, body)
+        case Reply.NOT_STORABLE:
+            why = str(body, "utf-8", "replace")
+            return None, PayloadNotStorable(f"the handler returned what cannot be pickled: {why}", field="result")
+        case Reply.TOO_LARGE:
+            size = str(body, "utf-8", "replace")
+            return None, PayloadTooLarge(f"the handler's result takes {size} bytes, more than the pool's result_bytes")
+    raise Nonsense
+
+
+def _decode_raised(child: Child, body: memoryview) -> Exception:
+    try:
+        raised: Raised = pickle.loads(body)  # noqa: S301 from our own child
+        pickled, type_name, message, text = raised
+    except Exception as error:
+        raise Nonsense from error
+    note = _traceback_note(child, text)
+    if pickled is not None:
+        # A class that cannot be imported here, an __init__ that needs more than `args`, notes that are no list …
+        with contextlib.suppress(BaseException):
+            original = pickle.loads(pickled)  # noqa: S301 from our own child
+            # The last two mean something to a future and to an event loop, and SystemExit and its kind to a thread.
+            if isinstance(original, Exception) and not isinstance(original, CancelledError | StopIteration):
+                original.add_note(note)
+                return original
+    foreign = ForeignError(type_name, message)
+    foreign.add_note(note)
+    return foreign
+
+
+def _traceback_note(child: Child, text: str) -> str:
+    """The child's traceback, as a note for the exception that stands for it here."""
+    return f"In the child process {child.pid}:\n{text}"
+
+
+def _preparation(result_bytes: int) -> Preparation:
+    known = multiprocessing.spawn.get_preparation_data("penstock")
+    main = {key: str(value) for key, value in known.items() if key.startswith("init_main_from")}
+    return Preparation(sys_path=list(sys.path), sys_argv=list(sys.argv), main=main, result_bytes=result_bytes)
+
+
+def _frame(*parts: bytes) -> bytes:
+    return b"".join((sum(map(len, parts)).to_bytes(LENGTH_BYTES), *parts))
+
+
+def _open_exit_descriptor(pid: int) -> int | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None

@@ -1,0 +1,136 @@
+"""Plain functions, in threads.
+
+A thread cannot be killed. Past its time limit a call is given up: it ends as ``TimeLimitExceeded``, another thread
+takes its place, and what the late one returns in the end is nobody's any more. A handler that looks at
+``item.stopped``, or calls ``item.check()``, ends soon after. Work that must be stopped for real belongs in processes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Sequence
+
+from penstock.errors import Stopped, TimeLimitExceeded
+from penstock.runners.contract import Call, Ended
+
+
+class ThreadRunner:
+    """Makes calls in up to ``concurrency`` threads, which end when there is nothing to do for a while."""
+
+    def __init__(self, concurrency: int, ended: Ended, *, name: str = "penstock", idle_seconds: float = 10.0) -> None:
+        self.concurrency = concurrency
+        self._ended = ended
+        self._name = name
+        self._idle_seconds = idle_seconds
+        self._changed = threading.Condition()
+        self._waiting: deque[Call] = deque()
+        self._deadlines: dict[Call, float] = {}
+        self._running: set[Call] = set()
+        self._threads = 0
+        self._idle = 0
+        self._watching = False
+        self._closed = False
+
+    def start(self, calls: Sequence[Call]) -> None:
+        """Queue the calls, with enough threads to make them."""
+        with self._changed:
+            self._waiting.extend(calls)
+            self._hire()
+            self._changed.notify(len(calls))
+
+    def stop(self, calls: Collection[Call]) -> None:
+        """Drop those that wait; give up those that run."""
+        for call in calls:
+            call.stop.set = True
+        with self._changed:
+            dropped = [call for call in self._waiting if call.stop.set]
+            for call in dropped:
+                self._waiting.remove(call)
+            given_up = [call for call in calls if self._give_up(call)]
+        self._ended([(call, None, Stopped("stopped")) for call in (*dropped, *given_up)])
+
+    def stop_waiting(self) -> None:
+        """Drop all that wait."""
+        with self._changed:
+            dropped = list(self._waiting)
+            self._waiting.clear()
+        self._ended([(call, None, Stopped("stopped before it started")) for call in dropped])
+
+    def close(self) -> None:
+        """No new call starts; threads end when theirs does."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _hire(self) -> None:
+        for _ in range(min(len(self._waiting) - self._idle, self.concurrency - self._threads)):
+            self._threads += 1
+            threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
+
+    def _give_up(self, call: Call) -> bool:
+        """Let a running call go its own way; its thread does not count any more."""
+        if call not in self._running:
+            return False
+        self._running.discard(call)
+        self._deadlines.pop(call, None)
+        self._threads -= 1
+        self._hire()
+        return True
+
+    def _work(self) -> None:
+        while (call := self._next()) is not None:
+            result, error = None, None
+            try:
+                result = call.function(call.argument)
+            except BaseException as raised:  # noqa: BLE001 - whatever a handler raises is its outcome, exits included
+                error = raised
+            with self._changed:
+                if call not in self._running:
+                    return  # given up: somebody else has this thread's place
+                self._running.discard(call)
+                self._deadlines.pop(call, None)
+            self._ended([(call, result, error)])
+
+    def _next(self) -> Call | None:
+        with self._changed:
+            self._idle += 1
+            try:
+                there = self._changed.wait_for(lambda: self._waiting or self._closed, self._idle_seconds)
+            finally:
+                self._idle -= 1
+            if self._closed or not there:
+                self._threads -= 1
+                return None
+            call = self._waiting.popleft()
+            self._running.add(call)
+            if call.timeout is not None:
+                self._deadlines[call] = time.monotonic() + call.timeout
+                if not self._watching:
+                    self._watching = True
+                    threading.Thread(target=self._watch, name=f"{self._name}-watch", daemon=True).start()
+                self._changed.notify_all()
+            return call
+
+    def _watch(self) -> None:
+        """End calls whose time is up, for as long as there are any with a limit."""
+        while True:
+            with self._changed:
+                if self._closed or not self._deadlines:
+                    self._watching = False
+                    return
+                now = time.monotonic()
+                overdue = [call for call, deadline in self._deadlines.items() if deadline <= now]
+                given_up = [call for call in overdue if self._give_up(call)]
+                if not given_up:
+                    self._changed.wait(max(0.001, min(self._deadlines.values()) - now))
+                    continue
+            for call in given_up:
+                call.stop.set = True
+            self._ended(
+                [
+                    (call, None, TimeLimitExceeded(f"the handler ran longer than {call.timeout:g} s"))
+                    for call in given_up
+                ]
+            )

@@ -1,0 +1,193 @@
+"""Every setting: its environment variable, its default and what it means. Read once, never at import."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from penstock.errors import ConfigurationError
+
+
+class Settings(BaseSettings):
+    """The configuration of one Penstock process, from the environment."""
+
+    model_config = SettingsConfigDict(frozen=True, populate_by_name=True, extra="ignore")
+
+    database_url: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_DATABASE_URL",
+            description="Where everything is kept: sqlite:///file.db or postgresql+psycopg://user@host/name.",
+        ),
+    ] = "sqlite:///penstock.db"
+    files_directory: Annotated[
+        Path,
+        Field(
+            validation_alias="PENSTOCK_FILES_DIRECTORY",
+            description="The folder that keeps uploaded files; share it between machines when workers run on several.",
+        ),
+    ] = Path("penstock-files")
+    app: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_APP",
+            description="module:attribute of the Penstock object whose kinds the command line and the workers use.",
+        ),
+    ] = "penstock_apps:app"
+    max_payload_bytes: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_MAX_PAYLOAD_BYTES",
+            ge=1024,
+            description="The largest params, input or result kept, as JSON.",
+        ),
+    ] = 32 * 1024 * 1024
+    pool_size: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_POOL_SIZE",
+            ge=1,
+            le=1000,
+            description="Database connections one process keeps.",
+        ),
+    ] = 10
+    sqlite_synchronous: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_SQLITE_SYNCHRONOUS",
+            pattern="^(NORMAL|FULL|EXTRA)$",
+            description="NORMAL survives a crash of the program; FULL also a power cut, at one fsync a commit.",
+        ),
+    ] = "NORMAL"
+    target_slice_ms: Annotated[
+        int,
+        Field(
+            validation_alias="WORKER_TARGET_SLICE_MS",
+            ge=10,
+            le=600_000,
+            description="How much work a worker claims at once, in milliseconds of it.",
+        ),
+    ] = 5000
+    claim_min: Annotated[
+        int, Field(validation_alias="CLAIM_MIN", ge=1, description="The fewest items a worker asks for at once.")
+    ] = 1
+    claim_max: Annotated[
+        int,
+        Field(validation_alias="CLAIM_MAX", ge=1, le=10_000, description="The most items a worker asks for at once."),
+    ] = 1000
+    safety_factor: Annotated[
+        float,
+        Field(
+            validation_alias="SAFETY_FACTOR",
+            gt=0,
+            le=1,
+            description="The share of a slice that claimed work is meant to fill.",
+        ),
+    ] = 0.7
+    lock_floor_ms: Annotated[
+        int, Field(validation_alias="LOCK_FLOOR_MS", ge=100, description="The shortest lease on a claimed item.")
+    ] = 30_000
+    lock_cap_ms: Annotated[
+        int, Field(validation_alias="LOCK_CAP_MS", ge=100, description="The longest lease on a claimed item.")
+    ] = 600_000
+    heartbeat_seconds: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_HEARTBEAT_SECONDS",
+            gt=0,
+            description="How often a worker extends its leases and learns of stopped jobs.",
+        ),
+    ] = 1.0
+    flush_ms: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_FLUSH_MS",
+            ge=1,
+            description="The longest a finished item waits in a worker before its outcome is written.",
+        ),
+    ] = 500
+    poll_seconds: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_POLL_SECONDS",
+            gt=0,
+            description="How often an idle worker looks for work nobody told it of.",
+        ),
+    ] = 5.0
+    sweep_seconds: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_SWEEP_SECONDS",
+            gt=0,
+            description="How often a worker makes a maintenance pass.",
+        ),
+    ] = 5.0
+    stop_grace_seconds: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_STOP_GRACE_SECONDS",
+            ge=0,
+            description="How long running handlers may go on after SIGTERM before they are stopped and handed back.",
+        ),
+    ] = 25.0
+    stale_minutes: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_STALE_MINUTES",
+            gt=0,
+            description="A running job without a sign of life for this long is looked into and put right.",
+        ),
+    ] = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class SettingShown:
+    """One line of ``penstock config``."""
+
+    variable: str
+    value: str
+    source: str
+    meaning: str
+
+
+def load_settings(**overrides: object) -> Settings:
+    """The settings from the environment, checked; ``overrides`` win."""
+    try:
+        settings = Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, one['loc']))}: {one['msg']} (got {one['input']!r})" for one in error.errors()]
+        raise ConfigurationError("the settings are wrong: " + "; ".join(lines)) from error
+    if settings.claim_min > settings.claim_max:
+        raise ConfigurationError(f"CLAIM_MIN is {settings.claim_min}, above CLAIM_MAX, which is {settings.claim_max}")
+    if settings.lock_floor_ms > settings.lock_cap_ms:
+        raise ConfigurationError(
+            f"LOCK_FLOOR_MS is {settings.lock_floor_ms}, above LOCK_CAP_MS, which is {settings.lock_cap_ms}"
+        )
+    return settings
+
+
+def show_settings(settings: Settings) -> list[SettingShown]:
+    """Each setting with its value, where it comes from and what it means; passwords are not shown."""
+    shown = []
+    for name, field in Settings.model_fields.items():
+        variable = str(field.validation_alias)
+        value = str(getattr(settings, name))
+        if getattr(settings, name) == field.default:
+            source = "default"
+        else:
+            source = "environment" if os.environ.get(variable) is not None else "program"
+        shown.append(SettingShown(variable, _without_password(value), source, field.description or ""))
+    return shown
+
+
+def _without_password(value: str) -> str:
+    scheme, separator, rest = value.partition("://")
+    credentials, at, host = rest.rpartition("@")
+    if not (separator and at and ":" in credentials):
+        return value
+    return f"{scheme}://{credentials.partition(':')[0]}:***@{host}"

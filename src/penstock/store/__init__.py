@@ -1,0 +1,1 @@
+"""Where everything is kept. The only package that knows SQL."""

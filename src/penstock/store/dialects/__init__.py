@@ -1,0 +1,1 @@
+"""The closed list of what differs between databases."""

@@ -1,0 +1,95 @@
+"""What a database must say for itself; everything else is the same SQL everywhere.
+
+The list is closed on purpose: a statement that needs another difference gets a method here, never an ``if`` of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any, Protocol
+
+from sqlalchemy import Column, ColumnElement, Connection, FromClause, Insert, Table, bindparam
+from sqlalchemy.types import TypeEngine
+
+from penstock.errors import ConfigurationError
+from penstock.store.types import Moment
+
+NOW = "the_now"
+"""The parameter through which a held clock is handed to every statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of rows handed to a statement."""
+
+    name: str
+    type: TypeEngine[Any]
+
+
+def fields(*columns: Column[Any] | Field) -> tuple[Field, ...]:
+    """Fields named and typed like the given columns."""
+    return tuple(one if isinstance(one, Field) else Field(one.name, one.type) for one in columns)
+
+
+class Ways(Protocol):
+    """One database's ways. Statements are built once for each, so it must be hashable."""
+
+    name: str
+
+    def now(self) -> ColumnElement[datetime]:
+        """The database's clock, the same throughout one statement."""
+
+    def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
+        """``moment`` plus ``seconds``; null when the seconds are null."""
+
+    def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
+        """Rows handed in as parameters, to select from or join with."""
+
+    def parameters(self, name: str, fields: Sequence[Field], values: Sequence[Sequence[object]]) -> dict[str, object]:
+        """The parameters that fill :meth:`rows`."""
+
+    def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Encoded JSON text as the value of a JSON column."""
+
+    def checked(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        """A column of rows found by their key, to be checked but never searched by."""
+
+    def insert_unless_taken(self, table: Table) -> Insert:
+        """An INSERT that does nothing, instead of failing, where a unique index already has the row."""
+
+    def wake(self, connection: Connection, kinds: Sequence[str]) -> None:
+        """Tell listening workers, when this transaction commits, that there is work of these kinds."""
+
+    def is_passing(self, error: BaseException) -> bool:
+        """Would the same transaction have a chance if it were run again (deadlock, busy)?"""
+
+
+class ByTheHeldClock:
+    """The same ways, but the time is a parameter: for tests that hold the clock."""
+
+    def __init__(self, ways: Ways) -> None:
+        self.name = ways.name
+        self._ways = ways
+
+    def now(self) -> ColumnElement[datetime]:
+        """The moment the test has set, handed in with each statement."""
+        return bindparam(NOW, type_=Moment)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ways, name)
+
+
+@cache
+def ways_of(dialect_name: str, *, held: bool = False) -> Ways:
+    """The ways of the named database; one object for each, so that statements built for it are built once."""
+    from penstock.store.dialects import postgresql, sqlite
+
+    known: dict[str, Ways] = {"sqlite": sqlite.SQLite(), "postgresql": postgresql.PostgreSQL()}
+    if dialect_name not in known:
+        raise ConfigurationError(
+            f"PENSTOCK_DATABASE_URL names {dialect_name!r}; Penstock runs on {' and '.join(sorted(known))}"
+        )
+    return ByTheHeldClock(known[dialect_name]) if held else known[dialect_name]

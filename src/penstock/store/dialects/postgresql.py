@@ -1,0 +1,85 @@
+"""PostgreSQL's ways: rows handed in as arrays, workers woken by NOTIFY."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Float,
+    FromClause,
+    Insert,
+    Table,
+    bindparam,
+    cast,
+    column,
+    func,
+    literal_column,
+    text,
+    type_coerce,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB, TEXT, VARCHAR, insert
+from sqlalchemy.types import Interval, String, Text
+
+from penstock.store.dialects.contract import Field
+from penstock.store.types import Moment
+
+CHANNEL = "penstock"
+_NOTIFY = text("SELECT pg_notify(:channel, kind) FROM unnest(CAST(:kinds AS text[])) AS kind")
+_PASSING_STATES = frozenset({"40001", "40P01", "55P03"})
+
+
+class PostgreSQL:
+    """The one for scale."""
+
+    name = "postgresql"
+
+    def now(self) -> ColumnElement[datetime]:
+        """The start of the statement, which moves on while a transaction waits for a lock."""
+        return type_coerce(func.statement_timestamp(), Moment)
+
+    def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
+        """An interval of so many seconds."""
+        interval = cast(type_coerce(seconds, Float), DOUBLE_PRECISION) * literal_column("interval '1 second'", Interval)
+        return type_coerce(moment + interval, Moment)
+
+    def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
+        """One array for each column."""
+        arrays = [bindparam(f"{name}_{field.name}", type_=ARRAY(_element(field))) for field in fields]
+        columns = [column(field.name, field.type) for field in fields]
+        return func.unnest(*arrays).table_valued(*columns).render_derived(name=name)
+
+    def parameters(self, name: str, fields: Sequence[Field], values: Sequence[Sequence[object]]) -> dict[str, object]:
+        """Rows turned into columns."""
+        columns = list(zip(*values, strict=True)) if values else [()] * len(fields)
+        return {f"{name}_{field.name}": list(cells) for field, cells in zip(fields, columns, strict=True)}
+
+    def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Text becomes jsonb."""
+        return cast(text, JSONB)
+
+    def checked(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        """The planner knows better."""
+        return column
+
+    def insert_unless_taken(self, table: Table) -> Insert:
+        """ON CONFLICT DO NOTHING."""
+        return insert(table).on_conflict_do_nothing()
+
+    def wake(self, connection: Connection, kinds: Sequence[str]) -> None:
+        """Delivered when the transaction commits, and not at all when it does not."""
+        connection.execute(_NOTIFY, {"channel": CHANNEL, "kinds": list(kinds)})
+
+    def is_passing(self, error: BaseException) -> bool:
+        """A deadlock, a serialization failure or a lock that could not be had in time."""
+        return getattr(error, "sqlstate", None) in _PASSING_STATES
+
+
+def _element(field: Field) -> Any:
+    """Texts of any length travel as text."""
+    if isinstance(field.type, Text | String | VARCHAR):
+        return TEXT()
+    return field.type

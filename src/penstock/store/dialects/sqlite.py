@@ -1,0 +1,87 @@
+"""SQLite's ways: one writer at a time, rows handed in as one JSON text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Float,
+    FromClause,
+    Insert,
+    Integer,
+    Table,
+    Text,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    select,
+    type_coerce,
+)
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.sql.elements import UnaryExpression
+from sqlalchemy.sql.operators import custom_op
+
+from penstock.store.dialects.contract import Field
+from penstock.store.types import Moment, microseconds
+
+
+class SQLite:
+    """The embedded default."""
+
+    name = "sqlite"
+
+    def now(self) -> ColumnElement[datetime]:
+        """Milliseconds are what SQLite's clock has; julianday is in every version."""
+        return literal_column("CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000", Moment)
+
+    def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
+        """Moments are microseconds here."""
+        added = cast(type_coerce(seconds, Float) * 1_000_000.0, Integer)
+        return type_coerce(type_coerce(moment, Integer) + added, Moment)
+
+    def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
+        """One JSON array of arrays, taken apart by json_each."""
+        each = func.json_each(bindparam(name, type_=Text)).table_valued("value", name=f"{name}_each")
+        columns = [
+            type_coerce(each.c.value.op("->>")(literal_column(str(index))), field.type).label(field.name)
+            for index, field in enumerate(fields)
+        ]
+        return select(*columns).subquery(name)
+
+    def parameters(self, name: str, fields: Sequence[Field], values: Sequence[Sequence[object]]) -> dict[str, object]:
+        """Identifiers go as the 32 digits SQLAlchemy keeps, moments as microseconds."""
+        return {name: orjson.dumps([[_plain(one) for one in row] for row in values]).decode()}
+
+    def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
+        """JSON is text here."""
+        return text
+
+    def checked(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Without statistics SQLite would rather search by state than by the ids it is given; a plus sign stops it."""
+        return UnaryExpression(column, operator=custom_op("+"), type_=column.type)
+
+    def insert_unless_taken(self, table: Table) -> Insert:
+        """ON CONFLICT DO NOTHING."""
+        return insert(table).on_conflict_do_nothing()
+
+    def wake(self, connection: Connection, kinds: Sequence[str]) -> None:
+        """Nothing to send: the process wakes itself, and others watch the file (see ``store.wakeups``)."""
+
+    def is_passing(self, error: BaseException) -> bool:
+        """Another process held the file longer than we wait."""
+        return "database is locked" in str(error) or "database table is locked" in str(error)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, UUID):
+        return value.hex
+    if isinstance(value, datetime):
+        return microseconds(value)
+    return value

@@ -1,0 +1,223 @@
+"""The connection to the database, and the transactions everything runs in.
+
+An operation is a function of a :class:`Transaction`; it never commits. :meth:`Store.write` runs one in a transaction
+of its own and once more when the database says that another try may work (deadlock, busy file). A caller who has a
+SQLAlchemy connection may run operations in its own transaction with :meth:`Store.joined`.
+
+Interrupted anywhere before the commit, a transaction leaves nothing; after it, everything.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import ModuleType
+from typing import Any, TypeVar
+
+import orjson
+from sqlalchemy import (
+    Connection,
+    CursorResult,
+    Engine,
+    Executable,
+    create_engine,
+    event,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
+from sqlalchemy.pool import StaticPool
+
+from penstock.clock import Clock, DatabaseClock
+from penstock.errors import ConfigurationError, PenstockError, StoreRefused, StoreUnavailable
+from penstock.store.dialects.contract import NOW, ways_of
+
+Answer = TypeVar("Answer")
+CallersConnection = Connection
+"""The connection of a caller who wants something done inside their own transaction."""
+_TRIES = 5
+
+
+class Transaction:
+    """One transaction: statements run in it, and the kinds it has made work for."""
+
+    def __init__(self, connection: Connection, store: Store) -> None:
+        self.connection = connection
+        self.store = store
+        self.ways = store.ways
+        self._held = store.clock.held()
+        self._woken: set[str] = set()
+
+    def run(self, statement: Executable, parameters: dict[str, Any] | None = None) -> CursorResult[*tuple[Any, ...]]:
+        """Execute one statement."""
+        parameters = parameters or {}
+        if self._held is not None:
+            parameters = {NOW: self._held, **parameters}
+        return self.connection.execute(statement, parameters)
+
+    def wake(self, *kinds: str) -> None:
+        """There will be work of these kinds once this commits."""
+        fresh = [kind for kind in kinds if kind not in self._woken]
+        if fresh:
+            self._woken.update(fresh)
+            self.ways.wake(self.connection, fresh)
+
+    @property
+    def woken(self) -> frozenset[str]:
+        """The kinds this transaction made work for."""
+        return frozenset(self._woken)
+
+
+class Store:
+    """One database."""
+
+    def __init__(self, engine: Engine, clock: Clock | None = None) -> None:
+        self.engine = engine
+        self.clock = clock or DatabaseClock()
+        self.ways = ways_of(engine.dialect.name, held=self.clock.held() is not None)
+        self._on_wake: list[Callable[[frozenset[str]], None]] = []
+        # SQLite has one writer: threads of this process queue here, fairly, instead of in its busy handler's sleeps.
+        self._writing: AbstractContextManager[Any] = threading.RLock() if self.ways.name == "sqlite" else nullcontext()
+
+    def on_wake(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Call ``listener`` with the kinds each committed transaction of this process made work for."""
+        self._on_wake.append(listener)
+
+    def no_wake(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Do not call ``listener`` any more."""
+        self._on_wake.remove(listener)
+
+    def write(self, operation: Callable[[Transaction], Answer]) -> Answer:
+        """Run ``operation`` in a transaction of its own."""
+        for left in reversed(range(_TRIES)):
+            committing = False
+            try:
+                with self._writing, self.engine.connect() as connection, connection.begin() as begun:
+                    transaction = Transaction(connection, self)
+                    answer = operation(transaction)
+                    committing = True
+                    begun.commit()
+            except DBAPIError as error:
+                # A connection that broke before the commit was asked for has changed nothing; after that, who knows.
+                lost = error.connection_invalidated and not committing
+                passing = error.orig is not None and self.ways.is_passing(error.orig)
+                if not left or not (lost or passing):
+                    raise _in_our_words(error) from error
+            else:
+                self._announce(transaction.woken)
+                return answer
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def read(self, question: Callable[[Transaction], Answer]) -> Answer:
+        """Run ``question`` in a transaction that only reads."""
+        try:
+            with self._reading(), self.engine.connect() as connection:
+                connection = connection.execution_options(penstock_reads=True)
+                with connection.begin():
+                    return question(Transaction(connection, self))
+        except DBAPIError as error:
+            raise _in_our_words(error) from error
+
+    @contextmanager
+    def joined(self, connection: Connection) -> Iterator[Transaction]:
+        """Work inside the caller's own transaction: it commits, or nothing happened."""
+        if connection.dialect.name != self.ways.name:
+            raise ConfigurationError(
+                f"the connection is to {connection.dialect.name}, this Penstock keeps its jobs in {self.ways.name}"
+            )
+        transaction = Transaction(connection, self)
+        yield transaction
+        if transaction.woken:
+            woken = transaction.woken
+
+            def announce(_connection: Connection) -> None:
+                self._announce(woken)
+
+            event.listen(connection, "commit", announce, once=True)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+    def _announce(self, kinds: frozenset[str]) -> None:
+        if kinds:
+            for listener in tuple(self._on_wake):
+                listener(kinds)
+
+    def _reading(self) -> AbstractContextManager[Any]:
+        # An in-memory database is one connection: readers must wait for the writer too.
+        return self._writing if isinstance(self.engine.pool, StaticPool) else nullcontext()
+
+
+def _in_our_words(error: DBAPIError) -> PenstockError:
+    """What a driver's error means to those who do not know SQL."""
+    first_line = str(error.orig).strip().partition("\n")[0]
+    if isinstance(error, DataError | IntegrityError | NotSupportedError | ProgrammingError):
+        return StoreRefused(f"the database refused the statement: {first_line}")
+    return StoreUnavailable(f"the database is not available: {first_line}")
+
+
+def open_store(
+    url: str, *, clock: Clock | None = None, pool_size: int = 10, sqlite_synchronous: str = "NORMAL"
+) -> Store:
+    """Connect to the database that ``url`` names."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        engine = _sqlite_engine(parsed, pool_size, sqlite_synchronous)
+    else:
+        if parsed.drivername == "postgresql":
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        engine = _server_engine(parsed, pool_size)
+    return Store(engine, clock)
+
+
+def _json() -> dict[str, Callable[..., Any]]:
+    return {"json_serializer": lambda value: orjson.dumps(value).decode(), "json_deserializer": orjson.loads}
+
+
+def _server_engine(url: URL, pool_size: int) -> Engine:
+    ways_of(url.get_backend_name())
+    try:
+        return create_engine(url, pool_size=pool_size, max_overflow=0, pool_pre_ping=False, **_json())
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"the driver for {url.drivername} is not installed ({error}); install penstock[postgres]"
+        ) from error
+
+
+def sqlite_module() -> ModuleType:
+    """pysqlite3 carries a newer SQLite than most systems; without it the standard library's will do."""
+    try:
+        import pysqlite3
+    except ImportError:
+        return sqlite3
+    module: ModuleType = pysqlite3.dbapi2
+    return module
+
+
+def _sqlite_engine(url: URL, pool_size: int, synchronous: str) -> Engine:
+    in_memory = url.database in (None, "", ":memory:")
+    options: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {"pool_size": pool_size, "max_overflow": 0}
+    engine = create_engine(
+        url,
+        module=sqlite_module(),
+        connect_args={"check_same_thread": False, "timeout": 30, "isolation_level": None, "cached_statements": 512},
+        **options,
+        **_json(),
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        cursor = connection.cursor()
+        for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "temp_store=MEMORY", "cache_size=-65536"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A writer that began as a reader could not become one later without losing its view: say so at once.
+        reads = connection.get_execution_options().get("penstock_reads", False)
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    return engine

@@ -1,0 +1,87 @@
+"""The one guarded UPDATE through which every change of a job's state goes, and the history it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Insert,
+    Integer,
+    String,
+    Text,
+    Update,
+    Uuid,
+    bindparam,
+    insert,
+    null,
+    select,
+    update,
+)
+
+from penstock.lifecycle.transitions import Transition
+from penstock.store.dialects.contract import Field, Ways
+from penstock.store.statements.built_once import built_once
+from penstock.store.tables import job_events, jobs
+
+CHANGED = (jobs.c.id, jobs.c.kind, jobs.c.previous_state, jobs.c.run, jobs.c.event_sequence, jobs.c.followed)
+"""What every change answers: the jobs it happened to, and what their history needs."""
+
+
+def change_state(
+    ways: Ways, transition: Transition, which: ColumnElement[bool], values: Mapping[str, Any] | None = None
+) -> Update:
+    """Make ``transition`` for the jobs ``which`` names that are in one of its sources, and for no others.
+
+    The rows it returns are the jobs it happened to; a job that is not among them was in another state.
+    """
+    now = ways.now()
+    changes: dict[str, Any] = dict.fromkeys(transition.clears, null())
+    changes |= dict.fromkeys(transition.stamps, now)
+    changes |= values or {}
+    if transition.opens_run:
+        changes["run"] = jobs.c.run + 1
+    return (
+        update(jobs)
+        .where(which, ways.checked(jobs.c.state).in_([source.value for source in sorted(transition.sources)]))
+        .values(
+            previous_state=jobs.c.state,
+            state=transition.target.value,
+            event_sequence=jobs.c.event_sequence + 1,
+            updated_at=now,
+            **changes,
+        )
+        .returning(*CHANGED)
+    )
+
+
+EVENTS = (
+    Field("job_id", Uuid()),
+    Field("sequence", Integer()),
+    Field("run", Integer()),
+    Field("from_state", String()),
+    Field("to_state", String()),
+    Field("reason", Text()),
+    Field("data", Text()),
+)
+
+
+@built_once
+def insert_events(ways: Ways) -> Insert:
+    """Write one history row for each change; the caller is the same for all of them."""
+    rows = ways.rows("events", EVENTS)
+    columns = ["job_id", "sequence", "run", "from_state", "to_state", "reason", "data", "actor", "actor_id", "at"]
+    source = select(
+        rows.c.job_id,
+        rows.c.sequence,
+        rows.c.run,
+        rows.c.from_state,
+        rows.c.to_state,
+        rows.c.reason,
+        ways.json(rows.c.data),
+        bindparam("the_actor", type_=String),
+        bindparam("the_actor_id", type_=String),
+        ways.now(),
+    )
+    return insert(job_events).from_select(columns, source)

@@ -1,0 +1,219 @@
+"""What people ask for: pause, resume, cancel, commit, abandon, submit; each is one guarded change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Insert,
+    Select,
+    String,
+    Text,
+    Update,
+    Uuid,
+    bindparam,
+    case,
+    func,
+    insert,
+    literal,
+    null,
+    select,
+    update,
+)
+
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.transitions import CANCEL, FAIL, RESUME, START, SUBMIT, SUCCEED, Transition
+from penstock.store.dialects.contract import Ways
+from penstock.store.statements.built_once import built_once
+from penstock.store.statements.change_state import change_state
+from penstock.store.statements.selecting import by_id, followers, visible_to
+from penstock.store.tables import job_items, jobs
+
+
+def _turn(ways: Ways) -> ColumnElement[Any]:
+    """When a job has something to hand out: now, when the first item is out of its backoff, or not at all."""
+    soonest = (
+        select(func.min(job_items.c.ready_at))
+        .where(
+            job_items.c.job_id == jobs.c.id,
+            job_items.c.status == ItemStatus.PENDING.value,
+            job_items.c.ready_at.is_not(None),
+        )
+        .scalar_subquery()
+    )
+    return case((jobs.c.claimed_to < jobs.c.open_to, ways.now()), else_=soonest)
+
+
+@built_once
+def change_one(ways: Ways, transition: Transition, caller: Caller) -> Update:
+    """The given change for one job, if the caller may see it."""
+    values: dict[str, Any] = {}
+    if transition in (SUBMIT, RESUME):
+        values = {"turn_at": _turn(ways)}
+    if transition is CANCEL:
+        values = {
+            "killed_by": bindparam("the_killed_by", type_=String),
+            "killed_reason": bindparam("the_reason", type_=Text),
+        }
+    return change_state(ways, transition, by_id() & visible_to(caller), values)
+
+
+@built_once
+def restore_turn(ways: Ways) -> Update:
+    """Give a job that should flow the turn its items call for."""
+    return (
+        update(jobs)
+        .where(by_id(), jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
+        .values(turn_at=_turn(ways), last_heartbeat=ways.now(), updated_at=ways.now())
+        .returning(jobs.c.turn_at, jobs.c.state, jobs.c.kind)
+    )
+
+
+@built_once
+def start_one(ways: Ways) -> Update:
+    """START for a job whose items are all out already, or over."""
+    return change_state(ways, START, by_id() & jobs.c.turn_at.is_(None))
+
+
+@built_once
+def fail_one(ways: Ways) -> Update:
+    """FAIL for a job that never got to run."""
+    return change_state(
+        ways,
+        FAIL,
+        by_id(),
+        {
+            "last_error": bindparam("the_error", type_=Text),
+            "error_code": bindparam("the_code", type_=String),
+            "error_type": bindparam("the_error_type", type_=String),
+            "failed_phase": jobs.c.phase,
+        },
+    )
+
+
+@built_once
+def state_seen_by(ways: Ways, caller: Caller) -> Select[Any]:
+    """Why a change did not happen: the state the job is in, if the caller may see it."""
+    return select(jobs.c.state, jobs.c.kind, jobs.c.followed, jobs.c.leader_id).where(by_id(), visible_to(caller))
+
+
+@built_once
+def start_followers(ways: Ways) -> Update:
+    """START for the jobs that follow these."""
+    return change_state(ways, START, followers())
+
+
+@built_once
+def succeed_followers(ways: Ways) -> Update:
+    """SUCCEED for the jobs that follow one, with its result and counts."""
+    leader = jobs.alias("leader")
+    return change_state(
+        ways,
+        SUCCEED,
+        (jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid)) & (leader.c.id == jobs.c.leader_id),
+        {
+            "result": leader.c.result,
+            "phase": leader.c.phase,
+            "total_items": leader.c.total_items,
+            "processed_items": leader.c.processed_items,
+            "failed_items": leader.c.failed_items,
+            "not_found_items": leader.c.not_found_items,
+            "skipped_items": leader.c.skipped_items,
+        },
+    )
+
+
+@built_once
+def fail_followers(ways: Ways) -> Update:
+    """FAIL for the jobs that follow one, for the same reason."""
+    leader = jobs.alias("leader")
+    copied = ("last_error", "error_code", "error_type", "failed_phase", "killed_by", "killed_reason")
+    return change_state(
+        ways,
+        FAIL,
+        (jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid)) & (leader.c.id == jobs.c.leader_id),
+        {name: leader.c[name] for name in copied},
+    )
+
+
+@built_once
+def heir_of(ways: Ways) -> Select[Any]:
+    """The follower that has waited longest, which takes the work over when its leader is canceled."""
+    return (
+        select(jobs.c.id, jobs.c.kind, jobs.c.user_id, jobs.c.state)
+        .where(
+            jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid),
+            jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
+        )
+        .order_by(jobs.c.id)
+        .limit(1)
+        .with_for_update(key_share=True)
+    )
+
+
+@built_once
+def crown(ways: Ways) -> Update:
+    """The heir does the work itself from now on, from the beginning."""
+    leader = jobs.alias("leader")
+    has_plan = select(literal(1)).where(
+        job_items.c.job_id == leader.c.id, job_items.c.role == ItemRole.PLAN.value
+    ).exists()  # fmt: skip
+    return (
+        update(jobs)
+        .where(
+            jobs.c.id == bindparam("the_heir_id", type_=Uuid),
+            jobs.c.leader_id == leader.c.id,
+            leader.c.id == bindparam("the_leader_id", type_=Uuid),
+        )
+        .values(
+            leader_id=null(),
+            planned=~has_plan,
+            finalizes=leader.c.finalizes,
+            single_step=leader.c.single_step,
+            total_items=case((has_plan, 0), else_=leader.c.total_items),
+            claimed_to=case((has_plan, -1), else_=0),
+            open_to=case((has_plan, 0), else_=leader.c.total_items),
+            turn_at=ways.now(),
+            updated_at=ways.now(),
+        )
+    )
+
+
+@built_once
+def inherit_items(ways: Ways) -> Insert:
+    """The heir's own copy of the work: the plan alone where there is one, otherwise every item's input."""
+    other = job_items.alias("other")
+    has_plan = select(literal(1)).where(
+        other.c.job_id == bindparam("the_leader_id", type_=Uuid), other.c.role == ItemRole.PLAN.value
+    ).exists()  # fmt: skip
+    source = select(
+        bindparam("the_heir_id", type_=Uuid),
+        bindparam("the_user_id", type_=String),
+        job_items.c.kind,
+        job_items.c.role,
+        job_items.c.position,
+        literal(ItemStatus.PENDING.value),
+        job_items.c.input_json,
+        ways.now(),
+    ).where(
+        job_items.c.job_id == bindparam("the_leader_id", type_=Uuid),
+        job_items.c.role == case((has_plan, ItemRole.PLAN.value), else_=ItemRole.ITEM.value),
+    )
+    columns = ["job_id", "user_id", "kind", "role", "position", "status", "input_json", "updated_at"]
+    return insert(job_items).from_select(columns, source)
+
+
+@built_once
+def follow_heir(ways: Ways) -> Update:
+    """The other followers follow the heir."""
+    return (
+        update(jobs)
+        .where(
+            jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid),
+            jobs.c.id != bindparam("the_heir_id", type_=Uuid),
+            jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
+        )
+        .values(leader_id=bindparam("the_heir_id", type_=Uuid))
+    )

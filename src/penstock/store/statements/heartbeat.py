@@ -1,0 +1,59 @@
+"""What a worker's heartbeat asks: longer leases, and which of its jobs were stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Float, Select, Text, Update, Uuid, bindparam, select, update
+
+from penstock.lifecycle.states import JobState
+from penstock.store.dialects.contract import Ways
+from penstock.store.statements.built_once import built_once
+from penstock.store.tables import job_items, jobs
+
+
+@built_once
+def extend_leases(ways: Ways) -> Update:
+    """Longer leases for the items we still hold; those it does not return are ours no more."""
+    now = ways.now()
+    return (
+        update(job_items)
+        .where(
+            job_items.c.id.in_(bindparam("the_items", expanding=True)),
+            job_items.c.lease.in_(bindparam("the_leases", expanding=True, type_=Uuid)),
+        )
+        .values(lock_expires_at=ways.later(now, bindparam("the_lease_seconds", type_=Float)))
+        .returning(job_items.c.id)
+    )
+
+
+@built_once
+def beat(ways: Ways) -> Update:
+    """A sign of life for the jobs we work on."""
+    return (
+        update(jobs)
+        .where(
+            jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid)),
+            jobs.c.state == JobState.RUNNING.value,
+        )
+        .values(last_heartbeat=ways.now())
+    )
+
+
+@built_once
+def stopped_jobs(ways: Ways) -> Select[Any]:
+    """Which of these jobs were stopped for good: their handlers need not go on."""
+    flowing = [JobState.QUEUED.value, JobState.RUNNING.value, JobState.PAUSED.value]
+    return select(jobs.c.id).where(
+        jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid)), jobs.c.state.not_in(flowing)
+    )
+
+
+@built_once
+def say(ways: Ways) -> Update:
+    """A message for the people who watch, as long as the job runs."""
+    return (
+        update(jobs)
+        .where(jobs.c.id == bindparam("the_job_id", type_=Uuid), jobs.c.state == JobState.RUNNING.value)
+        .values(message=bindparam("the_message", type_=Text), last_heartbeat=ways.now(), updated_at=ways.now())
+    )

@@ -1,0 +1,81 @@
+"""Reading: jobs, items and history, always by key and never by OFFSET."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Integer, Select, String, Uuid, and_, bindparam, func, or_, select
+
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.states import ItemRole
+from penstock.store.dialects.contract import Ways
+from penstock.store.statements.built_once import built_once
+from penstock.store.statements.selecting import by_id, visible_to
+from penstock.store.tables import job_events, job_items, jobs
+from penstock.store.types import Moment
+
+
+@built_once
+def job_by_id(ways: Ways, caller: Caller) -> Select[Any]:
+    """One job, if the caller may see it."""
+    return select(*jobs.c).where(by_id(), visible_to(caller))
+
+
+_LISTED = [column for column in jobs.c if column.name not in ("params", "result")]
+
+
+@built_once
+def list_jobs(ways: Ways, caller: Caller, *, states: bool, kind: bool, after: bool) -> Select[Any]:
+    """A page of jobs, newest first, without their payloads."""
+    conditions = [visible_to(caller)]
+    if states:
+        conditions.append(jobs.c.state.in_(bindparam("the_states", expanding=True, type_=String)))
+    if kind:
+        conditions.append(jobs.c.kind == bindparam("the_kind", type_=String))
+    if after:
+        moment, last = bindparam("the_after", type_=Moment), bindparam("the_after_id", type_=Uuid)
+        conditions.append(or_(jobs.c.created_at < moment, and_(jobs.c.created_at == moment, jobs.c.id < last)))
+    return (
+        select(*_LISTED)
+        .where(*conditions)
+        .order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
+        .limit(bindparam("the_limit", type_=Integer))
+    )
+
+
+@built_once
+def history_of(ways: Ways) -> Select[Any]:
+    """A job's history after a given line."""
+    return (
+        select(*job_events.c)
+        .where(
+            job_events.c.job_id == bindparam("the_job_id", type_=Uuid),
+            job_events.c.sequence > bindparam("the_after", type_=Integer),
+        )
+        .order_by(job_events.c.sequence)
+        .limit(bindparam("the_limit", type_=Integer))
+    )
+
+
+@built_once
+def items_of(ways: Ways, *, statuses: bool) -> Select[Any]:
+    """A page of a job's items in their order."""
+    conditions = [
+        job_items.c.job_id == bindparam("the_job_id", type_=Uuid),
+        job_items.c.position > bindparam("the_after", type_=Integer),
+        job_items.c.role == ItemRole.ITEM.value,
+    ]
+    if statuses:
+        conditions.append(job_items.c.status.in_(bindparam("the_statuses", expanding=True, type_=String)))
+    return (
+        select(*job_items.c)
+        .where(*conditions)
+        .order_by(job_items.c.position)
+        .limit(bindparam("the_limit", type_=Integer))
+    )
+
+
+@built_once
+def count_by_state(ways: Ways) -> Select[Any]:
+    """How many jobs there are of each kind in each state."""
+    return select(jobs.c.kind, jobs.c.state, func.count()).group_by(jobs.c.kind, jobs.c.state)

@@ -1,0 +1,89 @@
+"""Messages written with the change they tell of, and sent afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    Delete,
+    Float,
+    Insert,
+    Integer,
+    Select,
+    String,
+    Text,
+    Update,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
+
+from penstock.store.dialects.contract import Ways
+from penstock.store.statements.built_once import built_once
+from penstock.store.tables import outbox
+
+
+@built_once
+def append_message(ways: Ways) -> Insert:
+    """Put one message behind the others."""
+    source = select(
+        bindparam("the_topic", type_=String),
+        bindparam("the_key", type_=String),
+        ways.json(bindparam("the_payload", type_=Text)),
+        ways.now(),
+        ways.now(),
+    )
+    return insert(outbox).from_select(["topic", "key", "payload", "ready_at", "created_at"], source)
+
+
+@built_once
+def due_messages(ways: Ways) -> Select[Any]:
+    """The next messages to send, locked so that no other relay sends them too."""
+    return (
+        select(outbox.c.id, outbox.c.topic, outbox.c.key, outbox.c.payload, outbox.c.attempts, outbox.c.created_at)
+        .where(outbox.c.sent_at.is_(None), outbox.c.ready_at <= ways.now())
+        .order_by(outbox.c.ready_at, outbox.c.id)
+        .limit(bindparam("the_limit", type_=Integer))
+        .with_for_update(skip_locked=True)
+    )
+
+
+@built_once
+def take_messages(ways: Ways) -> Update:
+    """Not due again until the relay that takes them has had its time."""
+    ids = bindparam("the_messages", expanding=True, type_=outbox.c.id.type)
+    return (
+        update(outbox)
+        .where(outbox.c.id.in_(ids))
+        .values(ready_at=ways.later(ways.now(), bindparam("the_delay", type_=Float)))
+    )
+
+
+@built_once
+def mark_sent(ways: Ways) -> Update:
+    """These have been taken by the transport."""
+    ids = bindparam("the_messages", expanding=True, type_=outbox.c.id.type)
+    return update(outbox).where(outbox.c.id.in_(ids)).values(sent_at=ways.now(), attempts=outbox.c.attempts + 1)
+
+
+@built_once
+def postpone(ways: Ways) -> Update:
+    """This one could not be sent: try again later."""
+    return (
+        update(outbox)
+        .where(outbox.c.id == bindparam("the_message"))
+        .values(
+            attempts=outbox.c.attempts + 1,
+            last_error=bindparam("the_error", type_=Text),
+            ready_at=ways.later(ways.now(), bindparam("the_delay", type_=Float)),
+        )
+    )
+
+
+@built_once
+def forget_sent(ways: Ways) -> Delete:
+    """Messages sent longer ago than so many seconds."""
+    limit = ways.later(ways.now(), -bindparam("the_seconds", type_=Float))
+    return delete(outbox).where(outbox.c.sent_at < limit)

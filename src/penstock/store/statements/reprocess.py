@@ -1,0 +1,127 @@
+"""Running items of a finished job again, in a new run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Delete,
+    Integer,
+    Select,
+    String,
+    Update,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    null,
+    or_,
+    select,
+    update,
+)
+
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.states import ErrorType, ItemRole, ItemStatus, Phase
+from penstock.lifecycle.transitions import REPROCESS
+from penstock.store.dialects.contract import Ways
+from penstock.store.statements.built_once import built_once
+from penstock.store.statements.change_state import change_state
+from penstock.store.statements.selecting import by_id, visible_to
+from penstock.store.tables import job_items, jobs
+
+
+@built_once
+def open_run(ways: Ways, caller: Caller) -> Update:
+    """REPROCESS: a new run, whose finalize step is still to come."""
+    changed = change_state(
+        ways,
+        REPROCESS,
+        by_id() & visible_to(caller) & jobs.c.leader_id.is_(None),
+        {
+            "message": null(),
+            "retries": 0,
+            "followed": False,
+            "phase": case((jobs.c.planned, Phase.PROCESSING.value), else_=Phase.BATCHING.value),
+            "open_to": case((jobs.c.planned, jobs.c.total_items), else_=jobs.c.open_to),
+            "claimed_to": case((jobs.c.claimed_to > jobs.c.total_items, jobs.c.total_items), else_=jobs.c.claimed_to),
+        },
+    )
+    return changed.returning(jobs.c.finalizes, jobs.c.claimed_to, jobs.c.open_to)
+
+
+@built_once
+def drop_finalize(ways: Ways) -> Delete:
+    """The finalize item of the run before: it is added again when this run's last item ends."""
+    return delete(job_items).where(
+        job_items.c.job_id == bindparam("the_job_id", type_=Uuid),
+        job_items.c.role == ItemRole.FINALIZE.value,
+        job_items.c.status != ItemStatus.PROCESSING.value,
+    )
+
+
+def _chosen(*, by_item: bool) -> ColumnElement[bool]:
+    """Items in the wanted statuses, or the named ones; permanent failures and used-up items only when asked."""
+    item = job_items.c
+    reset = bindparam("the_reset", type_=Boolean)
+    wanted = and_(
+        item.role == ItemRole.ITEM.value,
+        item.status.in_(bindparam("the_statuses", expanding=True, type_=String)),
+        or_(reset, item.attempts < bindparam("the_max_attempts", type_=Integer)),
+        or_(
+            bindparam("the_permanent", type_=Boolean),
+            item.error_type.is_distinct_from(ErrorType.TERMINAL.value),
+            item.status != ItemStatus.ERROR.value,
+        ),
+    )
+    if by_item:
+        wanted = and_(wanted, item.id.in_(bindparam("the_items", expanding=True)))
+    unplanned = and_(item.role == ItemRole.PLAN.value, item.status == ItemStatus.ERROR.value)
+    return and_(item.job_id == bindparam("the_job_id", type_=Uuid), or_(wanted, unplanned))
+
+
+@built_once
+def count_chosen(ways: Ways, *, by_item: bool) -> Select[Any]:
+    """How many items will run again, by the status they have."""
+    return (
+        select(job_items.c.role, job_items.c.status, func.count())
+        .where(_chosen(by_item=by_item))
+        .group_by(job_items.c.role, job_items.c.status)
+    )
+
+
+@built_once
+def return_chosen(ways: Ways, *, by_item: bool) -> Update:
+    """Let them be claimed again."""
+    reset = bindparam("the_reset", type_=Boolean)
+    return (
+        update(job_items)
+        .where(_chosen(by_item=by_item))
+        .values(
+            status=ItemStatus.PENDING.value,
+            ready_at=ways.now(),
+            attempts=case((reset, 0), else_=job_items.c.attempts),
+            result_json=null(),
+            updated_at=ways.now(),
+        )
+    )
+
+
+@built_once
+def uncount(ways: Ways) -> Update:
+    """What runs again has not been processed yet."""
+    return (
+        update(jobs)
+        .where(by_id())
+        .values(
+            processed_items=jobs.c.processed_items - bindparam("the_processed", type_=Integer),
+            failed_items=jobs.c.failed_items - bindparam("the_failed", type_=Integer),
+            not_found_items=jobs.c.not_found_items - bindparam("the_not_found", type_=Integer),
+            skipped_items=jobs.c.skipped_items - bindparam("the_skipped", type_=Integer),
+            returned_items=jobs.c.returned_items + bindparam("the_returned", type_=Integer),
+            turn_at=ways.now(),
+        )
+    )

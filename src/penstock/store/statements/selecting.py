@@ -1,0 +1,30 @@
+"""Which jobs a change is meant for."""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, Uuid, bindparam, true
+
+from penstock.lifecycle.callers import Caller
+from penstock.store.tables import jobs
+
+
+def by_id() -> ColumnElement[bool]:
+    """The one job named by ``the_job_id``."""
+    return jobs.c.id == bindparam("the_job_id", type_=Uuid)
+
+
+def by_ids() -> ColumnElement[bool]:
+    """The jobs listed in ``the_jobs``."""
+    return jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid))
+
+
+def visible_to(caller: Caller) -> ColumnElement[bool]:
+    """The jobs this caller may see: an owner's own, a guest's those of guests, everyone else's all."""
+    if caller.sees_everything:
+        return true()
+    return jobs.c.user_id.is_(None) if caller.id is None else jobs.c.user_id == caller.id
+
+
+def followers() -> ColumnElement[bool]:
+    """The jobs that follow one of ``the_leaders``."""
+    return jobs.c.leader_id.in_(bindparam("the_leaders", expanding=True, type_=Uuid))

@@ -1,0 +1,246 @@
+"""Recording new jobs, their items and the first line of their history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Insert,
+    Integer,
+    Select,
+    SmallInteger,
+    String,
+    Text,
+    Update,
+    Uuid,
+    bindparam,
+    case,
+    func,
+    insert,
+    literal,
+    null,
+    select,
+    text,
+    true,
+    update,
+)
+
+from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.transitions import START, SUCCEED
+from penstock.store.dialects.contract import Field, Ways
+from penstock.store.statements.built_once import built_once
+from penstock.store.statements.change_state import change_state
+from penstock.store.statements.selecting import by_id
+from penstock.store.tables import job_events, job_items, jobs
+
+NEW_JOBS = (Field("id", Uuid()), Field("params", Text()))
+_SHARED: dict[str, Any] = {
+    "kind": String(),
+    "user_id": String(),
+    "state": String(),
+    "priority": SmallInteger(),
+    "unique_key": String(),
+    "idempotency_key": String(),
+    "leader_id": Uuid(),
+    "single_step": Boolean(),
+    "planned": Boolean(),
+    "finalizes": Boolean(),
+    "total_items": Integer(),
+    "claimed_to": Integer(),
+    "open_to": Integer(),
+    "max_retries": Integer(),
+    "file_id": Uuid(),
+    "ip_address": String(),
+}
+
+
+@built_once
+def insert_jobs(ways: Ways, *, unless_taken: bool) -> Insert:
+    """Record jobs that differ only in their id and params; ``unless_taken`` leaves out one whose key is in use."""
+    rows = ways.rows("new_jobs", NEW_JOBS)
+    shared = {name: bindparam(f"the_{name}", type_=type_) for name, type_ in _SHARED.items()}
+    queued = case((shared["state"] == JobState.QUEUED.value, ways.now()), else_=null())
+    turn = case((shared["open_to"] > shared["claimed_to"], queued), else_=null())
+    columns = ["id", "params", *shared, "created_at", "updated_at", "queued_at", "turn_at"]
+    source = select(rows.c.id, ways.json(rows.c.params), *shared.values(), ways.now(), ways.now(), queued, turn).where(
+        text("1 = 1")
+    )  # without a WHERE, SQLite reads ON CONFLICT as part of a join
+    if not unless_taken:
+        return insert(jobs).from_select(columns, source)
+    return ways.insert_unless_taken(jobs).from_select(columns, source).returning(jobs.c.id)
+
+
+@built_once
+def insert_first_items(ways: Ways) -> Insert:
+    """One item for each new job: its plan, or its only step, whose input is the job's params."""
+    rows = ways.rows("new_jobs", NEW_JOBS)
+    source = select(
+        rows.c.id,
+        bindparam("the_user_id", type_=String),
+        bindparam("the_kind", type_=String),
+        bindparam("the_role", type_=String),
+        bindparam("the_position", type_=Integer),
+        literal(ItemStatus.PENDING.value),
+        ways.now(),
+    )
+    columns = ["job_id", "user_id", "kind", "role", "position", "status", "updated_at"]
+    return insert(job_items).from_select(columns, source)
+
+
+@built_once
+def insert_first_events(ways: Ways) -> Insert:
+    """The first line of each new job's history."""
+    rows = ways.rows("new_jobs", NEW_JOBS)
+    source = select(
+        rows.c.id,
+        literal(1),
+        literal(1),
+        bindparam("the_state", type_=String),
+        bindparam("the_actor", type_=String),
+        bindparam("the_actor_id", type_=String),
+        ways.now(),
+    )
+    columns = ["job_id", "sequence", "run", "to_state", "actor", "actor_id", "at"]
+    return insert(job_events).from_select(columns, source)
+
+
+NEW_ITEMS = (Field("position", Integer()), Field("input", Text()))
+
+
+@built_once
+def insert_items(ways: Ways) -> Insert:
+    """Items of one job, in the order of their positions."""
+    rows = ways.rows("new_items", NEW_ITEMS)
+    source = select(
+        bindparam("the_job_id", type_=Uuid),
+        bindparam("the_user_id", type_=String),
+        bindparam("the_kind", type_=String),
+        literal(ItemRole.ITEM.value),
+        rows.c.position,
+        literal(ItemStatus.PENDING.value),
+        ways.json(rows.c.input),
+        ways.now(),
+    )
+    columns = ["job_id", "user_id", "kind", "role", "position", "status", "input_json", "updated_at"]
+    return insert(job_items).from_select(columns, source)
+
+
+@built_once
+def extend_plan(ways: Ways) -> Update:
+    """A planning job has so many more items, if the plan's lease is still ours and so many were there before."""
+    lease = (
+        select(literal(1))
+        .where(
+            job_items.c.id == bindparam("the_item_id", type_=job_items.c.id.type),
+            job_items.c.lease == bindparam("the_lease", type_=Uuid),
+        )
+        .exists()
+    )
+    return (
+        update(jobs)
+        .where(
+            jobs.c.id == bindparam("the_job_id", type_=Uuid),
+            jobs.c.total_items == bindparam("the_total", type_=Integer),
+            lease,
+        )
+        .values(
+            total_items=jobs.c.total_items + bindparam("the_more", type_=Integer),
+            last_heartbeat=ways.now(),
+            updated_at=ways.now(),
+        )
+    )
+
+
+@built_once
+def count_queued(ways: Ways) -> Select[Any]:
+    """How many jobs of a kind wait, counted no further than the bound."""
+    some = (
+        select(jobs.c.id)
+        .where(jobs.c.state == JobState.QUEUED.value, jobs.c.kind == bindparam("the_kind"))
+        .limit(bindparam("the_limit", type_=Integer))
+        .subquery()
+    )
+    return select(func.count()).select_from(some)
+
+
+@built_once
+def active_job(ways: Ways) -> Select[Any]:
+    """The one active job of a key, locked."""
+    return (
+        select(jobs.c.id, jobs.c.user_id, jobs.c.state)
+        .where(
+            jobs.c.kind == bindparam("the_kind"),
+            jobs.c.unique_key == bindparam("the_unique_key"),
+            jobs.c.leader_id.is_(None),
+            jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
+        )
+        .with_for_update(key_share=True)
+    )
+
+
+@built_once
+def followers_job(ways: Ways) -> Select[Any]:
+    """The active job in which an owner already follows a leader."""
+    return select(jobs.c.id).where(
+        jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid),
+        jobs.c.user_id == bindparam("the_user_id", type_=String),
+        jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
+    )
+
+
+@built_once
+def fresh_result(ways: Ways) -> Select[Any]:
+    """The newest result of a key that is not older than so many seconds; the asker's own before others'."""
+    mine = case((jobs.c.user_id.is_not_distinct_from(bindparam("the_user_id", type_=String)), 0), else_=1)
+    limit = ways.later(ways.now(), bindparam("the_seconds_ago"))
+    return (
+        select(jobs.c.id, jobs.c.user_id)
+        .where(
+            jobs.c.kind == bindparam("the_kind"),
+            jobs.c.unique_key == bindparam("the_unique_key"),
+            jobs.c.state.in_([JobState.SUCCEEDED.value, JobState.COMMITTED.value, JobState.ABANDONED.value]),
+            jobs.c.result.is_not(None),
+            jobs.c.completed_at >= limit,
+        )
+        .order_by(mine, jobs.c.completed_at.desc())
+        .limit(1)
+    )
+
+
+@built_once
+def by_idempotency_key(ways: Ways) -> Select[Any]:
+    """The job an owner's idempotency key already led to."""
+    return select(jobs.c.id, jobs.c.kind).where(jobs.c.idempotency_key == bindparam("the_idempotency_key"))
+
+
+@built_once
+def mark_followed(ways: Ways) -> Update:
+    """Others wait for this job now."""
+    return update(jobs).where(jobs.c.id == bindparam("the_job_id", type_=Uuid)).values(followed=true())
+
+
+@built_once
+def open_items(ways: Ways) -> Update:
+    """The items given with a job are all there."""
+    count = bindparam("the_count", type_=Integer)
+    return update(jobs).where(jobs.c.id == bindparam("the_job_id", type_=Uuid)).values(total_items=count, open_to=count)
+
+
+@built_once
+def start_follower(ways: Ways) -> Update:
+    """START for a job that follows one which runs."""
+    return change_state(ways, START, by_id())
+
+
+@built_once
+def succeed_as_leader(ways: Ways) -> Update:
+    """SUCCEED with the result and the counts of the job it follows."""
+    leader = jobs.alias("leader")
+    copied = ("result", "total_items", "processed_items", "failed_items", "not_found_items", "skipped_items", "phase")
+    return change_state(
+        ways,
+        SUCCEED,
+        by_id() & (jobs.c.leader_id == leader.c.id),
+        {name: leader.c[name] for name in copied},
+    )

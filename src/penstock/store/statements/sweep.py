@@ -1,0 +1,126 @@
+"""What a maintenance pass looks for. Each finds a bounded number and passes over what another pass has locked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Float, Integer, Select, String, Text, Update, bindparam, case, func, null, select
+
+from penstock.lifecycle.states import ItemStatus, JobState, KilledBy
+from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE
+from penstock.store.dialects.contract import Ways
+from penstock.store.statements.built_once import built_once
+from penstock.store.statements.change_state import change_state
+from penstock.store.statements.selecting import by_ids
+from penstock.store.tables import job_items, jobs
+
+
+@built_once
+def expired_items(ways: Ways) -> Select[Any]:
+    """Items whose lease has run out: their worker is gone, or cannot reach the database."""
+    return (
+        select(job_items.c.id, job_items.c.job_id, job_items.c.kind, job_items.c.role, job_items.c.attempts,
+               job_items.c.lease, job_items.c.locked_by)
+        .where(job_items.c.status == ItemStatus.PROCESSING.value, job_items.c.lock_expires_at < ways.now())
+        .order_by(job_items.c.id)
+        .limit(bindparam("the_limit", type_=Integer))
+        .with_for_update(skip_locked=True)
+    )  # fmt: skip
+
+
+def _some(ways: Ways, *conditions: Any) -> Select[Any]:
+    """A bounded number of jobs that meet the conditions, locked."""
+    return (
+        select(jobs.c.id)
+        .where(*conditions)
+        .limit(bindparam("the_limit", type_=Integer))
+        .with_for_update(skip_locked=True, key_share=True)
+    )
+
+
+@built_once
+def due_retries(ways: Ways) -> Select[Any]:
+    """Jobs whose backoff has passed, with no worker to claim them."""
+    return _some(ways, jobs.c.state == JobState.RETRYING.value, jobs.c.turn_at <= ways.now())
+
+
+@built_once
+def requeue_due(ways: Ways) -> Update:
+    """REQUEUE for those."""
+    return change_state(ways, REQUEUE, by_ids(), {"turn_at": ways.now()})
+
+
+@built_once
+def unused_results(ways: Ways) -> Select[Any]:
+    """Jobs of a kind whose result nobody used in time."""
+    limit = ways.later(ways.now(), -bindparam("the_seconds", type_=Float))
+    return _some(
+        ways,
+        jobs.c.state == JobState.SUCCEEDED.value,
+        jobs.c.kind == bindparam("the_kind"),
+        jobs.c.completed_at < limit,
+    )
+
+
+@built_once
+def abandon_unused(ways: Ways, *, prune: bool) -> Update:
+    """ABANDON for those; their results go too where the kind says so."""
+    return change_state(ways, ABANDON, by_ids(), {"result": null()} if prune else None)
+
+
+@built_once
+def waited_too_long(ways: Ways) -> Select[Any]:
+    """Queued jobs of a kind that no worker took in time."""
+    limit = ways.later(ways.now(), -bindparam("the_seconds", type_=Float))
+    return _some(
+        ways, jobs.c.state == JobState.QUEUED.value, jobs.c.kind == bindparam("the_kind"), jobs.c.queued_at < limit
+    )
+
+
+@built_once
+def ran_too_long(ways: Ways) -> Select[Any]:
+    """Running jobs of a kind past the kind's limit."""
+    limit = ways.later(ways.now(), -bindparam("the_seconds", type_=Float))
+    return _some(
+        ways, jobs.c.state == JobState.RUNNING.value, jobs.c.kind == bindparam("the_kind"), jobs.c.started_at < limit
+    )
+
+
+@built_once
+def fail_overdue(ways: Ways) -> Update:
+    """FAIL for those, by what limit."""
+    killed = bindparam("the_killed_by", type_=String)
+    error = bindparam("the_error", type_=Text)
+    return change_state(
+        ways,
+        FAIL,
+        by_ids(),
+        {
+            "last_error": error,
+            "error_code": bindparam("the_code", type_=String),
+            "error_type": bindparam("the_error_type", type_=String),
+            "failed_phase": jobs.c.phase,
+            "killed_by": killed,
+            "killed_reason": case((killed == KilledBy.TIMEOUT.value, error), else_=null()),
+        },
+    )
+
+
+@built_once
+def stale_jobs(ways: Ways) -> Select[Any]:
+    """Jobs that should flow, but have no turn, no item in a worker's hands, and no recent sign of life."""
+    held = (
+        select(job_items.c.id)
+        .where(job_items.c.job_id == jobs.c.id, job_items.c.status == ItemStatus.PROCESSING.value)
+        .exists()
+    )
+    limit = ways.later(ways.now(), -bindparam("the_seconds", type_=Float))
+    return _some(
+        ways,
+        jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]),
+        jobs.c.leader_id.is_(None),
+        jobs.c.turn_at.is_(None),
+        jobs.c.updated_at < limit,
+        func.coalesce(jobs.c.last_heartbeat, jobs.c.updated_at) < limit,
+        ~held,
+    )

@@ -1,0 +1,239 @@
+"""All tables, in one place. ``tests/migrations`` proves that the migrations make exactly these.
+
+Two ideas carry the claim:
+
+- ``jobs.turn_at`` is when a job may next be served, and null when it has nothing to claim. It is both the queue's
+  order (a job served now goes behind those that have waited) and its filter, so the claim is one index range.
+- Items 1..n of a job are handed out by position: ``claimed_to`` is the last position handed out, ``open_to`` the last
+  one that may be. Only items that came back (retry, lost lease, reprocess) carry ``ready_at`` and are looked for.
+  So a claim costs the same with ten items in the table and with ten million.
+
+``job_items`` and ``job_events`` carry no foreign key: each row is written in the transaction that writes its job, and
+the check would lock the job's row once for every item inserted.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    and_,
+    literal_column,
+    text,
+)
+
+from penstock.lifecycle.states import ACTIVE, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.store.types import Moment, Payload, RowNumber
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _one_of(column: str, values: list[str], name: str) -> CheckConstraint:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=name)
+
+
+def _counter(name: str) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default=text("0"))
+
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("kind", String(64), nullable=False),
+    Column("user_id", String(255)),
+    Column("state", String(16), nullable=False),
+    Column("previous_state", String(16)),
+    Column("phase", String(16), nullable=False, server_default=text(f"'{Phase.INIT}'")),
+    Column("run", Integer, nullable=False, server_default=text("1")),
+    Column("priority", SmallInteger, nullable=False, server_default=text("0")),
+    Column("params", Payload),
+    Column("result", Payload),
+    Column("unique_key", String(255)),
+    Column("idempotency_key", String(64)),
+    Column("leader_id", Uuid),
+    Column("followed", Boolean, nullable=False, server_default=text("false")),
+    Column("single_step", Boolean, nullable=False, server_default=text("true")),
+    Column("planned", Boolean, nullable=False, server_default=text("true")),
+    Column("finalizes", Boolean, nullable=False, server_default=text("false")),
+    _counter("total_items"),
+    _counter("processed_items"),
+    _counter("failed_items"),
+    _counter("not_found_items"),
+    _counter("skipped_items"),
+    _counter("returned_items"),
+    _counter("claimed_to"),
+    _counter("open_to"),
+    Column("turn_at", Moment),
+    _counter("attempts"),
+    _counter("retries"),
+    Column("max_retries", Integer, nullable=False, server_default=text("3")),
+    Column("last_error", Text),
+    Column("error_code", String(64)),
+    Column("error_type", String(16)),
+    Column("failed_phase", String(16)),
+    Column("killed_by", String(16)),
+    Column("killed_reason", Text),
+    Column("message", Text),
+    Column("last_heartbeat", Moment),
+    Column("file_id", Uuid),
+    Column("ip_address", String(64)),
+    Column("event_sequence", Integer, nullable=False, server_default=text("1")),
+    Column("created_at", Moment, nullable=False),
+    Column("queued_at", Moment),
+    Column("started_at", Moment),
+    Column("completed_at", Moment),
+    Column("committed_at", Moment),
+    Column("abandoned_at", Moment),
+    Column("canceled_at", Moment),
+    Column("updated_at", Moment, nullable=False),
+    _one_of("state", list(JobState), "state"),
+    _one_of("phase", list(Phase), "phase"),
+    _one_of("error_type", list(ErrorType), "error_type"),
+    _one_of("killed_by", list(KilledBy), "killed_by"),
+    CheckConstraint("processed_items <= total_items", name="processed_within_total"),
+)
+
+_turn = jobs.c.turn_at.is_not(None)
+Index("ix_jobs_turn", jobs.c.kind, jobs.c.priority.desc(), jobs.c.turn_at, postgresql_where=_turn, sqlite_where=_turn)
+Index("ix_jobs_user_id_created_at", jobs.c.user_id, jobs.c.created_at)
+Index("ix_jobs_user_id_state", jobs.c.user_id, jobs.c.state)
+Index("ix_jobs_state_kind", jobs.c.state, jobs.c.kind)
+
+_waits = jobs.c.state == literal_column(f"'{JobState.SUCCEEDED}'")
+Index("ix_jobs_completed_at", jobs.c.completed_at, postgresql_where=_waits, sqlite_where=_waits)
+
+_active = and_(
+    jobs.c.unique_key.is_not(None),
+    jobs.c.leader_id.is_(None),
+    jobs.c.state.in_([literal_column(f"'{state}'") for state in JobState if state in ACTIVE]),
+)
+Index("uq_jobs_active", jobs.c.kind, jobs.c.unique_key, unique=True, postgresql_where=_active, sqlite_where=_active)
+
+_keyed = jobs.c.unique_key.is_not(None)
+Index("ix_jobs_unique_key", jobs.c.kind, jobs.c.unique_key, postgresql_where=_keyed, sqlite_where=_keyed)
+
+_follows = jobs.c.leader_id.is_not(None)
+Index("ix_jobs_leader_id", jobs.c.leader_id, postgresql_where=_follows, sqlite_where=_follows)
+
+_named = jobs.c.idempotency_key.is_not(None)
+Index("uq_jobs_idempotency_key", jobs.c.idempotency_key, unique=True, postgresql_where=_named, sqlite_where=_named)
+
+job_items = Table(
+    "job_items",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("job_id", Uuid, nullable=False),
+    Column("user_id", String(255)),
+    Column("kind", String(64), nullable=False),
+    Column("role", String(8), nullable=False, server_default=text(f"'{ItemRole.ITEM}'")),
+    Column("position", Integer, nullable=False),
+    Column("status", String(10), nullable=False, server_default=text(f"'{ItemStatus.PENDING}'")),
+    _counter("attempts"),
+    Column("ready_at", Moment),
+    Column("lease", Uuid),
+    Column("locked_by", String(64)),
+    Column("locked_at", Moment),
+    Column("lock_expires_at", Moment),
+    Column("input_json", Payload),
+    Column("normalized_json", Payload),
+    Column("result_json", Payload),
+    Column("last_error", Text),
+    Column("error_code", String(64)),
+    Column("error_type", String(16)),
+    Column("killed_by", String(16)),
+    Column("traceback", Text),
+    Column("updated_at", Moment, nullable=False),
+    UniqueConstraint("job_id", "position"),
+    _one_of("status", list(ItemStatus), "status"),
+    _one_of("role", list(ItemRole), "role"),
+    CheckConstraint("(status = 'PROCESSING') = (lease IS NOT NULL)", name="lease_while_processing"),
+)
+
+Index(
+    "ix_job_items_job_id_status_updated_at_id",
+    job_items.c.job_id, job_items.c.status, job_items.c.updated_at, job_items.c.id,
+)  # fmt: skip
+
+_open = job_items.c.status.in_([literal_column("'PENDING'"), literal_column("'PROCESSING'")])
+Index(
+    "ix_job_items_status_user_id_updated_at_id",
+    job_items.c.status, job_items.c.user_id, job_items.c.updated_at, job_items.c.id,
+    postgresql_where=_open, sqlite_where=_open,
+)  # fmt: skip
+
+_returned = and_(job_items.c.status == literal_column("'PENDING'"), job_items.c.ready_at.is_not(None))
+Index(
+    "ix_job_items_returned",
+    job_items.c.job_id,
+    job_items.c.ready_at,
+    postgresql_where=_returned,
+    sqlite_where=_returned,
+)
+
+job_events = Table(
+    "job_events",
+    metadata,
+    Column("job_id", Uuid, nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("run", Integer, nullable=False, server_default=text("1")),
+    Column("from_state", String(16)),
+    Column("to_state", String(16), nullable=False),
+    Column("actor", String(8), nullable=False),
+    Column("actor_id", String(255)),
+    Column("reason", Text),
+    Column("data", Payload),
+    Column("at", Moment, nullable=False),
+    PrimaryKeyConstraint("job_id", "sequence"),
+)
+
+files = Table(
+    "files",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("user_id", String(255)),
+    Column("name", String(1024), nullable=False),
+    Column("media_type", String(255)),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("created_at", Moment, nullable=False),
+)
+Index("ix_files_sha256", files.c.sha256)
+Index("ix_files_user_id_created_at", files.c.user_id, files.c.created_at)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("topic", String(255), nullable=False),
+    Column("key", String(255)),
+    Column("payload", Payload, nullable=False),
+    _counter("attempts"),
+    Column("last_error", Text),
+    Column("ready_at", Moment, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("sent_at", Moment),
+)
+_unsent = outbox.c.sent_at.is_(None)
+Index("ix_outbox_ready_at", outbox.c.ready_at, outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)

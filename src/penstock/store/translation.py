@@ -1,0 +1,108 @@
+"""Rows into values: the one place that knows both the columns and the dataclasses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.lifecycle.job import Claimed, HistoryEntry, Item, Job, Progress
+from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+
+
+def job_from(row: Any) -> Job:
+    """A job's row as a value; a listing's row has no payloads."""
+    data = row._mapping
+    return Job(
+        id=data["id"],
+        kind=data["kind"],
+        user_id=data["user_id"],
+        state=JobState(data["state"]),
+        phase=Phase(data["phase"]),
+        run=data["run"],
+        priority=data["priority"],
+        params=data.get("params"),
+        result=data.get("result"),
+        unique_key=data["unique_key"],
+        leader_id=data["leader_id"],
+        progress=Progress(
+            total=data["total_items"],
+            processed=data["processed_items"],
+            failed=data["failed_items"],
+            not_found=data["not_found_items"],
+            skipped=data["skipped_items"],
+        ),
+        attempts=data["attempts"],
+        retries=data["retries"],
+        max_retries=data["max_retries"],
+        last_error=data["last_error"],
+        error_code=data["error_code"],
+        error_type=None if data["error_type"] is None else ErrorType(data["error_type"]),
+        failed_phase=None if data["failed_phase"] is None else Phase(data["failed_phase"]),
+        killed_by=None if data["killed_by"] is None else KilledBy(data["killed_by"]),
+        killed_reason=data["killed_reason"],
+        message=data["message"],
+        file_id=data["file_id"],
+        ip_address=data["ip_address"],
+        last_heartbeat=data["last_heartbeat"],
+        created_at=data["created_at"],
+        queued_at=data["queued_at"],
+        started_at=data["started_at"],
+        completed_at=data["completed_at"],
+        committed_at=data["committed_at"],
+        abandoned_at=data["abandoned_at"],
+        canceled_at=data["canceled_at"],
+        updated_at=data["updated_at"],
+    )
+
+
+def item_from(row: Any) -> Item:
+    """An item's row as a value."""
+    return Item(
+        id=row.id,
+        job_id=row.job_id,
+        role=ItemRole(row.role),
+        position=row.position,
+        status=ItemStatus(row.status),
+        attempts=row.attempts,
+        input=row.input_json,
+        result=row.result_json,
+        last_error=row.last_error,
+        error_code=row.error_code,
+        traceback=row.traceback,
+        locked_by=row.locked_by,
+        ready_at=row.ready_at,
+        updated_at=row.updated_at,
+    )
+
+
+def history_entry_from(row: Any) -> HistoryEntry:
+    """A history row as a value."""
+    return HistoryEntry(
+        sequence=row.sequence,
+        run=row.run,
+        from_state=None if row.from_state is None else JobState(row.from_state),
+        to_state=JobState(row.to_state),
+        actor=Actor(row.actor),
+        actor_id=row.actor_id,
+        reason=row.reason,
+        data=row.data,
+        at=row.at,
+    )
+
+
+def claimed_from(row: Any, job: Any, kind: str, lease: Any) -> Claimed:
+    """An item just taken; the input of a single step is its job's params."""
+    item_id, job_id, role, position, attempts, given = row
+    return Claimed(
+        item_id=item_id,
+        job_id=job_id,
+        kind=kind,
+        user_id=job.user_id,
+        run=job.run,
+        role=ItemRole(role),
+        position=position,
+        attempt=attempts,
+        max_retries=job.max_retries,
+        input=job.params if job.single_step else given,
+        params=job.params,
+        lease=lease,
+    )

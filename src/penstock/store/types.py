@@ -1,0 +1,76 @@
+"""Column types that differ between databases."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from sqlalchemy import JSON, BigInteger, DateTime, Integer, Text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time, always with its zone: timestamptz, or microseconds since 1970 where there is none."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[datetime] | TypeEngine[int]:
+        """Microseconds on SQLite, timestamptz elsewhere."""
+        if dialect.name == "sqlite":
+            return dialect.type_descriptor(BigInteger())
+        return dialect.type_descriptor(DateTime(timezone=True))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | int | None:
+        """A datetime on its way in."""
+        if value is None or dialect.name != "sqlite":
+            return value
+        return microseconds(value)
+
+    def process_result_value(self, value: datetime | int | None, dialect: Dialect) -> datetime | None:
+        """A datetime on its way out."""
+        if isinstance(value, int):
+            return _EPOCH + timedelta(microseconds=value)
+        return value
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+class PayloadType(TypeDecorator[Any]):
+    """A JSON column: jsonb where the database has it, plain text on SQLite (its JSON type turns "5" into a number)."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Text on SQLite, jsonb on PostgreSQL."""
+        if dialect.name == "sqlite":
+            return dialect.type_descriptor(Text())
+        return dialect.type_descriptor(JSONB(none_as_null=True))
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        """A value on its way in."""
+        if value is None or dialect.name != "sqlite":
+            return value
+        return orjson.dumps(value).decode()
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """A value on its way out."""
+        if value is None or dialect.name != "sqlite":
+            return value
+        return orjson.loads(value)
+
+
+Payload = PayloadType()
+
+RowNumber = BigInteger().with_variant(Integer(), "sqlite")
+"""An identity column; SQLite only counts up in a column of its own INTEGER type."""

@@ -1,0 +1,97 @@
+"""Hearing of new work without asking for it.
+
+PostgreSQL tells (LISTEN on one connection of its own); a lost connection is made again, and everybody is woken then,
+because nobody knows what was missed. SQLite cannot tell another process, but its ``data_version`` changes with every
+commit of anyone else: reading it takes microseconds, so it is looked at ten times a second. Work submitted in this
+process is announced by the store itself, at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import StaticPool
+
+from penstock.store.dialects.postgresql import CHANNEL
+from penstock.store.engine import Store
+
+Woken = Callable[[frozenset[str] | None], None]
+"""Called with the kinds that have work, or None when it may be any."""
+
+_WATCH_SECONDS = 0.1
+_LISTEN_SECONDS = 1.0
+_log = structlog.get_logger("penstock.wakeups")
+
+
+class Wakeups:
+    """A thread that listens for the whole worker."""
+
+    def __init__(self, store: Store, woken: Woken) -> None:
+        self._store = store
+        self._woken = woken
+        self._stop = threading.Event()
+        self.listening = threading.Event()
+        self._thread: threading.Thread | None = None
+        driver: Any = store.engine.dialect.loaded_dbapi
+        self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error, OSError)
+        store.on_wake(woken)
+
+    def start(self) -> None:
+        """Begin to listen."""
+        if isinstance(self._store.engine.pool, StaticPool):
+            self.listening.set()
+            return
+        listen = self._listen if self._store.ways.name == "postgresql" else self._watch
+        self._thread = threading.Thread(
+            target=self._again_and_again, args=(listen,), name="penstock-wakeups", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self._stop.set()
+        self._store.no_wake(self._woken)
+        if self._thread is not None:
+            if self._store.ways.name == "postgresql":
+                # Its own notice ends the thread's wait; where even that fails, the wait ends by itself.
+                with contextlib.suppress(SQLAlchemyError), self._store.engine.begin() as connection:
+                    self._store.ways.wake(connection, [""])
+            self._thread.join()
+
+    def _again_and_again(self, listen: Callable[[Any], None]) -> None:
+        failures = 0
+        while not self._stop.is_set():
+            try:
+                with self._store.engine.connect() as connection:
+                    connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+                    driver: Any = connection.connection.driver_connection
+                    listen(driver)
+            except self._errors as error:
+                failures += 1
+                _log.warning("cannot hear of new work; polling goes on", error=str(error).strip(), failures=failures)
+                self.listening.clear()
+                self._stop.wait(min(30.0, 2.0 ** min(failures, 5)) * (0.5 + random.random() / 2))
+
+    def _listen(self, driver: Any) -> None:
+        driver.execute(f"LISTEN {CHANNEL}")
+        self._woken(None)
+        self.listening.set()
+        while not self._stop.is_set():
+            for notice in driver.notifies(timeout=_LISTEN_SECONDS, stop_after=1):
+                self._woken(frozenset({notice.payload}))
+
+    def _watch(self, driver: Any) -> None:
+        cursor = driver.cursor()
+        seen = cursor.execute("PRAGMA data_version").fetchone()
+        self.listening.set()
+        while not self._stop.wait(_WATCH_SECONDS):
+            version = cursor.execute("PRAGMA data_version").fetchone()
+            if version != seen:
+                seen = version
+                self._woken(None)

@@ -1,0 +1,115 @@
+"""Driving the engine by hand, without a worker: each step is one call, and time passes only when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from penstock.clock import HeldClock
+from penstock.lifecycle import outcomes
+from penstock.lifecycle.callers import SYSTEM, Caller, worker
+from penstock.lifecycle.job import Claimed, Job, Submission
+from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.outcomes import Outcome
+from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.states import ACTIVE, ItemRole, JobState
+from penstock.operations import control, inspect
+from penstock.operations.claim import claim
+from penstock.operations.plan import add_planned
+from penstock.operations.record import Ended, record
+from penstock.operations.submit import Request, submit, submit_created
+from penstock.operations.sweep import Swept, sweep
+from penstock.store.engine import Store
+
+LEASE = 30.0
+"""Seconds a claim made here lasts."""
+
+NEVER_STALE = 1e9
+"""Keeps the sweep from mending what a defect broke: a test that drives wants to see it."""
+
+MOST = 1_000_000
+"""The largest payload, in bytes."""
+
+
+def ended(claimed: Claimed, outcome: Outcome) -> Ended:
+    """What a worker hands in for an item it holds."""
+    return Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)
+
+
+class Workbench:
+    """A store, its kinds and a clock, with the operations as a test wants to say them."""
+
+    def __init__(self, store: Store, clock: HeldClock, kinds: Iterable[Kind]) -> None:
+        self.store = store
+        self.clock = clock
+        self.kinds = Kinds()
+        for kind in kinds:
+            self.kinds.add(kind)
+
+    def submit(
+        self, kind: str, params: JSON = None, *, items: Iterable[JSON] | None = None, **request: Any
+    ) -> Submission:
+        """Submit one job; the keywords are those of a Request."""
+        return self.store.write(
+            lambda one: submit(one, self.kinds.get(kind), params, Request(**request), items=items, most=MOST)
+        )
+
+    def claim(self, kind: str, by: str = "w1", *, size: int = 10, lease: float = LEASE) -> list[Claimed]:
+        """Take items for a worker."""
+        return list(self.store.write(lambda one: claim(one, kind, by, size=size, lease_seconds=lease)).items)
+
+    def record(self, held: Sequence[Claimed], outcome: Outcome, by: str = "w1") -> frozenset[int]:
+        """Hand in the same outcome for each of the items."""
+        return self.hand_in([(one, outcome) for one in held], by)
+
+    def hand_in(self, pairs: Sequence[tuple[Claimed, Outcome]], by: str = "w1") -> frozenset[int]:
+        """Hand in outcomes; the answer is the items they landed on."""
+        return self.store.write(lambda one: record(one, [ended(*pair) for pair in pairs], worker(by)))
+
+    def plan(self, claimed: Claimed, inputs: Sequence[JSON]) -> int:
+        """Add what a plan yields, behind what is there."""
+        kind, after = self.kinds.get(claimed.kind), self.job(claimed.job_id).progress.total
+        return self.store.write(lambda one: add_planned(one, kind, claimed, inputs, after=after, most=MOST))
+
+    def job(self, job_id: UUID, caller: Caller = SYSTEM) -> Job:
+        """A job as it stands."""
+        return self.store.read(lambda one: inspect.get_job(one, job_id, caller))
+
+    def jobs(self) -> list[Job]:
+        """All jobs."""
+        return self.store.read(lambda one: inspect.list_jobs(one, SYSTEM, limit=100_000))
+
+    def states(self, job_id: UUID) -> list[str]:
+        """The states a job has been in, in order."""
+        return [line.to_state.value for line in self.store.read(lambda one: inspect.history(one, job_id))]
+
+    def sweep(self, *, stale_seconds: float = NEVER_STALE) -> Swept:
+        """One maintenance pass."""
+        return sweep(self.store, self.kinds, stale_seconds=stale_seconds)
+
+    def work_off(self, kind: str, by: str = "w1") -> int:
+        """Claim once and finish all of it well; the answer is how many items that were."""
+        held = self.claim(kind, by, size=50)
+        for one in held:
+            if one.role is ItemRole.PLAN and not self.job(one.job_id).progress.total:
+                self.plan(one, [{"n": 1}, {"n": 2}])
+        if held:
+            self.record(held, outcomes.done('{"ok":true}'), by)
+        return len(held)
+
+    def drive_to_end(self, *, rounds: int = 100) -> list[Job]:
+        """Submit what is held, resume what is paused and work everything off; the answer is what is still not over."""
+        for job in self.jobs():
+            if job.state is JobState.CREATED:
+                kind = self.kinds.get(job.kind)
+                self.store.write(lambda one, kind=kind, job=job: submit_created(one, kind, job.id, SYSTEM))
+            elif job.state is JobState.PAUSED:
+                self.store.write(lambda one, job=job: control.resume(one, job.id, SYSTEM))
+        for _ in range(rounds):
+            self.sweep()
+            if not sum(self.work_off(kind.name) for kind in self.kinds):
+                if not any(job.state in ACTIVE for job in self.jobs()):
+                    break
+                self.clock.advance(LEASE + 1)
+        return [job for job in self.jobs() if job.state in ACTIVE]

@@ -1,0 +1,307 @@
+"""What must be true of every database at every moment, read from the rows alone.
+
+``violations(store)`` reads everything, so it is for the small databases of tests. Each line it answers names the job
+and says what is wrong with it; an empty list means that nothing is lost, nothing counted wrongly and nothing happened
+that the lifecycle does not allow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+
+from penstock.lifecycle.states import ACTIVE, ENDED, FINISHED, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.transitions import ENTRY, REPROCESS, is_legal
+from penstock.store.engine import Store, Transaction
+from penstock.store.tables import job_events, job_items, jobs
+
+S = JobState
+FLOWING = frozenset({S.QUEUED, S.RUNNING, S.RETRYING})
+"""States in which something must be about to happen to a job."""
+
+GOOD_ENDS = frozenset({S.SUCCEEDED, S.COMMITTED, S.ABANDONED})
+_ENDED = frozenset(status.value for status in ENDED)
+_FAILURE = ("last_error", "error_code", "error_type", "failed_phase", "killed_by", "killed_reason")
+
+# The timestamps a job must have in a state, and those it may have only in the states named.
+_STAMPED: dict[JobState, tuple[str, ...]] = {
+    S.QUEUED: ("queued_at",),
+    S.RUNNING: ("queued_at", "started_at"),
+    S.RETRYING: ("queued_at", "started_at"),
+    S.PAUSED: ("queued_at",),
+    S.SUCCEEDED: ("started_at", "completed_at"),
+    S.FAILED: ("completed_at",),
+    S.CANCELED: ("canceled_at", "killed_by"),
+    S.COMMITTED: ("completed_at", "committed_at"),
+    S.ABANDONED: ("completed_at", "abandoned_at"),
+}
+_ONLY_IN: dict[str, frozenset[JobState]] = {
+    "completed_at": GOOD_ENDS | {S.FAILED},
+    "committed_at": frozenset({S.COMMITTED}),
+    "abandoned_at": frozenset({S.ABANDONED}),
+    "canceled_at": frozenset({S.CANCELED}),
+    "failed_phase": frozenset({S.FAILED}),
+    "killed_by": frozenset({S.FAILED, S.CANCELED}),
+    "killed_reason": frozenset({S.FAILED, S.CANCELED}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One job with all that belongs to it."""
+
+    job: Any
+    items: Sequence[Any]
+    events: Sequence[Any]
+    leader: Any | None
+
+    @property
+    def state(self) -> JobState:
+        """Where the job stands."""
+        return JobState(self.job.state)
+
+    @property
+    def follows(self) -> bool:
+        """Does another job do the work?"""
+        return self.job.leader_id is not None
+
+    def of(self, role: ItemRole) -> list[Any]:
+        """Its items of one role."""
+        return [item for item in self.items if item.role == role.value]
+
+    @property
+    def returned(self) -> list[Any]:
+        """Its items that came back and wait to be claimed again."""
+        return [item for item in self.items if item.status == ItemStatus.PENDING and item.ready_at is not None]
+
+    @property
+    def in_hands(self) -> list[Any]:
+        """Its items that a worker holds."""
+        return [item for item in self.items if item.status == ItemStatus.PROCESSING]
+
+
+def violations(store: Store) -> list[str]:
+    """Everything that is wrong with a database; nothing when all is well."""
+    pictures = store.read(_pictures)
+    found = [
+        f"job {picture.job.id} ({picture.job.kind}, {picture.job.state}): {wrong}"
+        for picture in pictures
+        for check in _CHECKS
+        for wrong in check(picture)
+    ]
+    return found + list(_shared_keys(pictures))
+
+
+def _pictures(transaction: Transaction) -> list[Picture]:
+    items: defaultdict[UUID, list[Any]] = defaultdict(list)
+    events: defaultdict[UUID, list[Any]] = defaultdict(list)
+    for item in transaction.run(select(*job_items.c).order_by(job_items.c.position)):
+        items[item.job_id].append(item)
+    for event in transaction.run(select(*job_events.c).order_by(job_events.c.sequence)):
+        events[event.job_id].append(event)
+    rows = {row.id: row for row in transaction.run(select(*jobs.c).order_by(jobs.c.id))}
+    orphans = (set(items) | set(events)) - set(rows)
+    if orphans:
+        raise AssertionError(f"items or history of jobs that do not exist: {sorted(map(str, orphans))}")
+    return [Picture(row, items[row.id], events[row.id], rows.get(row.leader_id)) for row in rows.values()]
+
+
+def _history(picture: Picture) -> Iterator[str]:
+    """Only legal transitions, densely numbered, and the last one is where the job is."""
+    job, events = picture.job, picture.events
+    numbers = [event.sequence for event in events]
+    if numbers != list(range(1, job.event_sequence + 1)):
+        yield f"its history is numbered {numbers}, its event_sequence is {job.event_sequence}"
+    if not events:
+        return
+    first, last = events[0], events[-1]
+    if first.from_state is not None or S(first.to_state) not in ENTRY or first.run != 1:
+        yield f"its history begins with {first.from_state} → {first.to_state} in run {first.run}"
+    for before, event in zip(events, events[1:], strict=False):
+        step = f"line {event.sequence} of its history, {event.from_state} → {event.to_state},"
+        if event.from_state != before.to_state:
+            yield f"{step} does not begin where line {before.sequence} ended ({before.to_state})"
+        elif not is_legal(S(event.from_state), S(event.to_state)):
+            yield f"{step} is not legal"
+        reprocessed = event.from_state in REPROCESS.sources and event.to_state == REPROCESS.target
+        if event.run != before.run + reprocessed:
+            yield f"{step} is in run {event.run}, after run {before.run}"
+        if event.at < before.at:
+            yield f"{step} is older than the line before it"
+    if (last.to_state, last.from_state, last.run) != (job.state, job.previous_state, job.run):
+        yield (
+            f"its history ends with {last.from_state} → {last.to_state} in run {last.run}, "
+            f"the job came from {job.previous_state} and is in run {job.run}"
+        )
+
+
+def _counters(picture: Picture) -> Iterator[str]:
+    """Each counter is what a COUNT would say; one who follows has no items, and its leader's counts in the end."""
+    job = picture.job
+    if picture.follows:
+        if picture.items:
+            yield f"it follows another job, but has {len(picture.items)} items of its own"
+        return
+    items = picture.of(ItemRole.ITEM)
+    statuses = Counter(item.status for item in items)
+    expected = {
+        "total_items": len(items),
+        "processed_items": sum(statuses[status] for status in _ENDED),
+        "failed_items": statuses[ItemStatus.ERROR],
+        "not_found_items": statuses[ItemStatus.NOT_FOUND],
+        "skipped_items": statuses[ItemStatus.SKIPPED],
+        "returned_items": len(picture.returned),
+    }
+    for name, count in expected.items():
+        if getattr(job, name) != count:
+            yield f"{name} is {getattr(job, name)}, a count says {count}"
+
+
+def _positions(picture: Picture) -> Iterator[str]:
+    """The plan is at 0, items at 1..total, at most one finalize behind them, and what is open is what is there."""
+    job = picture.job
+    if picture.follows:
+        return
+    plan, finalize = picture.of(ItemRole.PLAN), picture.of(ItemRole.FINALIZE)
+    numbers = [item.position for item in picture.of(ItemRole.ITEM)]
+    if numbers != list(range(1, job.total_items + 1)):
+        yield f"its {job.total_items} items are at the positions {numbers}"
+    if [item.position for item in plan] not in ([], [0]):
+        yield f"its plan is at {[item.position for item in plan]}"
+    if not job.planned and not plan:
+        yield "it is not planned and has no plan"
+    if [item.position for item in finalize] not in ([], [job.total_items + 1]):
+        yield f"its finalize is at {[item.position for item in finalize]}, it has {job.total_items} items"
+    if finalize and not job.finalizes:
+        yield "it has a finalize item, but does not finalize"
+    # While a plan adds items, none of them is open.
+    open_to = job.total_items + len(finalize) if job.planned else 0
+    if job.open_to != open_to:
+        yield f"open_to is {job.open_to}, it should be {open_to}"
+    least = -1 if plan else 0
+    if not least <= job.claimed_to <= job.open_to:
+        yield f"claimed_to is {job.claimed_to}, it should be from {least} to {job.open_to}"
+    if job.single_step and job.total_items != 1:
+        yield f"it is single-step and has {job.total_items} items"
+
+
+def _items(picture: Picture) -> Iterator[str]:
+    """What is fresh lies behind claimed_to; only an item in a worker's hands has a lease; tries are bounded."""
+    job = picture.job
+    for item in picture.items:
+        name = f"{item.role} {item.position} ({item.status})"
+        fresh = item.status == ItemStatus.PENDING and item.ready_at is None
+        if fresh != (item.position > job.claimed_to):
+            yield f"{name} is {'fresh' if fresh else 'not fresh'}, and claimed_to is {job.claimed_to}"
+        if fresh and item.attempts:
+            yield f"{name} is fresh and has {item.attempts} attempts"
+        if item.ready_at is not None and item.status != ItemStatus.PENDING:
+            yield f"{name} has a ready_at"
+        held = {
+            name for name in ("lease", "locked_by", "locked_at", "lock_expires_at") if getattr(item, name) is not None
+        }
+        if len(held) not in (0, 4) or bool(held) != (item.status == ItemStatus.PROCESSING):
+            yield f"{name} has {sorted(held) or 'no lease'}"
+        if not 0 <= item.attempts <= job.max_retries + 1:
+            yield f"{name} has {item.attempts} attempts, its job allows {job.max_retries + 1}"
+        if item.attempts == 0 and item.status in _ENDED | {ItemStatus.PROCESSING}:
+            yield f"{name} was never tried"
+        if (item.user_id, item.kind) != (job.user_id, job.kind):
+            yield f"{name} belongs to {item.user_id} and {item.kind}, its job to {job.user_id}"
+        if item.status == ItemStatus.ERROR and item.error_code is None:
+            yield f"{name} has no error_code"
+
+
+def _turn(picture: Picture) -> Iterator[str]:
+    """Who has something to claim is in line and in time, and nobody else is. Nothing is lost."""
+    job = picture.job
+    claimable = job.claimed_to < job.open_to or bool(picture.returned)
+    if picture.state not in FLOWING or picture.follows:
+        if job.turn_at is not None:
+            yield f"it has a turn at {job.turn_at}, though it {'follows' if picture.follows else 'does not flow'}"
+        return
+    if job.turn_at is not None and not claimable:
+        yield "it has a turn and nothing to claim"
+    if job.turn_at is None and claimable:
+        yield "LOST: it has something to claim and no turn"
+    elif job.turn_at is None and not picture.in_hands:
+        yield "LOST: it has no turn and nothing in a worker's hands"
+    if job.turn_at is not None and job.claimed_to >= job.open_to and picture.returned:
+        soonest = min(item.ready_at for item in picture.returned)
+        if job.turn_at > max(soonest, job.updated_at):
+            yield f"its turn is at {job.turn_at}, its first item is ready at {soonest}"
+
+
+def _timestamps(picture: Picture) -> Iterator[str]:
+    """Each state has its milestones, and none of another's."""
+    job, state = picture.job, picture.state
+    for name in _STAMPED.get(state, ()):
+        if getattr(job, name) is None:
+            yield f"it has no {name}"
+    for name, states in _ONLY_IN.items():
+        if state not in states and getattr(job, name) is not None:
+            yield f"it has a {name} ({getattr(job, name)})"
+    if state is S.CREATED and job.queued_at is not None:
+        yield "it has a queued_at"
+    if state is S.FAILED and (job.last_error is None or job.error_code is None or job.error_type is None):
+        yield "it does not say why it failed"
+    if state in GOOD_ENDS and any(getattr(job, name) is not None for name in _FAILURE):
+        yield f"it ended well, with error {job.error_code}: {job.last_error}"
+    if job.updated_at < job.created_at:
+        yield "it was updated before it was created"
+
+
+def _ends(picture: Picture) -> Iterator[str]:
+    """A job that ended well has no work left and was finalized; one that waits out a backoff has one item back."""
+    job = picture.job
+    if picture.follows:
+        return
+    if picture.state in GOOD_ENDS:
+        left = [f"{item.role} {item.position}" for item in picture.items if item.status not in _ENDED]
+        if left:
+            yield f"it ended well, but these have not ended: {left}"
+        finalized = [item.status for item in picture.of(ItemRole.FINALIZE)]
+        if job.finalizes and finalized not in ([ItemStatus.DONE], [ItemStatus.SKIPPED]):
+            yield f"it ended well, its finalize is {finalized}"
+    if picture.state is S.RETRYING and not (job.single_step and picture.returned):
+        yield "it is retrying, but is no single step waiting for its next try"
+
+
+def _following(picture: Picture) -> Iterator[str]:
+    """Who follows has a leader that does the work and knows of it, or has ended with it."""
+    if not picture.follows:
+        return
+    leader = picture.leader
+    if leader is None:
+        yield f"it follows {picture.job.leader_id}, which does not exist"
+    elif picture.state in ACTIVE:
+        if S(leader.state) in FINISHED:
+            yield f"LOST: it follows {leader.id}, which is {leader.state}"
+        if leader.leader_id is not None:
+            yield f"it follows {leader.id}, which follows {leader.leader_id}"
+        if not leader.followed:
+            yield f"it follows {leader.id}, which does not know of it"
+        if (leader.kind, leader.unique_key) != (picture.job.kind, picture.job.unique_key):
+            yield f"it follows {leader.id}, which does other work"
+
+
+def _shared_keys(pictures: Sequence[Picture]) -> Iterator[str]:
+    """At most one active job does the work of a key."""
+    leaders = Counter(
+        (picture.job.kind, picture.job.unique_key)
+        for picture in pictures
+        if picture.job.unique_key is not None and not picture.follows and picture.state in ACTIVE
+    )
+    for (kind, key), count in leaders.items():
+        if count > 1:
+            yield f"{count} active {kind} jobs do the work of key {key!r}"
+
+
+_CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (
+    _history, _counters, _positions, _items, _turn, _timestamps, _ends, _following,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Carrying messages out of the outbox."""

@@ -1,0 +1,106 @@
+"""What a handler is given: the item it works on, or the job it plans or finalizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from penstock.errors import Stopped
+from penstock.lifecycle.files import path_of
+from penstock.lifecycle.job import Claimed, Item, Progress
+from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.states import ItemStatus
+from penstock.runners.contract import StopFlag
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """One unit of work, as ``process`` sees it.
+
+    ``input`` is what was planned or submitted for it (a single-step job's is its params), ``attempt`` counts from 1.
+    """
+
+    id: int
+    job_id: UUID
+    kind: str
+    owner: str | None
+    position: int
+    attempt: int
+    last_attempt: bool
+    run: int
+    input: JSON
+    params: JSON
+    files_directory: Path
+    stop: StopFlag
+
+    @property
+    def stopped(self) -> bool:
+        """Was the job stopped? A handler in a thread looks at this now and then; others are stopped for real."""
+        return self.stop.set
+
+    def kept_file(self, digest: str) -> Path:
+        """Where the bytes of a kept file are; the handler may run in a process that has no database."""
+        return path_of(self.files_directory, digest)
+
+    def check(self) -> None:
+        """Raise if the job was stopped: ``item.check()`` inside a long loop is all a thread's handler needs."""
+        if self.stopped:
+            raise Stopped(f"job {self.job_id} was stopped")
+
+
+def work_item(claimed: Claimed, stop: StopFlag, files_directory: Path) -> WorkItem:
+    """The handler's view of a claimed item."""
+    return WorkItem(
+        id=claimed.item_id,
+        job_id=claimed.job_id,
+        kind=claimed.kind,
+        owner=claimed.user_id,
+        position=claimed.position,
+        attempt=claimed.attempt,
+        last_attempt=claimed.attempt > claimed.max_retries,
+        run=claimed.run,
+        input=claimed.input,
+        params=claimed.params,
+        files_directory=files_directory,
+        stop=stop,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkJob:
+    """A whole job, as ``plan`` and ``finalize`` see it."""
+
+    id: UUID
+    kind: str
+    owner: str | None
+    run: int
+    attempt: int
+    params: JSON
+    progress: Progress
+    planned: int
+    """Items already persisted by an earlier try of the plan."""
+    _say: Callable[[str], None]
+    _items: Callable[[ItemStatus | None], Iterator[Item]]
+    stop: StopFlag
+
+    def say(self, message: str) -> None:
+        """Tell the people who watch what is going on."""
+        self._say(message)
+
+    def items(self, status: ItemStatus | None = None) -> Iterator[Item]:
+        """All items in order, read from the store as they are asked for."""
+        return self._items(status)
+
+    def results(self) -> Iterator[JSON]:
+        """The results of the items that are DONE, in order.
+
+        >>> # async def finalize(self, job): return {"sum": sum(job.results())}
+        """
+        return (item.result for item in self._items(ItemStatus.DONE))
+
+    def check(self) -> None:
+        """Raise if the job was stopped."""
+        if self.stop.set:
+            raise Stopped(f"job {self.id} was stopped")

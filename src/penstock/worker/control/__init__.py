@@ -1,0 +1,1 @@
+"""Small pure controllers: they observe samples and answer a setting. No I/O."""

@@ -1,0 +1,37 @@
+"""How many items to claim: as many as fill a slice of time, within bounds."""
+
+from __future__ import annotations
+
+from penstock.worker.control.average import Average
+
+
+class ClaimSize:
+    """``clamp(target_slice_ms / avg_item_ms × safety, least, most)``; a small first claim until something is known.
+
+    >>> size = ClaimSize(target_ms=5000, safety=0.7, least=1, most=1000, first=16)
+    >>> size.setting
+    16
+    >>> size.observe(elapsed_ms=1000, items=10)
+    35
+    """
+
+    def __init__(self, *, target_ms: float, safety: float, least: int, most: int, first: int) -> None:
+        self._target = target_ms * safety
+        self._least = least
+        self._most = most
+        self._average = Average()
+        self.setting = max(least, min(first, most))
+
+    @property
+    def average_item_ms(self) -> float | None:
+        """What an item takes, with everything that runs beside it."""
+        return self._average.value
+
+    def observe(self, *, elapsed_ms: float, items: int) -> int:
+        """So many items took so long; the answer is the next claim's size."""
+        self._average.observe(elapsed_ms, items=items)
+        average = self._average.value
+        if average is not None:
+            wanted = self._target / average if average > 0 else self._most
+            self.setting = int(max(self._least, min(wanted, self._most)))
+        return self.setting

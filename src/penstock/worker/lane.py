@@ -1,0 +1,272 @@
+"""One kind's way through a worker: claim a slice, run it, write the outcomes back, again and again.
+
+The lane's thread alone talks to the database for the kind; the runners make the calls meanwhile. When a slice's
+outcomes come in, the next slice is claimed and handed to the runners first and then the outcomes are written: so the
+handlers of one slice run while the lane records the one before.
+
+What can go wrong here, and what happens then: a claim that fails took nothing. A record that fails for want of the
+database is kept and tried again, until it lands or the leases run out and somebody else has the items. A value the
+database refuses is found by halving the batch, and only its item fails.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+
+from penstock.errors import PenstockError, StoreRefused
+from penstock.lifecycle import outcomes
+from penstock.lifecycle.callers import Caller, worker
+from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.policy import RunsIn
+from penstock.lifecycle.states import ItemRole
+from penstock.operations.claim import claim
+from penstock.operations.record import Ended, record
+from penstock.runners.contract import Call, EndedCall, Runner
+from penstock.settings import Settings
+from penstock.store.engine import Store
+from penstock.worker.conclude import raised, returned
+from penstock.worker.control.claim_size import ClaimSize
+from penstock.worker.control.lease_length import lease_seconds
+from penstock.worker.inbox import Inbox
+from penstock.worker.points import Points
+from penstock.worker.steps import Steps
+
+RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
+_LEAST_WAIT = 0.005
+_log = structlog.get_logger("penstock.lane")
+
+
+@dataclass(slots=True)
+class Held:
+    """A claimed item in this worker's hands, and when, by our own watch, its lease wants renewing."""
+
+    claimed: Claimed
+    call: Call
+    runner: Runner
+    renew_at: float
+
+
+class Lane:
+    """Everything one worker does for one kind."""
+
+    def __init__(
+        self, store: Store, kind: Kind, settings: Settings, worker_name: str, runner_for: RunnerFor, points: Points
+    ) -> None:
+        self.kind = kind
+        self.inbox = Inbox()
+        self.idle = threading.Event()
+        self._store = store
+        self._settings = settings
+        self._caller: Caller = worker(worker_name)
+        self._worker_name = worker_name
+        self._runner_for = runner_for
+        self._runners: dict[RunsIn, Runner] = {}
+        self._steps = Steps(store, kind, most=settings.max_payload_bytes, files_directory=settings.files_directory)
+        self._points = points
+        self._held: dict[int, Held] = {}
+        self._unwritten: list[Ended] = []
+        self._stopping = threading.Event()
+        self._pause = threading.Event()
+        self._stop_at: float | None = None
+        self._claim_again_at = 0.0
+        self._in_line = True
+        self._failures = 0
+        items_runner = self._runner(ItemRole.ITEM)
+        self.size = ClaimSize(
+            target_ms=settings.target_slice_ms,
+            safety=settings.safety_factor,
+            least=settings.claim_min,
+            most=settings.claim_max,
+            first=items_runner.concurrency,
+        )
+        self._concurrency = items_runner.concurrency
+        self._busy_since: float | None = None
+
+    # The loop -----------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Work until stopped and everything in hand is written back."""
+        while not (self._stopping.is_set() and not self._held and not self._unwritten):
+            try:
+                self.run_once()
+                self._failures = 0
+            except PenstockError as error:
+                self._failures += 1
+                wait = min(30.0, 0.1 * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
+                _log.warning("the lane's work failed; trying again", kind=self.kind.name, error=str(error), wait=wait)
+                self._points.announce("failed")
+                if self._stopping.is_set() and self._failures > 3:
+                    break  # the leases will run out, and another worker goes on
+                self._pause.wait(min(wait, 1.0) if self._stopping.is_set() else wait)
+        for runner in self._runners.values():
+            runner.close()
+
+    def run_once(self) -> None:
+        """Wait for something to do, and do it once."""
+        ended = self.inbox.take(
+            timeout=self._patience(), gather=self._settings.flush_ms / 1000.0, enough=self.size.setting
+        )
+        self._unwritten += [self._conclude(one) for one in ended]
+        if self.inbox.take_wake():
+            self._claim_again_at = 0.0
+        if self._stopping.is_set():
+            self._give_back_late()
+        elif self._has_room() and time.monotonic() >= self._claim_again_at:
+            self._claim()
+        if self._unwritten:
+            self._write()
+
+    def _patience(self) -> float:
+        """How long there is nothing to do, unless somebody says otherwise."""
+        if self._unwritten:
+            return 0.0
+        if self._stopping.is_set():
+            return 0.0 if not self._held else 0.05
+        if not self._has_room():
+            return self._settings.poll_seconds
+        return max(0.0, min(self._claim_again_at - time.monotonic(), self._settings.poll_seconds))
+
+    def _has_room(self) -> bool:
+        """Is less than half a slice out, or a place in the runner free?"""
+        out = len(self._held) - len(self._unwritten)
+        return out <= self.size.setting // 2 or out < self._concurrency
+
+    # Claiming -----------------------------------------------------------------------------------------------------
+
+    def _claim(self) -> None:
+        size = max(self.size.setting, 1)
+        out = len(self._held) - len(self._unwritten)
+        if self.size.average_item_ms is None:
+            size = max(1, self._concurrency - out)
+        length = lease_seconds(
+            self.size.average_item_ms,
+            size + out,
+            timeout=self.kind.policy.timeout,
+            floor_ms=self._settings.lock_floor_ms,
+            cap_ms=self._settings.lock_cap_ms,
+        )
+        claimed = self._store.write(
+            lambda transaction: claim(transaction, self.kind.name, self._worker_name, size=size, lease_seconds=length)
+        )
+        now = time.monotonic()
+        wait = self._settings.poll_seconds if claimed.wait is None else min(claimed.wait, self._settings.poll_seconds)
+        self._claim_again_at = now + max(wait, 0.0 if claimed.items else _LEAST_WAIT)
+        self._in_line = claimed.wait is not None
+        if not claimed.items:
+            self._rest()
+            return
+        self.idle.clear()
+        if self._busy_since is None:
+            self._busy_since = now
+        self._start(claimed.items, now + length / 2)
+        self._points.announce("claimed")
+
+    def _start(self, items: Sequence[Claimed], renew_at: float) -> None:
+        by_runner: dict[Runner, list[Call]] = {}
+        for one in items:
+            runner = self._runner(one.role)
+            call = self._steps.call(one)
+            self._held[one.item_id] = Held(one, call, runner, renew_at)
+            by_runner.setdefault(runner, []).append(call)
+        self.inbox.hand_out(len(items))
+        for runner, calls in by_runner.items():
+            runner.start(calls)
+
+    def _runner(self, role: ItemRole) -> Runner:
+        place = self.kind.runs_in(role)
+        if place not in self._runners:
+            self._runners[place] = self._runner_for(self.kind, place, self.inbox.put)
+        return self._runners[place]
+
+    def _rest(self) -> None:
+        """Nothing in hand, and nothing in line: idle until woken."""
+        if not self._held and not self._in_line:
+            self._busy_since = None
+            self.idle.set()
+            self._points.announce("idle")
+
+    # Recording ----------------------------------------------------------------------------------------------------
+
+    def _conclude(self, ended: EndedCall) -> Ended:
+        call, value, error = ended
+        claimed: Claimed = call.owner
+        if error is None:
+            outcome = returned(self.kind, claimed, value, most=self._settings.max_payload_bytes)
+        else:
+            outcome = raised(self.kind, claimed, error)
+        return Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)
+
+    def _write(self) -> None:
+        batch = self._unwritten
+        landed = self._record(batch)
+        self._unwritten = []
+        for one in batch:
+            self._held.pop(one.item_id, None)
+        now = time.monotonic()
+        if self._busy_since is not None:
+            self.size.observe(elapsed_ms=(now - self._busy_since) * 1000.0, items=len(batch))
+            self._busy_since = now if self._held else None
+        lost = len(batch) - len(landed)
+        if lost:
+            _log.info("late outcomes changed nothing", kind=self.kind.name, items=lost)
+        if any(not one.outcome.ended for one in batch):
+            self._claim_again_at = 0.0
+            self._in_line = True
+        self._points.announce("recorded")
+        self._rest()
+
+    def _record(self, batch: list[Ended]) -> frozenset[int]:
+        """Write a batch; when the database refuses a value, find the item it belongs to and fail that one."""
+        try:
+            return self._store.write(lambda transaction: record(transaction, batch, self._caller))
+        except StoreRefused as error:
+            if len(batch) > 1:
+                middle = len(batch) // 2
+                return self._record(batch[:middle]) | self._record(batch[middle:])
+            one = batch[0]
+            refused = outcomes.failed(f"the result could not be kept: {error}", "RESULT_NOT_STORABLE")
+            _log.warning(
+                "a result was refused by the database", kind=self.kind.name, item=one.item_id, error=str(error)
+            )
+            instead = Ended(one.item_id, one.lease, one.job_id, one.role, refused)
+            return self._store.write(lambda transaction: record(transaction, [instead], self._caller))
+
+    # What others ask of it ----------------------------------------------------------------------------------------
+
+    def held(self) -> list[Held]:
+        """What is in this worker's hands now, for whoever renews the leases."""
+        return list(self._held.values())
+
+    def drop(self, *, jobs: Collection[UUID] = (), items: Collection[int] = ()) -> None:
+        """Stop the calls of jobs that were stopped, or of items that are not ours any more."""
+        self._interrupt([one for one in self.held() if one.claimed.job_id in jobs or one.claimed.item_id in items])
+
+    def stop(self, grace: float) -> None:
+        """Claim nothing more; hand back what has not started, and after ``grace`` seconds what has."""
+        self._stop_at = time.monotonic() + grace
+        self._stopping.set()
+        self._pause.set()
+        for runner in self._runners.values():
+            runner.stop_waiting()
+        self.inbox.wake()
+
+    def _give_back_late(self) -> None:
+        """The grace is over: what still runs is stopped and handed back."""
+        if self._stop_at is not None and time.monotonic() >= self._stop_at:
+            self._stop_at = None
+            self._interrupt(self.held())
+
+    def _interrupt(self, chosen: Sequence[Held]) -> None:
+        by_runner: dict[Runner, list[Call]] = {}
+        for one in chosen:
+            by_runner.setdefault(one.runner, []).append(one.call)
+        for runner, calls in by_runner.items():
+            runner.stop(calls)

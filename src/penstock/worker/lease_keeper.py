@@ -1,0 +1,55 @@
+"""Keeping leases while handlers run, and telling the lanes what is not theirs any more.
+
+Every heartbeat asks which of the jobs in hand were stopped (their handlers are stopped), and extends the leases that
+have used up half of their time. A worker that cannot reach the database extends nothing; its leases run out and others
+take over, and what it then still writes is fenced off.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from penstock.operations.heartbeat import extend, stopped
+from penstock.settings import Settings
+from penstock.store.engine import Store
+from penstock.worker.control.lease_length import lease_seconds
+from penstock.worker.lane import Held, Lane
+
+
+class LeaseKeeper:
+    """One heartbeat for all lanes of a worker."""
+
+    def __init__(self, store: Store, lanes: Sequence[Lane], settings: Settings) -> None:
+        self._store = store
+        self._lanes = lanes
+        self._settings = settings
+
+    def beat(self) -> None:
+        """One heartbeat."""
+        for lane in self._lanes:
+            held = lane.held()
+            if held:
+                self._beat_for(lane, held)
+
+    def _beat_for(self, lane: Lane, held: Sequence[Held]) -> None:
+        job_ids = {one.claimed.job_id for one in held}
+        gone = self._store.read(lambda transaction: stopped(transaction, job_ids))
+        if gone:
+            lane.drop(jobs=gone)
+        due = [one for one in held if one.renew_at <= time.monotonic() and one.claimed.job_id not in gone]
+        if not due:
+            return
+        length = lease_seconds(
+            lane.size.average_item_ms,
+            len(held),
+            timeout=lane.kind.policy.timeout,
+            floor_ms=self._settings.lock_floor_ms,
+            cap_ms=self._settings.lock_cap_ms,
+        )
+        claimed = [one.claimed for one in due]
+        lost = self._store.write(lambda transaction: extend(transaction, claimed, length))
+        for one in due:
+            one.renew_at = time.monotonic() + length / 2
+        if lost:
+            lane.drop(items=lost)

@@ -1,0 +1,47 @@
+"""A thread that does one thing again and again: start, stop and failure handled once, for every duty."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+
+import structlog
+
+from penstock.errors import PenstockError
+
+_log = structlog.get_logger("penstock.duty")
+
+
+class Loop:
+    """Runs ``action`` every ``seconds``, a little irregularly so that many workers do not do it together."""
+
+    def __init__(self, name: str, seconds: float, action: Callable[[], None]) -> None:
+        self.name = name
+        self._seconds = seconds
+        self._action = action
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"penstock-{name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the turn in hand, and wait for that."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def run_once(self) -> None:
+        """One turn; what fails is logged and left to the next."""
+        try:
+            self._action()
+        except PenstockError as error:
+            _log.warning("a duty failed; it is tried again", duty=self.name, error=str(error), code=error.code)
+        except Exception:  # noqa: BLE001 - a duty must outlive its own mistakes, and they are logged
+            _log.exception("a duty failed; it is tried again", duty=self.name)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._seconds * (0.9 + 0.2 * random.random())):
+            self.run_once()

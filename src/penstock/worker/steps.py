@@ -1,0 +1,155 @@
+"""From a claimed item to the call that runs it: a kind's plan, process or finalize."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from penstock.lifecycle.callers import SYSTEM
+from penstock.lifecycle.job import Claimed, Item
+from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.policy import RunsIn
+from penstock.lifecycle.states import ItemRole, ItemStatus
+from penstock.operations.heartbeat import say
+from penstock.operations.inspect import get_job, items
+from penstock.operations.plan import add_planned
+from penstock.runners.contract import Call, StopFlag
+from penstock.store.engine import Store
+from penstock.worker.contexts import WorkJob, work_item
+
+PLANNED_AT_ONCE = 1_000
+_READ_AT_ONCE = 1_000
+
+
+class Steps:
+    """Makes calls for the items of one kind."""
+
+    def __init__(self, store: Store, kind: Kind, *, most: int, files_directory: Path) -> None:
+        self._store = store
+        self._kind = kind
+        self._most = most
+        self._files_directory = files_directory.absolute()
+        self._process = kind.process
+        self._timeout = kind.policy.timeout
+        self._seeks = kind.plan is not None and len(inspect.signature(kind.plan).parameters) > 1
+
+    def call(self, claimed: Claimed) -> Call:
+        """The call that runs a claimed item."""
+        if claimed.role is ItemRole.ITEM:
+            stop = StopFlag()
+            return Call(claimed, self._process, work_item(claimed, stop, self._files_directory), self._timeout, stop)
+        is_async = self._kind.runs_in(claimed.role) is RunsIn.EVENT_LOOP
+        call = Call(claimed, _nothing, None)
+        if claimed.role is ItemRole.PLAN:
+            call.function = self._plan_on_loop if is_async else self._plan_in_thread
+        else:
+            call.function = self._finalize_on_loop if is_async else self._finalize_in_thread
+        call.argument = call
+        return call
+
+    def _plan_in_thread(self, call: Call) -> None:
+        job = self._work_job(call)
+        position = job.planned
+        produced = iter(self._begin_plan(job))
+        while batch := list(islice(produced, PLANNED_AT_ONCE)):
+            job.check()
+            position = self._persist(call.owner, batch, position)
+
+    async def _plan_on_loop(self, call: Call) -> None:
+        job = await asyncio.to_thread(self._work_job, call)
+        position = job.planned
+        batch: list[JSON] = []
+        async for one in _as_async(self._begin_plan(job)):
+            batch.append(one)
+            if len(batch) >= PLANNED_AT_ONCE:
+                position = await asyncio.to_thread(self._persist, call.owner, batch, position)
+                batch = []
+        if batch:
+            await asyncio.to_thread(self._persist, call.owner, batch, position)
+
+    def _begin_plan(self, job: WorkJob) -> Any:
+        """A plan that takes a second argument goes on behind that item; any other is replayed, and we skip."""
+        plan = self._kind.handler(ItemRole.PLAN)
+        if self._seeks:
+            return plan(job, job.planned)
+        return _skipping(plan(job), job.planned)
+
+    def _persist(self, claimed: Claimed, batch: list[JSON], after: int) -> int:
+        return self._store.write(
+            lambda transaction: add_planned(transaction, self._kind, claimed, batch, after=after, most=self._most)
+        )
+
+    def _finalize_in_thread(self, call: Call) -> JSON:
+        return self._kind.handler(ItemRole.FINALIZE)(self._work_job(call))
+
+    async def _finalize_on_loop(self, call: Call) -> JSON:
+        job = await asyncio.to_thread(self._work_job, call)
+        return await self._kind.handler(ItemRole.FINALIZE)(job)
+
+    def _work_job(self, call: Call) -> WorkJob:
+        claimed: Claimed = call.owner
+        job = self._store.read(lambda transaction: get_job(transaction, claimed.job_id, SYSTEM))
+        return WorkJob(
+            id=job.id,
+            kind=job.kind,
+            owner=job.user_id,
+            run=job.run,
+            attempt=claimed.attempt,
+            params=job.params,
+            progress=job.progress,
+            planned=job.progress.total,
+            _say=lambda message: self._store.write(lambda transaction: say(transaction, job.id, message)),
+            _items=lambda status: _each_item(self._store, job.id, status),
+            stop=call.stop,
+        )
+
+
+def _nothing(_: Any) -> None:
+    """What a call does before it is told."""
+
+
+def _each_item(store: Store, job_id: Any, status: ItemStatus | None) -> Iterator[Item]:
+    """All items of a job, a page at a time."""
+    statuses = None if status is None else (status,)
+
+    def page_behind(after: int) -> list[Item]:
+        return store.read(
+            lambda transaction: items(transaction, job_id, statuses=statuses, after=after, limit=_READ_AT_ONCE)
+        )
+
+    after = 0
+    while page := page_behind(after):
+        yield from page
+        after = page[-1].position
+
+
+def _skipping(produced: Any, count: int) -> Any:
+    """What was produced, without the first ``count``."""
+    if inspect.isasyncgen(produced) or inspect.isawaitable(produced):
+        return _skipping_async(produced, count)
+    return islice(produced, count, None)
+
+
+async def _skipping_async(produced: Any, count: int) -> AsyncIterator[JSON]:
+    left = count
+    async for one in _as_async(produced):
+        if left:
+            left -= 1
+        else:
+            yield one
+
+
+async def _as_async(produced: Any) -> AsyncIterator[JSON]:
+    """An async generator, a coroutine that answers a list, or a plain iterable, all alike."""
+    if inspect.isasyncgen(produced):
+        async for one in produced:
+            yield one
+        return
+    answered: Iterable[JSON] = await produced if inspect.isawaitable(produced) else produced
+    for one in answered:
+        yield one

@@ -1,0 +1,157 @@
+"""A worker: one lane for each kind, one heartbeat, one ear for new work, and the maintenance duties."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+import structlog
+
+from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.policy import RunsIn
+from penstock.lifecycle.states import JobState
+from penstock.operations import outbox
+from penstock.operations.inspect import count_by_state
+from penstock.operations.outbox import Send
+from penstock.operations.sweep import sweep
+from penstock.runners.contract import EndedCall, Runner
+from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
+from penstock.runners.in_processes import ProcessRunner
+from penstock.runners.threads import ThreadRunner
+from penstock.settings import Settings
+from penstock.store.engine import Store
+from penstock.store.wakeups import Wakeups
+from penstock.worker.lane import Lane
+from penstock.worker.lease_keeper import LeaseKeeper
+from penstock.worker.loop import Loop
+from penstock.worker.points import Points
+
+_CONCURRENCY = {RunsIn.EVENT_LOOP: 32, RunsIn.THREADS: 8, RunsIn.PROCESSES: os.cpu_count() or 1}
+_IN_FLIGHT = (JobState.QUEUED, JobState.RUNNING, JobState.RETRYING)
+_log = structlog.get_logger("penstock.worker")
+
+
+class Worker:
+    """Runs the jobs of some kinds until it is stopped."""
+
+    def __init__(
+        self,
+        store: Store,
+        kinds: Kinds,
+        settings: Settings,
+        *,
+        send: Send,
+        only: Sequence[str] | None = None,
+    ) -> None:
+        self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
+        self.points = Points()
+        self._store = store
+        self._kinds = kinds
+        self._settings = settings
+        self._send = send
+        self._chosen: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
+        self._loop_thread: EventLoopThread | None = None
+        self._lanes: list[Lane] = []
+        self._threads: list[threading.Thread] = []
+        self._duties: list[Loop] = []
+        self._wakeups = Wakeups(store, self._woken)
+        self._stopped = threading.Event()
+
+    def start(self) -> None:
+        """Begin to work, in threads of its own."""
+        for kind in self._chosen:
+            lane = Lane(self._store, kind, self._settings, self.name, self._make_runner, self.points)
+            self._lanes.append(lane)
+        keeper = LeaseKeeper(self._store, self._lanes, self._settings)
+        self._duties = [
+            Loop("heartbeat", self._settings.heartbeat_seconds, keeper.beat),
+            Loop("sweep", self._settings.sweep_seconds, self._sweep),
+            Loop("relay", self._settings.heartbeat_seconds, self._relay),
+        ]
+        for lane in self._lanes:
+            thread = threading.Thread(target=lane.run, name=f"penstock-lane-{lane.kind.name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        for duty in self._duties:
+            duty.start()
+        self._wakeups.start()
+        _log.info("worker started", worker=self.name, kinds=[kind.name for kind in self._chosen])
+
+    def stop(self, grace: float | None = None) -> None:
+        """Claim nothing more, finish or hand back what is claimed, and let go of everything."""
+        if self._stopped.is_set():
+            return
+        self._stopped.set()
+        seconds = self._settings.stop_grace_seconds if grace is None else grace
+        for lane in self._lanes:
+            lane.stop(seconds)
+        for thread in self._threads:
+            thread.join()
+        self._wakeups.stop()
+        for duty in self._duties:
+            duty.stop()
+        if self._loop_thread is not None:
+            self._loop_thread.close()
+        _log.info("worker stopped", worker=self.name)
+
+    def run(self, until: threading.Event) -> None:
+        """Work until ``until`` is set."""
+        self.start()
+        try:
+            until.wait()
+        finally:
+            self.stop()
+
+    def run_until_idle(self, timeout: float | None = None) -> bool:
+        """Work until no job of these kinds waits or runs; False when that took longer than ``timeout`` seconds."""
+        self.start()
+        try:
+            return self._wait_until_idle(None if timeout is None else time.monotonic() + timeout)
+        finally:
+            self.stop()
+
+    def _wait_until_idle(self, deadline: float | None) -> bool:
+        names = {kind.name for kind in self._chosen}
+        while True:
+            for lane in self._lanes:
+                left = None if deadline is None else deadline - time.monotonic()
+                if not lane.idle.wait(left):
+                    return False
+            counts = self._store.read(count_by_state)
+            if not any(count for (kind, state), count in counts.items() if kind in names and state in _IN_FLIGHT):
+                return True
+            for lane in self._lanes:
+                lane.idle.clear()
+                lane.inbox.wake()
+
+    def _woken(self, kinds: frozenset[str] | None) -> None:
+        for lane in self._lanes:
+            if kinds is None or lane.kind.name in kinds:
+                lane.inbox.wake()
+
+    def _sweep(self) -> None:
+        swept = sweep(self._store, self._kinds, stale_seconds=self._settings.stale_minutes * 60)
+        if swept.total:
+            _log.info("swept", **asdict(swept))
+        self._store.write(outbox.forget_sent)
+        self.points.announce("swept")
+
+    def _relay(self) -> None:
+        while outbox.relay(self._store, self._send) == outbox.AT_ONCE:
+            pass
+
+    def _make_runner(self, kind: Kind, place: RunsIn, ended: Callable[[Sequence[EndedCall]], None]) -> Runner:
+        concurrency = kind.policy.concurrency or _CONCURRENCY[place]
+        match place:
+            case RunsIn.EVENT_LOOP:
+                if self._loop_thread is None:
+                    self._loop_thread = EventLoopThread()
+                return EventLoopRunner(self._loop_thread, concurrency, ended)
+            case RunsIn.THREADS:
+                return ThreadRunner(concurrency, ended, name=f"penstock-{kind.name}")
+            case RunsIn.PROCESSES:
+                return ProcessRunner(concurrency, ended, memory_bytes=kind.policy.memory_limit)

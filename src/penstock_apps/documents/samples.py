@@ -1,0 +1,121 @@
+"""Writes small documents to try the app with: four that are read, and three that are refused, each for its reason."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+
+from penstock_apps.documents.sample_pdf import pdf_bytes
+
+AUTHOR = "The Penstock authors"
+
+PDF_TITLE = "How a penstock works"
+PDF_PAGES = (
+    (
+        "A penstock is the pipe that carries water to a turbine.",
+        "At its head stands a gate, and the gate decides how much flows.",
+        "Behind the gate the water waits, and nothing of it is lost.",
+    ),
+    (
+        "The higher the water stands above the wheel, the harder it pushes.",
+        "Engineers call that height the head (measured in metres).",
+        "Ten metres of head and a tenth of a cubic metre each second",
+        "give a little less than ten kilowatts.",
+    ),
+    (
+        "A gate that closes too fast sends a blow back up the pipe.",
+        "That is why it is closed slowly, and why a surge tank stands beside it.",
+    ),
+)
+
+DOCX_TITLE = "The mill at the weir"
+DOCX_PARAGRAPHS = (
+    "The mill stands where the stream leaves the hills. Its wheel turns when the sluice is open.",
+    "In spring the miller lets half of the water pass, because the stones cannot grind faster than they do.",
+)
+DOCX_TABLE = (
+    ("Wheel", "Where the water meets it", "Share of the power kept"),
+    ("Undershot", "below", "a third"),
+    ("Breastshot", "at the axle", "a half"),
+    ("Overshot", "above", "more than two thirds"),
+)
+DOCX_LAST = "So the oldest mills in flat country turned slowly, and nobody minded."
+
+HTML_TITLE = "Water wheels in a paragraph each"
+HTML_SECTIONS = (
+    ("Overshot", "Water falls into buckets near the top & its weight turns the wheel."),
+    ("Undershot", "The stream pushes against paddles at the bottom, so it needs speed and not height."),
+)
+
+TEXT_LINES = (
+    "Log of the sluice keeper",
+    "",
+    "Monday: rain in the night. Gate opened by two notches.",
+    "Tuesday: the miller’s café had no flour; gate opened by a third notch.",
+    "Wednesday: level falling again, one notch closed. Temperature 14 °C.",
+)
+
+
+def write_samples(directory: Path) -> list[Path]:
+    """One document of each type that is read."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = [directory / name for name in ("penstock.pdf", "mill.docx", "wheels.html", "sluice.txt")]
+    paths[0].write_bytes(pdf_bytes(PDF_PAGES, title=PDF_TITLE, author=AUTHOR))
+    _write_docx(paths[1])
+    paths[2].write_text(_html_page(), encoding="utf-8")
+    paths[3].write_text("\n".join(TEXT_LINES) + "\n", encoding="utf-8")
+    return paths
+
+
+def write_broken_samples(directory: Path) -> list[Path]:
+    """A PDF whose end is missing, a web page called a PDF, and a file with nothing in it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = [directory / name for name in ("torn.pdf", "not-a.pdf", "empty.txt")]
+    whole = pdf_bytes(PDF_PAGES, title=PDF_TITLE, author=AUTHOR)
+    paths[0].write_bytes(whole[: len(whole) // 2])
+    paths[1].write_text(_html_page(), encoding="utf-8")
+    paths[2].write_bytes(b"")
+    return paths
+
+
+def _write_docx(path: Path) -> None:
+    import docx
+
+    document = docx.Document()
+    properties = document.core_properties
+    properties.title, properties.author = DOCX_TITLE, AUTHOR
+    properties.comments = ""
+    properties.created = properties.modified = datetime(2026, 3, 1, 9, tzinfo=UTC)
+    section = document.sections[0]
+    section.header.paragraphs[0].text = "Notes on old mills"
+    section.footer.paragraphs[0].text = "Written beside the water"
+    document.add_heading(DOCX_TITLE, level=1)
+    for paragraph in DOCX_PARAGRAPHS:
+        document.add_paragraph(paragraph)
+    table = document.add_table(rows=0, cols=len(DOCX_TABLE[0]))
+    for row in DOCX_TABLE:
+        for cell, text in zip(table.add_row().cells, row, strict=True):
+            cell.text = text
+    document.add_paragraph(DOCX_LAST)
+    document.save(str(path))
+
+
+def _html_page() -> str:
+    sections = "\n".join(f"  <h2>{escape(name)}</h2>\n  <p>{escape(text)}</p>" for name, text in HTML_SECTIONS)
+    return f"""<!doctype html>
+<html lang="en-GB">
+<head>
+  <meta charset="utf-8">
+  <title>{escape(HTML_TITLE)}</title>
+  <meta name="author" content="{escape(AUTHOR)}">
+  <meta name="description" content="Two kinds of water wheel.">
+  <style>body {{ font-family: serif }}</style>
+</head>
+<body>
+  <h1>{escape(HTML_TITLE)}</h1>
+{sections}
+  <script>document.title = "not read";</script>
+</body>
+</html>
+"""
