@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -40,6 +40,7 @@ from penstock.operations.sweep import Swept, sweep
 from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, Transaction, open_store
 from penstock.store.migrating import migrate, require_current
+from penstock.store.opening import check_database, said_plainly
 from penstock.transports.in_process import InProcess, Subscriber
 from penstock.worker.worker import Worker
 
@@ -78,11 +79,12 @@ class Penstock:
         """The database; an embedded one is brought up to date by itself, a server's by ``penstock migrate``."""
         with self._lock:
             if self._store is None:
-                store = self._open()
-                if store.ways.name == "sqlite":
-                    migrate(store)
-                else:
-                    require_current(store)
+                with said_plainly(self.settings.database_url):
+                    store = self._open()
+                    if store.ways.name == "sqlite":
+                        migrate(store)
+                    else:
+                        require_current(store)
                 self._store = store
             return self._store
 
@@ -97,11 +99,13 @@ class Penstock:
 
     def migrate(self) -> None:
         """Bring the database's schema up to date; safe while old code runs, and when called twice."""
-        store = self._open()
-        try:
+        with said_plainly(self.settings.database_url), closing(self._open()) as store:
             migrate(store)
-        finally:
-            store.close()
+
+    def check_database(self) -> None:
+        """Reach the database and look at its schema, changing nothing; what is wrong is raised."""
+        with said_plainly(self.settings.database_url), closing(self._open()) as store:
+            check_database(store)
 
     def close(self) -> None:
         """Let go of the database."""

@@ -143,6 +143,14 @@ class Settings(BaseSettings):
             description="A running job without a sign of life for this long is looked into and put right.",
         ),
     ] = 15.0
+    log_level: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_LOG_LEVEL",
+            pattern="(?i)^(DEBUG|INFO|WARNING|ERROR)$",
+            description="The least serious log lines shown: DEBUG, INFO, WARNING or ERROR.",
+        ),
+    ] = "INFO"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,16 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from penstock.errors import InvalidInput, Killed, NotFound, Permanent, Retryable, Skip
+from penstock.errors import (
+    ConfigurationError,
+    InvalidInput,
+    Killed,
+    KindUnknown,
+    NotFound,
+    Permanent,
+    Retryable,
+    Skip,
+)
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import Policy
@@ -38,7 +47,7 @@ def judge(
             return outcomes.not_found(error.message, error.code)
         case Permanent():
             return outcomes.failed(error.message, error.code, killed_by=_killer(error), traceback=traceback)
-        case InvalidInput():
+        case InvalidInput() | ConfigurationError() | KindUnknown():
             return outcomes.failed(error.message, error.code, traceback=traceback)
         case Retryable():
             text, code, wait = error.message, error.code, error.retry_after

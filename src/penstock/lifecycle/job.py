@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from penstock.lifecycle.payloads import JSON
@@ -138,9 +139,11 @@ class Submission:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """An item in a worker's hands, with the lease that fences what is written about it."""
+class Claimed(NamedTuple):
+    """An item in a worker's hands, with the lease that fences what is written about it.
+
+    A tuple, like everything of which there is one for each item: it costs a fifth of a frozen dataclass to make.
+    """
 
     item_id: int
     job_id: UUID

@@ -33,7 +33,8 @@ class Kind:
         """Read a kind from a plain function, or from a class with ``process`` and perhaps ``plan`` and ``finalize``."""
         if not _NAME.match(name):
             raise ConfigurationError(
-                f"{name!r} is not a kind's name; use up to 64 of a-z, 0-9, '.', '_' and '-', starting with a letter or digit"
+                f"{name!r} is not a kind's name; use up to 64 of a-z, 0-9, '.', '_' and '-', "
+                "starting with a letter or digit"
             )
         if not inspect.isclass(definition):
             return cls(name, policy, definition, classify=classify)

@@ -5,17 +5,17 @@ A status of PENDING means the item goes back and may be claimed again after ``de
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ErrorType, ItemStatus, KilledBy
 
 _LONGEST_MESSAGE = 2_000
+_LONGEST_CODE = 64
 _LONGEST_TRACEBACK = 16_000
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The end of one try, ready to be written."""
 
     status: ItemStatus
@@ -52,7 +52,7 @@ def failed(
     return Outcome(
         ItemStatus.ERROR,
         error=_cut(error, _LONGEST_MESSAGE),
-        code=code,
+        code=_cut(code, _LONGEST_CODE),
         error_type=error_type,
         killed_by=killed_by,
         traceback=_tail(traceback),
@@ -66,7 +66,7 @@ def retried(
     return Outcome(
         ItemStatus.PENDING,
         error=_cut(error, _LONGEST_MESSAGE),
-        code=code,
+        code=_cut(code, _LONGEST_CODE),
         error_type=ErrorType.RETRYABLE,
         killed_by=killed_by,
         traceback=_tail(traceback),
@@ -81,7 +81,7 @@ def not_found(error: str, code: str) -> Outcome:
 
 def skipped(error: str, code: str) -> Outcome:
     """There was nothing to do."""
-    return Outcome(ItemStatus.SKIPPED, error=_cut(error, _LONGEST_MESSAGE), code=code)
+    return Outcome(ItemStatus.SKIPPED, error=_cut(error, _LONGEST_MESSAGE), code=_cut(code, _LONGEST_CODE))
 
 
 def released() -> Outcome:

@@ -27,13 +27,14 @@ _LARGEST = 2**63 - 1
 def encode(value: JSON, *, most: int, what: str = "value") -> str:
     """``value`` as JSON text, at most ``most`` bytes of it.
 
-    >>> encode({"price": Decimal("1.10"), "big": 2**70, "text": "a\\x00b"}, most=1000)
-    '{"price":"1.10","big":"1180591620717411303424","text":"a\ufffdb"}'
+    >>> encode({"price": Decimal("1.10"), "big": 2**70, "text": "a" + chr(0) + "b"}, most=1000)
+    '{"price":"1.10","big":"1180591620717411303424","text":"a�b"}'
     """
     try:
         data = orjson.dumps(value, _fallback, _OPTIONS)
         if b"\\u0000" in data:
-            data = orjson.dumps(_mended(value), _fallback, _OPTIONS)
+            # Read back first: what was a set or a dataclass is plain by now.
+            data = orjson.dumps(_mended(orjson.loads(data)), _fallback, _OPTIONS)
     except (TypeError, ValueError):
         # A big integer, a lone surrogate, or something that is not JSON at all: mend what can be mended.
         try:

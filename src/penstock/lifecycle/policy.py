@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
@@ -11,6 +11,9 @@ from penstock.lifecycle.quantities import seconds, size_in_bytes
 from penstock.lifecycle.retry import Backoff
 
 Duration = str | float | timedelta
+
+
+_BACKOFF = Backoff(1.0, 2.0, 300.0)
 
 
 class RunsIn(StrEnum):
@@ -26,7 +29,7 @@ class Policy:
     """The rules of one kind; every duration is in seconds, None means no limit."""
 
     retries: int = 3
-    backoff: Backoff = Backoff(1.0, 2.0, 300.0)
+    backoff: Backoff = _BACKOFF
     not_found_retries: int = 0
     timeout: float | None = None
     memory_limit: int | None = None
@@ -39,6 +42,10 @@ class Policy:
     run_limit: float | None = None
     abandon_after: float | None = None
     prune_result: bool = False
+
+    def allowing(self, retries: int) -> Policy:
+        """The same rules with the number of retries a job was promised when it was recorded."""
+        return self if retries == self.retries else replace(self, retries=retries)
 
     @classmethod
     def of(

@@ -34,8 +34,9 @@ class Backoff:
         match = _SPELLING.match(spelling)
         if match is None:
             raise ConfigurationError(f"{spelling!r} is not a backoff; write '1s fixed' or '1s exponential up to 5m'")
-        most = seconds(match[3]) if match[3] else 3600.0
-        return cls(seconds(match[1]), 1.0 if match[2] == "fixed" else 2.0, most)
+        first = seconds(match[1])
+        most = seconds(match[3]) if match[3] else max(first, 3600.0)
+        return cls(first, 1.0 if match[2] == "fixed" else 2.0, most)
 
     def bound(self, attempt: int) -> float:
         """The longest wait after the given attempt (1 is the first)."""

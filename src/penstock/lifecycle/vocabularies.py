@@ -1,6 +1,7 @@
 """The words in which each API family shows the one lifecycle.
 
-Each vocabulary is a table, total over the states (a missing state fails at import), and nothing else decides a public status.
+Each vocabulary is a table, total over the states (a missing state fails at import), and nothing else decides a public
+status.
 """
 
 from __future__ import annotations

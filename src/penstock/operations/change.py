@@ -10,7 +10,7 @@ from uuid import UUID
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.transitions import Transition
 from penstock.store.engine import Transaction
-from penstock.store.statements.change_state import EVENTS, insert_events
+from penstock.store.statements.change_state import EVENTS, EXPLAINED_EVENTS, insert_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +31,24 @@ def change(
     *,
     reason: str | None = None,
     reasons: Mapping[UUID, str | None] | None = None,
-    data: str | None = None,
 ) -> Sequence[Changed]:
     """Run a guarded change and write the history of the jobs it happened to; the answer names those jobs."""
     rows = transaction.run(statement, parameters).all()
     if not rows:
         return ()
-    target = transition.target.value
-    events = [
-        (row[0], row[4], row[3], row[2], target, reasons.get(row[0]) if reasons else reason, data) for row in rows
-    ]
-    transaction.run(
-        insert_events(transaction.ways),
-        transaction.ways.parameters("events", EVENTS, events)
-        | {"the_actor": caller.actor.value, "the_actor_id": caller.id},
-    )
+    made = {
+        "the_to_state": transition.target.value,
+        "the_actor": caller.actor.value,
+        "the_actor_id": caller.id,
+    }
+    explained = reason is not None or reasons is not None
+    fields = EXPLAINED_EVENTS if explained else EVENTS
+    events: list[tuple[object, ...]]
+    if explained:
+        why = reasons or {}
+        events = [(row[0], row[4], row[3], row[2], why.get(row[0], reason)) for row in rows]
+    else:
+        events = [(row[0], row[4], row[3], row[2]) for row in rows]
+    parameters = transaction.ways.parameters("events", fields, events)
+    transaction.run(insert_events(transaction.ways, explained=explained), parameters | made)
     return [Changed(row[0], row[1], row[5]) for row in rows]

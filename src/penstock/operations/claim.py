@@ -11,8 +11,9 @@ Whoever pauses or cancels a job changes the row the claim has locked, so after t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +29,8 @@ from penstock.store.engine import Transaction
 from penstock.store.statements import claim as statements
 from penstock.store.statements.sweep import requeue_due
 from penstock.store.translation import claimed_from
+
+_POSITION = attrgetter("position")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class _Share:
     last: int
     returned: int = 0
     turn_at: datetime | None = None
+    taken: list[Any] = field(default_factory=list)
 
     @property
     def more(self) -> bool:
@@ -67,12 +71,13 @@ def claim(transaction: Transaction, kind: str, worker_name: str, *, size: int, l
     lease: UUID = uuid7()
     taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
     shares = {job.id: _Share(job, job.claimed_to) for job in jobs}
-    taken = _take_returned(transaction, shares, taking, size)
-    taken += _take_fresh(transaction, shares, taking, max(1, (size - len(taken)) // len(jobs)))
+    returned = _take_returned(transaction, shares, taking, size)
+    _take_fresh(transaction, shares, taking, max(1, (size - returned) // len(jobs)))
     _line_up_returned(transaction, shares)
     _note(transaction, shares, worker(worker_name))
-    items = [claimed_from(row, shares[row[1]].job, kind, lease) for row in taken]
-    items.sort(key=lambda one: (one.job_id, one.position))
+    items = [one for share in shares.values() for one in claimed_from(share.taken, share.job, kind, lease)]
+    if len(jobs) == 1:
+        items.sort(key=_POSITION)
     full = len(jobs) >= size or any(share.more for share in shares.values())
     return Claim(items, 0.0 if full else next_turn(transaction, kind))
 
@@ -88,39 +93,38 @@ def _pick(transaction: Transaction, kind: str, limit: int, *, patient: bool) -> 
     return transaction.run(statement, {"the_kind": kind, "the_limit": limit}).all()
 
 
-def _take_returned(
-    transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int
-) -> list[Any]:
+def _take_returned(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int) -> int:
     """Items that came back go before fresh ones: their people have waited longer."""
     holders = [share.job.id for share in shares.values() if share.job.returned_items]
     if not holders:
-        return []
-    ids = transaction.run(
-        statements.returned_items(transaction.ways), {"the_jobs": holders, "the_limit": size}
-    ).scalars().all()  # fmt: skip
+        return 0
+    asked = {"the_jobs": holders, "the_limit": size}
+    ids = transaction.run(statements.returned_items(transaction.ways), asked).scalars().all()
     if not ids:
-        return []
+        return 0
     taken = transaction.run(statements.take_returned(transaction.ways), taking | {"the_items": ids}).all()
     for row in taken:
-        shares[row[1]].returned += 1
-    return list(taken)
+        share = shares[row[-1]]
+        share.returned += 1
+        share.taken.append(row)
+    return len(taken)
 
 
-def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], most: int) -> list[Any]:
+def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], most: int) -> None:
     ranges = []
     for share in shares.values():
         share.last = min(share.job.claimed_to + most, share.job.open_to)
         if share.last > share.job.claimed_to:
             ranges.append((share.job.id, share.job.claimed_to + 1, share.last))
-    if not ranges:
-        return []
     ways = transaction.ways
     if len(ranges) == 1:
         job_id, first, last = ranges[0]
         one = {"the_job_id": job_id, "the_first": first, "the_last": last}
-        return list(transaction.run(statements.take_fresh_of_one(ways), taking | one).all())
-    parameters = ways.parameters("ranges", statements.RANGES, ranges)
-    return list(transaction.run(statements.take_fresh(ways), taking | parameters).all())
+        shares[job_id].taken += transaction.run(statements.take_fresh_of_one(ways), taking | one).all()
+    elif ranges:
+        parameters = ways.parameters("ranges", statements.RANGES, ranges)
+        for row in transaction.run(statements.take_fresh(ways), taking | parameters).all():
+            shares[row[-1]].taken.append(row)
 
 
 def _line_up_returned(transaction: Transaction, shares: dict[UUID, _Share]) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 from uuid import UUID
 
 from penstock.errors import TransitionRefused
-from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Job
+from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import ABANDON, CANCEL, COMMIT, PAUSE, RESUME, START, Transition
 from penstock.operations.change import Changed, change
@@ -20,11 +21,6 @@ from penstock.store.statements import control as statements
 
 def pause(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
     """PAUSE: claimed items finish, no new ones start."""
-    row = _seen(transaction, job_id, caller)
-    if row.followed or row.leader_id is not None:
-        raise TransitionRefused(
-            f"job {job_id} cannot be paused: others wait for the same work; cancel it instead", code="JOB_SHARED"
-        )
     _change(transaction, PAUSE, job_id, caller, reason)
     return get_job(transaction, job_id, caller)
 
@@ -38,10 +34,12 @@ def resume(transaction: Transaction, job_id: UUID, caller: Caller, reason: str |
 
 def cancel(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
     """CANCEL: stopped for good. Who waits for the same work is served all the same."""
-    extra = {"the_killed_by": caller.killed_by.value, "the_reason": reason}
+    extra = {"the_killed_by": caller.killed_by.value}
     changed = _change(transaction, CANCEL, job_id, caller, reason, extra)
     if changed.followed:
-        hand_over(transaction, job_id)
+        heir = hand_over(transaction, job_id)
+        if heir is not None:
+            go_on(transaction, heir, SYSTEM)
     return get_job(transaction, job_id, caller)
 
 
@@ -81,11 +79,18 @@ def _change(
     extra: dict[str, Any] | None = None,
 ) -> Changed:
     """Make the change or say why not: no such job for this caller, or a state that does not allow it."""
+    reason = None if reason is None else storable_text(reason)
     statement = statements.change_one(transaction.ways, transition, caller)
-    changed = change(transaction, transition, statement, {"the_job_id": job_id, **(extra or {})}, caller, reason=reason)
+    parameters = {"the_job_id": job_id, "the_reason": reason, **(extra or {})}
+    changed = change(transaction, transition, statement, parameters, caller, reason=reason)
     if changed:
         return changed[0]
-    state = JobState(_seen(transaction, job_id, caller).state)
+    row = _seen(transaction, job_id, caller)
+    state = JobState(row.state)
+    if transition is PAUSE and state in PAUSE.sources:
+        raise TransitionRefused(
+            f"job {job_id} cannot be paused: others wait for the same work; cancel it instead", code="JOB_SHARED"
+        )
     allowed = " or ".join(sorted(source.value for source in transition.sources))
     raise TransitionRefused(f"job {job_id} is {state.value}: {transition.name} is possible only while it is {allowed}")
 

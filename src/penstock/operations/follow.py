@@ -39,15 +39,16 @@ def fail_followers(transaction: Transaction, leaders: Sequence[Changed], caller:
             change(transaction, FAIL, statements.fail_followers(transaction.ways), named, caller)
 
 
-def hand_over(transaction: Transaction, leader_id: UUID) -> None:
-    """Let the follower that has waited longest do a canceled leader's work."""
+def hand_over(transaction: Transaction, leader_id: UUID) -> UUID | None:
+    """Give a canceled leader's work to the follower that has waited longest, and answer which one that is."""
     ways = transaction.ways
     heir = transaction.run(statements.heir_of(ways), {"the_leader_id": leader_id}).one_or_none()
     if heir is None:
-        return
+        return None
     names = {"the_heir_id": heir.id, "the_leader_id": leader_id}
     transaction.run(statements.crown(ways), names)
     transaction.run(statements.inherit_items(ways), names | {"the_user_id": heir.user_id})
     if transaction.run(statements.follow_heir(ways), names).rowcount:
         transaction.run(mark_followed(ways), {"the_job_id": heir.id})
-    transaction.wake(heir.kind)
+    heir_id: UUID = heir.id
+    return heir_id

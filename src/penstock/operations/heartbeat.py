@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.payloads import storable_text
 from penstock.store.engine import Transaction
 from penstock.store.statements import heartbeat as statements
 
@@ -29,4 +30,6 @@ def stopped(transaction: Transaction, job_ids: Iterable[UUID]) -> frozenset[UUID
 
 def say(transaction: Transaction, job_id: UUID, message: str) -> None:
     """Tell the people who watch a running job what it is doing."""
-    transaction.run(statements.say(transaction.ways), {"the_job_id": job_id, "the_message": message[:2000]})
+    transaction.run(
+        statements.say(transaction.ways), {"the_job_id": job_id, "the_message": storable_text(message)[:2000]}
+    )

@@ -70,6 +70,8 @@ def relay(store: Store, send: Send) -> int:
 
 
 def _take(transaction: Transaction) -> Sequence[Any]:
+    if transaction.run(statements.first_unsent(transaction.ways)).first() is None:
+        return ()
     rows = transaction.run(statements.due_messages(transaction.ways), {"the_limit": AT_ONCE}).all()
     if rows:
         taken = {"the_messages": [row.id for row in rows], "the_delay": _TAKEN_SECONDS}

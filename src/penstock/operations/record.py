@@ -11,11 +11,11 @@ leased, and the sweep brings them back.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from penstock.lifecycle.callers import Caller
@@ -30,8 +30,7 @@ from penstock.store.engine import Transaction
 from penstock.store.statements import record as statements
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """One try that ended: which item, under which lease, and how."""
 
     item_id: int
@@ -74,14 +73,27 @@ class _Tally:
 
 def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller) -> frozenset[int]:
     """Write outcomes back; the answer is the ids of the items whose outcome landed."""
-    landed = _end_items(transaction, ended)
+    landed: set[int] = set()
     tallies: defaultdict[UUID, _Tally] = defaultdict(_Tally)
-    for one in ended:
-        if one.item_id in landed:
-            tallies[one.job_id].add(one, landed[one.item_id])
+    for batch in _each_item_once(ended):
+        ready = _end_items(transaction, batch)
+        for one in batch:
+            if one.item_id in ready:
+                tallies[one.job_id].add(one, ready[one.item_id])
+        landed.update(ready)
     if tallies:
         _settle(transaction, tallies, caller)
     return frozenset(landed)
+
+
+def _each_item_once(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:
+    """Outcomes in batches that name no item twice: a worker may hand in a try it lost together with the one it has."""
+    left = ended
+    while left:
+        batch = {one.item_id: one for one in reversed(left)}
+        taken = {id(one) for one in batch.values()}
+        left = [one for one in left if id(one) not in taken]
+        yield list(batch.values())[::-1]
 
 
 def _end_items(transaction: Transaction, ended: Sequence[Ended]) -> dict[int, datetime | None]:
@@ -212,7 +224,7 @@ def _fail(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tupl
             *tallies[row.id].counts(row.id),
             following.outcome.error,
             following.outcome.code,
-            _value(following.outcome.error_type),
+            _value(following.outcome.error_type or ErrorType.TERMINAL),
             following.phase.value,
             _value(following.outcome.killed_by),
         )

@@ -9,7 +9,8 @@ from penstock.errors import InvalidInput, TransitionRefused
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.states import ENDED, ItemRole, ItemStatus
+from penstock.lifecycle.payloads import storable_text
+from penstock.lifecycle.states import ENDED, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.operations.change import change
 from penstock.operations.control import go_on
@@ -47,13 +48,13 @@ def reprocess(
         raise InvalidInput("only items that ended can run again: DONE, ERROR, NOT_FOUND or SKIPPED", field="statuses")
     if item_ids is not None and not 0 < len(item_ids) <= _MOST_ITEMS:
         raise InvalidInput(f"name 1 to {_MOST_ITEMS:,} items, not {len(item_ids):,}", field="item_ids")
+    reason = None if reason is None else storable_text(reason)
     ways = transaction.ways
     before = get_job(transaction, job_id, caller)
     named = {"the_job_id": job_id}
     if not change(transaction, REPROCESS, statements.open_run(ways, caller), named, caller, reason=reason):
-        state = get_job(transaction, job_id, caller).state
-        raise TransitionRefused(f"job {job_id} is {state.value}: only a succeeded or failed job is reprocessed")
-    dropped = transaction.run(statements.drop_finalize(ways), named).rowcount
+        raise _refusal(get_job(transaction, job_id, caller))
+    dropped = transaction.run(statements.drop_finalize(ways), named).scalars().all()
     chosen = {
         **named,
         "the_statuses": [status.value for status in statuses],
@@ -65,10 +66,12 @@ def reprocess(
     if item_ids is not None:
         chosen["the_items"] = list(item_ids)
     counts = transaction.run(statements.count_chosen(ways, by_item=by_item), chosen).all()
-    if not counts and not dropped and before.progress.processed == before.progress.total:
+    planning = get_job(transaction, job_id, caller).phase is Phase.BATCHING
+    if not counts and not dropped and not planning and before.progress.processed == before.progress.total:
         raise TransitionRefused(f"job {job_id} has no item to reprocess", code="NOTHING_TO_REPROCESS")
     if counts:
         transaction.run(statements.return_chosen(ways, by_item=by_item), chosen)
+    if counts or dropped:
         of_items = {status: count for role, status, count in counts if role == ItemRole.ITEM}
         transaction.run(
             statements.uncount(ways),
@@ -78,8 +81,24 @@ def reprocess(
                 "the_failed": of_items.get(ItemStatus.ERROR, 0),
                 "the_not_found": of_items.get(ItemStatus.NOT_FOUND, 0),
                 "the_skipped": of_items.get(ItemStatus.SKIPPED, 0),
-                "the_returned": sum(count for _, _, count in counts),
+                "the_returned": sum(count for _, _, count in counts) - sum(ready is not None for ready in dropped),
             },
         )
     go_on(transaction, job_id, caller)
     return get_job(transaction, job_id, caller)
+
+
+def _refusal(job: Job) -> TransitionRefused:
+    """Why a job is not reprocessed."""
+    if job.state not in REPROCESS.sources:
+        return TransitionRefused(f"job {job.id} is {job.state.value}: only a succeeded or failed job is reprocessed")
+    if job.leader_id is not None:
+        return TransitionRefused(
+            f"job {job.id} has no items of its own, job {job.leader_id} did its work; submit a new one",
+            code="JOB_SHARED",
+        )
+    return TransitionRefused(
+        f"job {job.id} is not reprocessed while another {job.kind!r} job of key {job.unique_key!r} is active; "
+        "wait for that one or cancel it",
+        code="UNIQUE_KEY_IN_USE",
+    )

@@ -9,7 +9,7 @@ follows it (another one).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 from typing import Any
@@ -22,11 +22,12 @@ from penstock.errors import InvalidInput, PenstockError
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Answer, Job, Submission
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.payloads import JSON, encode
+from penstock.lifecycle.payloads import JSON, encode, storable_text
 from penstock.lifecycle.states import ErrorType, ItemRole, JobState
 from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
 from penstock.operations.change import change
 from penstock.operations.control import go_on
+from penstock.operations.follow import fail_followers
 from penstock.operations.inspect import get_job
 from penstock.store.engine import Transaction
 from penstock.store.statements import submit as statements
@@ -57,6 +58,8 @@ class Request:
             value = getattr(self, name)
             if value is not None and not 0 < len(value) <= _LONGEST_KEY:
                 raise InvalidInput(f"{name} must have 1 to {_LONGEST_KEY} characters, not {len(value)}", field=name)
+            if value is not None and value != storable_text(value):
+                raise InvalidInput(f"{name} has characters that cannot be kept (NUL or lone surrogates)", field=name)
         if self.fresh_for is not None and self.unique_key is None:
             raise InvalidInput("fresh_for needs a unique_key: it says which results are the same", field="fresh_for")
 
@@ -97,6 +100,9 @@ def submit_many(
     transaction: Transaction, kind: Kind, params: Iterable[JSON], request: Request, *, most: int
 ) -> list[UUID]:
     """Record one job for each of ``params``, all alike but for that; the answer is their ids in order."""
+    for name in ("unique_key", "idempotency_key", "fresh_for"):
+        if getattr(request, name) is not None:
+            raise InvalidInput(f"{name} names one job: submit those that have one singly", field=name)
     ids: list[UUID] = []
     waiting = iter(params)
     while chunk := [encode(one, most=most, what="params") for one in islice(waiting, JOBS_AT_ONCE)]:
@@ -159,7 +165,7 @@ def _insert_chunk(transaction: Transaction, kind: Kind, encoded: Sequence[str], 
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, list(zip(ids, encoded, strict=True)))
     shared = _shared(kind, request) | _shape(kind, with_items=False)
     transaction.run(statements.insert_jobs(ways, unless_taken=False), rows | shared)
-    _insert_beginnings(transaction, kind, ids, request, with_items=False)
+    _insert_beginnings(transaction, kind, ids, encoded, request, with_items=False)
     return ids
 
 
@@ -174,14 +180,15 @@ def _insert(
     """One job with all that belongs to it; None when its key is taken."""
     ways = transaction.ways
     job_id: UUID = uuid7()
-    held = request if items is None else _held(request)
+    # Recorded as created until its items are all there.
+    held = request if items is None else replace(request, hold=True)
     shared = _shared(kind, held) | _shape(kind, with_items=items is not None)
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded[0])])
     keyed = request.unique_key is not None or request.idempotency_key is not None
     inserted = transaction.run(statements.insert_jobs(ways, unless_taken=keyed), rows | shared)
     if keyed and inserted.one_or_none() is None:
         return None
-    _insert_beginnings(transaction, kind, [job_id], held, with_items=items is not None)
+    _insert_beginnings(transaction, kind, [job_id], encoded, held, with_items=items is not None)
     if items is not None:
         total = insert_items(transaction, kind, job_id, request.owner, items, after=0, most=most)
         transaction.run(statements.open_items(ways), {"the_job_id": job_id, "the_count": total})
@@ -190,21 +197,20 @@ def _insert(
     return job_id
 
 
-def _held(request: Request) -> Request:
-    """The same request, recorded as created until its items are all there."""
-    return Request(
-        owner=request.owner, caller=request.caller, unique_key=request.unique_key,
-        idempotency_key=request.idempotency_key, priority=request.priority, file_id=request.file_id,
-        ip_address=request.ip_address, hold=True,
-    )  # fmt: skip
-
-
 def _insert_beginnings(
-    transaction: Transaction, kind: Kind, ids: Sequence[UUID], request: Request, *, with_items: bool
+    transaction: Transaction,
+    kind: Kind,
+    ids: Sequence[UUID],
+    encoded: Sequence[str],
+    request: Request,
+    *,
+    with_items: bool,
 ) -> None:
     """The first item of each job, unless items are given with it, and the first line of its history."""
     ways = transaction.ways
-    rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(one, None) for one in ids])
+    # A single step reads its job's params where they are, and so does a plan; an item beside others has an input.
+    inputs = encoded if kind.plan is None and not kind.single_step else [None] * len(ids)
+    rows = ways.parameters("new_jobs", statements.NEW_JOBS, list(zip(ids, inputs, strict=True)))
     if not with_items:
         role, position = (ItemRole.ITEM, 1) if kind.plan is None else (ItemRole.PLAN, 0)
         first = {"the_role": role.value, "the_position": position}
@@ -262,7 +268,8 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
         "the_code": "QUEUE_OVERLOAD",
         "the_error_type": ErrorType.RETRYABLE.value,
     }
-    change(transaction, FAIL, fail_one(ways), parameters, SYSTEM, reason=str(parameters["the_error"]))
+    failed = change(transaction, FAIL, fail_one(ways), parameters, SYSTEM, reason=str(parameters["the_error"]))
+    fail_followers(transaction, failed, SYSTEM)
     return True
 
 
@@ -328,8 +335,10 @@ def _without_items(transaction: Transaction, kind: Kind, encoded: str, request: 
     """A job that has no items of its own, because another one does the work."""
     ways = transaction.ways
     job_id: UUID = uuid7()
+    # Never held: there is nothing of its own to wait for, and it ends with its leader.
+    request = replace(request, hold=False)
     shape = _shape(kind, with_items=True) | {"the_leader_id": leader_id}
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
     transaction.run(statements.insert_jobs(ways, unless_taken=False), rows | _shared(kind, request) | shape)
-    _insert_beginnings(transaction, kind, [job_id], request, with_items=True)
+    _insert_beginnings(transaction, kind, [job_id], [encoded], request, with_items=True)
     return job_id

@@ -79,7 +79,7 @@ def rescue(transaction: Transaction, kinds: Kinds) -> int:
 
 def _crashed(row: Any, policy: Policy) -> outcomes.Outcome:
     error = f"worker {row.locked_by} stopped responding while it held the item"
-    return again(error, "WORKER_CRASH", row.attempts, policy, killed_by=KilledBy.WORKER_CRASH)
+    return again(error, "WORKER_CRASH", row.attempts, policy.allowing(row.max_retries), killed_by=KilledBy.WORKER_CRASH)
 
 
 def _policy(kinds: Kinds, name: str) -> Policy:

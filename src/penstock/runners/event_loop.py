@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 
 from penstock.errors import Stopped, TimeLimitExceeded
-from penstock.runners.contract import Call, Ended
+from penstock.runners.contract import Call, Ended, EndedCall
 
 _CALLS_BEFORE_YIELD = 64
 
@@ -98,30 +98,32 @@ class EventLoopRunner:
                 continue
             self._running[call] = task
             try:
-                self._ended([await self._make(call)])
+                ended = await self._make(call, task)
             finally:
                 del self._running[call]
+            while task.cancelling():
+                task.uncancel()  # that was meant for the call, not for those that follow in this slot
+            self._ended([ended])
             made += 1
             if made % _CALLS_BEFORE_YIELD == 0:
                 await asyncio.sleep(0)
 
-    async def _make(self, call: Call) -> tuple[Call, object, BaseException | None]:
+    async def _make(self, call: Call, slot: asyncio.Task[None]) -> EndedCall:
         deadline = asyncio.timeout(call.timeout)
         try:
             if call.timeout is None:
                 return call, await call.function(call.argument), None
             async with deadline:
                 return call, await call.function(call.argument), None
-        except asyncio.CancelledError:
-            if not call.stop.set:
+        except asyncio.CancelledError as error:
+            if call.stop.set:
+                return call, None, Stopped("stopped while it ran")
+            if slot.cancelling():
                 raise  # the loop is closing
-            task = asyncio.current_task()
-            if task is not None:
-                task.uncancel()
-            return call, None, Stopped("stopped while it ran")
+            return call, None, error  # the handler's own: something it waited for was cancelled
         except TimeoutError as error:
             if call.timeout is not None and deadline.expired():
                 return call, None, TimeLimitExceeded(f"the handler ran longer than {call.timeout:g} s")
             return call, None, error
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
+        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it raises is its outcome
             return call, None, error

@@ -28,14 +28,13 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    Uuid,
     and_,
     literal_column,
     text,
 )
 
 from penstock.lifecycle.states import ACTIVE, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
-from penstock.store.types import Moment, Payload, RowNumber
+from penstock.store.types import Identifier, Moment, Payload, RowNumber
 
 metadata = MetaData(
     naming_convention={
@@ -60,7 +59,7 @@ def _counter(name: str) -> Column[int]:
 jobs = Table(
     "jobs",
     metadata,
-    Column("id", Uuid, primary_key=True),
+    Column("id", Identifier, primary_key=True),
     Column("kind", String(64), nullable=False),
     Column("user_id", String(255)),
     Column("state", String(16), nullable=False),
@@ -72,7 +71,7 @@ jobs = Table(
     Column("result", Payload),
     Column("unique_key", String(255)),
     Column("idempotency_key", String(64)),
-    Column("leader_id", Uuid),
+    Column("leader_id", Identifier),
     Column("followed", Boolean, nullable=False, server_default=text("false")),
     Column("single_step", Boolean, nullable=False, server_default=text("true")),
     Column("planned", Boolean, nullable=False, server_default=text("true")),
@@ -97,7 +96,7 @@ jobs = Table(
     Column("killed_reason", Text),
     Column("message", Text),
     Column("last_heartbeat", Moment),
-    Column("file_id", Uuid),
+    Column("file_id", Identifier),
     Column("ip_address", String(64)),
     Column("event_sequence", Integer, nullable=False, server_default=text("1")),
     Column("created_at", Moment, nullable=False),
@@ -144,7 +143,7 @@ job_items = Table(
     "job_items",
     metadata,
     Column("id", RowNumber, primary_key=True, autoincrement=True),
-    Column("job_id", Uuid, nullable=False),
+    Column("job_id", Identifier, nullable=False),
     Column("user_id", String(255)),
     Column("kind", String(64), nullable=False),
     Column("role", String(8), nullable=False, server_default=text(f"'{ItemRole.ITEM}'")),
@@ -152,7 +151,7 @@ job_items = Table(
     Column("status", String(10), nullable=False, server_default=text(f"'{ItemStatus.PENDING}'")),
     _counter("attempts"),
     Column("ready_at", Moment),
-    Column("lease", Uuid),
+    Column("lease", Identifier),
     Column("locked_by", String(64)),
     Column("locked_at", Moment),
     Column("lock_expires_at", Moment),
@@ -195,7 +194,7 @@ Index(
 job_events = Table(
     "job_events",
     metadata,
-    Column("job_id", Uuid, nullable=False),
+    Column("job_id", Identifier, nullable=False),
     Column("sequence", Integer, nullable=False),
     Column("run", Integer, nullable=False, server_default=text("1")),
     Column("from_state", String(16)),
@@ -211,7 +210,7 @@ job_events = Table(
 files = Table(
     "files",
     metadata,
-    Column("id", Uuid, primary_key=True),
+    Column("id", Identifier, primary_key=True),
     Column("user_id", String(255)),
     Column("name", String(1024), nullable=False),
     Column("media_type", String(255)),
@@ -236,4 +235,5 @@ outbox = Table(
     Column("sent_at", Moment),
 )
 _unsent = outbox.c.sent_at.is_(None)
-Index("ix_outbox_ready_at", outbox.c.ready_at, outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)
+Index("ix_outbox_unsent", outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)
+Index("ix_outbox_unsent_key", outbox.c.key, outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from penstock.lifecycle.job import Claimed, HistoryEntry, Item, Job, Progress
 from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
@@ -89,20 +91,18 @@ def history_entry_from(row: Any) -> HistoryEntry:
     )
 
 
-def claimed_from(row: Any, job: Any, kind: str, lease: Any) -> Claimed:
-    """An item just taken; the input of a single step is its job's params."""
-    item_id, job_id, role, position, attempts, given = row
-    return Claimed(
-        item_id=item_id,
-        job_id=job_id,
-        kind=kind,
-        user_id=job.user_id,
-        run=job.run,
-        role=ItemRole(role),
-        position=position,
-        attempt=attempts,
-        max_retries=job.max_retries,
-        input=job.params if job.single_step else given,
-        params=job.params,
-        lease=lease,
-    )
+_ROLES = {role.value: role for role in ItemRole}
+
+
+def claimed_from(rows: Sequence[Any], job: Any, kind: str, lease: UUID) -> list[Claimed]:
+    """Items just taken from one job; the input of a single step is its job's params."""
+    job_id, user_id, run, most, params, single = (
+        job.id, job.user_id, job.run, job.max_retries, job.params, job.single_step,
+    )  # fmt: skip
+    return [
+        Claimed(
+            item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, most,
+            params if single else given, params, lease,
+        )
+        for item_id, role, position, attempts, given, _ in rows
+    ]  # fmt: skip

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID, SafeUUID
 
 import orjson
-from sqlalchemy import JSON, BigInteger, DateTime, Integer, Text
+from sqlalchemy import CHAR, JSON, BigInteger, DateTime, Integer, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_new = object.__new__
+_set = object.__setattr__
 
 
 class Moment(TypeDecorator[datetime]):
@@ -43,6 +46,30 @@ class Moment(TypeDecorator[datetime]):
 def microseconds(moment: datetime) -> int:
     """Microseconds since 1970."""
     return (moment - _EPOCH) // _MICROSECOND
+
+
+class Identifier(TypeDecorator[UUID]):
+    """A UUID: the database's own type, or 32 hexadecimal digits where there is none."""
+
+    impl = Uuid
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Digits on SQLite."""
+        return dialect.type_descriptor(CHAR(32) if dialect.name == "sqlite" else Uuid())
+
+    def process_bind_param(self, value: UUID | None, dialect: Dialect) -> UUID | str | None:
+        """A UUID on its way in."""
+        return value if value is None or dialect.name != "sqlite" else value.hex
+
+    def process_result_value(self, value: UUID | str | None, dialect: Dialect) -> UUID | None:
+        """A UUID on its way out, made without the checks that what we wrote ourselves does not need."""
+        if not isinstance(value, str):
+            return value
+        made = _new(UUID)
+        _set(made, "int", int(value, 16))
+        _set(made, "is_safe", SafeUUID.unknown)
+        return made
 
 
 class PayloadType(TypeDecorator[Any]):

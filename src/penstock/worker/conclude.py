@@ -37,7 +37,7 @@ def raised(kind: Kind, claimed: Claimed, error: BaseException) -> Outcome:
             if classified is not error and classified.__cause__ is None:
                 classified.__cause__ = error
             error = classified
-    return judge(error, claimed.attempt, kind.policy, traceback=text)
+    return judge(error, claimed.attempt, kind.policy.allowing(claimed.max_retries), traceback=text)
 
 
 def _text(error: BaseException) -> str | None:

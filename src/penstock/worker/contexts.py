@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from uuid import UUID
 
 from penstock.errors import Stopped
@@ -15,8 +16,7 @@ from penstock.lifecycle.states import ItemStatus
 from penstock.runners.contract import StopFlag
 
 
-@dataclass(frozen=True, slots=True)
-class WorkItem:
+class WorkItem(NamedTuple):
     """One unit of work, as ``process`` sees it.
 
     ``input`` is what was planned or submitted for it (a single-step job's is its params), ``attempt`` counts from 1.

@@ -69,6 +69,7 @@ class Lane:
         self._worker_name = worker_name
         self._runner_for = runner_for
         self._runners: dict[RunsIn, Runner] = {}
+        self._by_role: dict[ItemRole, Runner] = {}
         self._steps = Steps(store, kind, most=settings.max_payload_bytes, files_directory=settings.files_directory)
         self._points = points
         self._held: dict[int, Held] = {}
@@ -98,10 +99,17 @@ class Lane:
             try:
                 self.run_once()
                 self._failures = 0
-            except PenstockError as error:
+            except Exception as error:  # noqa: BLE001 - a lane must outlive its own mistakes, and they are logged
                 self._failures += 1
                 wait = min(30.0, 0.1 * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
-                _log.warning("the lane's work failed; trying again", kind=self.kind.name, error=str(error), wait=wait)
+                unforeseen = None if isinstance(error, PenstockError) else error
+                _log.warning(
+                    "the lane's work failed; trying again",
+                    kind=self.kind.name,
+                    error=str(error),
+                    wait=wait,
+                    exc_info=unforeseen,
+                )
                 self._points.announce("failed")
                 if self._stopping.is_set() and self._failures > 3:
                     break  # the leases will run out, and another worker goes on
@@ -181,10 +189,12 @@ class Lane:
             runner.start(calls)
 
     def _runner(self, role: ItemRole) -> Runner:
-        place = self.kind.runs_in(role)
-        if place not in self._runners:
-            self._runners[place] = self._runner_for(self.kind, place, self.inbox.put)
-        return self._runners[place]
+        runner = self._by_role.get(role)
+        if runner is None:
+            place = self.kind.runs_in(role)
+            runner = self._runners.get(place) or self._runner_for(self.kind, place, self.inbox.put)
+            self._by_role[role] = self._runners[place] = runner
+        return runner
 
     def _rest(self) -> None:
         """Nothing in hand, and nothing in line: idle until woken."""

@@ -61,6 +61,11 @@ class Worker:
         self._wakeups = Wakeups(store, self._woken)
         self._stopped = threading.Event()
 
+    @property
+    def listening(self) -> threading.Event:
+        """Set while work submitted elsewhere is heard of at once."""
+        return self._wakeups.listening
+
     def start(self) -> None:
         """Begin to work, in threads of its own."""
         for kind in self._chosen:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 from uuid import UUID
 
-from penstock import VOCABULARIES, Caller, ConfigurationError, Job, JobNotFound, Penstock, owner, seconds, size_in_bytes
+from penstock import VOCABULARIES, Caller, ConfigurationError, ErrorType, Job, JobNotFound, Penstock, owner, seconds, size_in_bytes
 from penstock_apps.documents.processing import classify, process
 
 KIND = "document"
@@ -128,5 +128,5 @@ def metadata(job: Job) -> dict[str, object]:
         "retryCount": job.retries,
         "maxRetries": job.max_retries,
         "lastError": job.last_error or (job.killed_reason if job.canceled_at else None),
-        "errorType": job.error_type,
+        "errorType": ErrorType.TERMINAL if job.canceled_at else job.error_type,
     }

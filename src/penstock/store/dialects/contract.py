@@ -51,6 +51,9 @@ class Ways(Protocol):
     def parameters(self, name: str, fields: Sequence[Field], values: Sequence[Sequence[object]]) -> dict[str, object]:
         """The parameters that fill :meth:`rows`."""
 
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        """Is the column one of the values listed in the parameter ``name``? The same statement for any number."""
+
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """Encoded JSON text as the value of a JSON column."""
 

@@ -13,6 +13,7 @@ from sqlalchemy import (
     FromClause,
     Insert,
     Table,
+    any_,
     bindparam,
     cast,
     column,
@@ -29,7 +30,9 @@ from penstock.store.types import Moment
 
 CHANNEL = "penstock"
 _NOTIFY = text("SELECT pg_notify(:channel, kind) FROM unnest(CAST(:kinds AS text[])) AS kind")
-_PASSING_STATES = frozenset({"40001", "40P01", "55P03"})
+# Serialization failure, deadlock, lock not available, and a unique key that somebody took at the same instant: the
+# next try finds their row and is answered with it.
+_PASSING_STATES = frozenset({"40001", "40P01", "55P03", "23505"})
 
 
 class PostgreSQL:
@@ -56,6 +59,10 @@ class PostgreSQL:
         """Rows turned into columns."""
         columns = list(zip(*values, strict=True)) if values else [()] * len(fields)
         return {f"{name}_{field.name}": list(cells) for field, cells in zip(fields, columns, strict=True)}
+
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        """One array."""
+        return column == any_(bindparam(name, type_=ARRAY(column.type)))
 
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """Text becomes jsonb."""

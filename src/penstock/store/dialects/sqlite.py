@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
-from uuid import UUID
 
 import orjson
 from sqlalchemy import (
@@ -25,11 +25,30 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from penstock.store.dialects.contract import Field
-from penstock.store.types import Moment, microseconds
+from penstock.store.types import Identifier, Moment, microseconds
+
+
+class JsonArray(TypeDecorator[list[Any]]):
+    """A list of values on its way in, as one JSON text."""
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, element: TypeEngine[Any]) -> None:
+        super().__init__()
+        self.element = type(element)
+
+    def process_bind_param(self, value: Sequence[Any] | None, dialect: Dialect) -> str:
+        """Translated like every value that travels as JSON."""
+        translate = _TRANSLATIONS.get(self.element)
+        given = value or ()
+        return orjson.dumps([translate(one) for one in given] if translate else list(given)).decode()
 
 
 class SQLite:
@@ -44,7 +63,8 @@ class SQLite:
     def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
         """Moments are microseconds here."""
         added = cast(type_coerce(seconds, Float) * 1_000_000.0, Integer)
-        return type_coerce(type_coerce(moment, Integer) + added, Moment)
+        # Not type_coerce(moment, Integer): that would take a held moment's parameter its way of becoming a number.
+        return type_coerce(moment.op("+")(added), Moment)
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """One JSON array of arrays, taken apart by json_each."""
@@ -57,7 +77,17 @@ class SQLite:
 
     def parameters(self, name: str, fields: Sequence[Field], values: Sequence[Sequence[object]]) -> dict[str, object]:
         """Identifiers go as the 32 digits SQLAlchemy keeps, moments as microseconds."""
-        return {name: orjson.dumps([[_plain(one) for one in row] for row in values]).decode()}
+        columns: list[Iterable[object]] = list(zip(*values, strict=True))
+        for index, (field, column) in enumerate(zip(fields, columns, strict=False)):
+            translate = _TRANSLATIONS.get(type(field.type))
+            if translate is not None:
+                columns[index] = [None if one is None else translate(one) for one in column]
+        return {name: orjson.dumps(list(zip(*columns, strict=True))).decode()}
+
+    def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+        """One JSON array."""
+        each = func.json_each(bindparam(name, type_=JsonArray(column.type))).table_valued("value", name=f"{name}_each")
+        return column.in_(select(type_coerce(each.c.value, column.type)))
 
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """JSON is text here."""
@@ -79,9 +109,5 @@ class SQLite:
         return "database is locked" in str(error) or "database table is locked" in str(error)
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, UUID):
-        return value.hex
-    if isinstance(value, datetime):
-        return microseconds(value)
-    return value
+_TRANSLATIONS: dict[type[Any], Callable[[Any], object]] = {Identifier: attrgetter("hex"), Moment: microseconds}
+"""How values travel as JSON: identifiers as the 32 digits that are kept, moments as microseconds."""

@@ -12,7 +12,6 @@ from sqlalchemy import (
     String,
     Text,
     Update,
-    Uuid,
     bindparam,
     insert,
     null,
@@ -24,6 +23,7 @@ from penstock.lifecycle.transitions import Transition
 from penstock.store.dialects.contract import Field, Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.tables import job_events, jobs
+from penstock.store.types import Identifier
 
 CHANGED = (jobs.c.id, jobs.c.kind, jobs.c.previous_state, jobs.c.run, jobs.c.event_sequence, jobs.c.followed)
 """What every change answers: the jobs it happened to, and what their history needs."""
@@ -57,29 +57,26 @@ def change_state(
 
 
 EVENTS = (
-    Field("job_id", Uuid()),
+    Field("job_id", Identifier()),
     Field("sequence", Integer()),
     Field("run", Integer()),
     Field("from_state", String()),
-    Field("to_state", String()),
-    Field("reason", Text()),
-    Field("data", Text()),
 )
+EXPLAINED_EVENTS = (*EVENTS, Field("reason", Text()))
 
 
 @built_once
-def insert_events(ways: Ways) -> Insert:
-    """Write one history row for each change; the caller is the same for all of them."""
-    rows = ways.rows("events", EVENTS)
-    columns = ["job_id", "sequence", "run", "from_state", "to_state", "reason", "data", "actor", "actor_id", "at"]
+def insert_events(ways: Ways, *, explained: bool) -> Insert:
+    """Write one history row for each change; where it went and who made it is the same for all of them."""
+    rows = ways.rows("events", EXPLAINED_EVENTS if explained else EVENTS)
+    columns = ["job_id", "sequence", "run", "from_state", "reason", "to_state", "actor", "actor_id", "at"]
     source = select(
         rows.c.job_id,
         rows.c.sequence,
         rows.c.run,
         rows.c.from_state,
-        rows.c.to_state,
-        rows.c.reason,
-        ways.json(rows.c.data),
+        rows.c.reason if explained else null(),
+        bindparam("the_to_state", type_=String),
         bindparam("the_actor", type_=String),
         bindparam("the_actor_id", type_=String),
         ways.now(),

@@ -11,7 +11,6 @@ from sqlalchemy import (
     Select,
     String,
     Update,
-    Uuid,
     bindparam,
     case,
     func,
@@ -26,7 +25,7 @@ from penstock.store.dialects.contract import Field, Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.tables import job_items, jobs
-from penstock.store.types import Moment
+from penstock.store.types import Identifier, Moment
 
 _PENDING = ItemStatus.PENDING.value
 
@@ -69,7 +68,7 @@ def _taken(ways: Ways) -> dict[str, Any]:
     return {
         "status": ItemStatus.PROCESSING.value,
         "attempts": job_items.c.attempts + 1,
-        "lease": bindparam("the_lease", type_=Uuid),
+        "lease": bindparam("the_lease", type_=Identifier),
         "locked_by": bindparam("the_worker", type_=String),
         "locked_at": now,
         "lock_expires_at": ways.later(now, bindparam("the_lease_seconds", type_=Float)),
@@ -78,16 +77,16 @@ def _taken(ways: Ways) -> dict[str, Any]:
     }
 
 
-_TAKEN = (
+_TAKEN_OF_ONE = (
     job_items.c.id,
-    job_items.c.job_id,
     job_items.c.role,
     job_items.c.position,
     job_items.c.attempts,
     job_items.c.input_json,
 )
+_TAKEN = (*_TAKEN_OF_ONE, job_items.c.job_id)
 
-RANGES = (Field("job_id", Uuid()), Field("first", Integer()), Field("last", Integer()))
+RANGES = (Field("job_id", Identifier()), Field("first", Integer()), Field("last", Integer()))
 
 
 @built_once
@@ -96,12 +95,12 @@ def take_fresh_of_one(ways: Ways) -> Update:
     return (
         update(job_items)
         .where(
-            job_items.c.job_id == bindparam("the_job_id", type_=Uuid),
+            job_items.c.job_id == bindparam("the_job_id", type_=Identifier),
             job_items.c.position.between(bindparam("the_first", type_=Integer), bindparam("the_last", type_=Integer)),
             job_items.c.status == _PENDING,
         )
         .values(_taken(ways))
-        .returning(*_TAKEN)
+        .returning(*_TAKEN_OF_ONE, null())
     )
 
 
@@ -128,7 +127,7 @@ def returned_items(ways: Ways) -> Select[Any]:
     return (
         select(job_items.c.id)
         .where(
-            job_items.c.job_id.in_(bindparam("the_jobs", expanding=True)),
+            ways.among(job_items.c.job_id, "the_jobs"),
             job_items.c.status == _PENDING,
             job_items.c.ready_at <= ways.now(),
         )
@@ -143,7 +142,7 @@ def take_returned(ways: Ways) -> Update:
     """Take items that came back, by their ids."""
     return (
         update(job_items)
-        .where(job_items.c.id.in_(bindparam("the_items", expanding=True)), job_items.c.status == _PENDING)
+        .where(ways.among(job_items.c.id, "the_items"), job_items.c.status == _PENDING)
         .values(_taken(ways))
         .returning(*_TAKEN)
     )
@@ -155,7 +154,7 @@ def soonest_returned(ways: Ways) -> Select[Any]:
     return (
         select(job_items.c.job_id, func.min(job_items.c.ready_at))
         .where(
-            job_items.c.job_id.in_(bindparam("the_jobs", expanding=True)),
+            ways.among(job_items.c.job_id, "the_jobs"),
             job_items.c.status == _PENDING,
             job_items.c.ready_at.is_not(None),
         )
@@ -164,7 +163,7 @@ def soonest_returned(ways: Ways) -> Select[Any]:
 
 
 SERVED = (
-    Field("id", Uuid()),
+    Field("id", Identifier()),
     Field("claimed_to", Integer()),
     Field("returned_taken", Integer()),
     Field("more", Boolean()),

@@ -11,7 +11,6 @@ from sqlalchemy import (
     String,
     Text,
     Update,
-    Uuid,
     bindparam,
     case,
     func,
@@ -24,12 +23,13 @@ from sqlalchemy import (
 
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
-from penstock.lifecycle.transitions import CANCEL, FAIL, RESUME, START, SUBMIT, SUCCEED, Transition
+from penstock.lifecycle.transitions import CANCEL, FAIL, PAUSE, RESUME, START, SUBMIT, SUCCEED, Transition
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.selecting import by_id, followers, visible_to
 from penstock.store.tables import job_items, jobs
+from penstock.store.types import Identifier
 
 
 def _turn(ways: Ways) -> ColumnElement[Any]:
@@ -57,7 +57,10 @@ def change_one(ways: Ways, transition: Transition, caller: Caller) -> Update:
             "killed_by": bindparam("the_killed_by", type_=String),
             "killed_reason": bindparam("the_reason", type_=Text),
         }
-    return change_state(ways, transition, by_id() & visible_to(caller), values)
+    which = by_id() & visible_to(caller)
+    if transition is PAUSE:
+        which = which & ~jobs.c.followed & jobs.c.leader_id.is_(None)
+    return change_state(ways, transition, which, values)
 
 
 @built_once
@@ -102,7 +105,7 @@ def state_seen_by(ways: Ways, caller: Caller) -> Select[Any]:
 @built_once
 def start_followers(ways: Ways) -> Update:
     """START for the jobs that follow these."""
-    return change_state(ways, START, followers())
+    return change_state(ways, START, followers(ways))
 
 
 @built_once
@@ -112,7 +115,7 @@ def succeed_followers(ways: Ways) -> Update:
     return change_state(
         ways,
         SUCCEED,
-        (jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid)) & (leader.c.id == jobs.c.leader_id),
+        (jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier)) & (leader.c.id == jobs.c.leader_id),
         {
             "result": leader.c.result,
             "phase": leader.c.phase,
@@ -133,7 +136,7 @@ def fail_followers(ways: Ways) -> Update:
     return change_state(
         ways,
         FAIL,
-        (jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid)) & (leader.c.id == jobs.c.leader_id),
+        (jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier)) & (leader.c.id == jobs.c.leader_id),
         {name: leader.c[name] for name in copied},
     )
 
@@ -144,7 +147,7 @@ def heir_of(ways: Ways) -> Select[Any]:
     return (
         select(jobs.c.id, jobs.c.kind, jobs.c.user_id, jobs.c.state)
         .where(
-            jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid),
+            jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier),
             jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
         )
         .order_by(jobs.c.id)
@@ -163,9 +166,9 @@ def crown(ways: Ways) -> Update:
     return (
         update(jobs)
         .where(
-            jobs.c.id == bindparam("the_heir_id", type_=Uuid),
+            jobs.c.id == bindparam("the_heir_id", type_=Identifier),
             jobs.c.leader_id == leader.c.id,
-            leader.c.id == bindparam("the_leader_id", type_=Uuid),
+            leader.c.id == bindparam("the_leader_id", type_=Identifier),
         )
         .values(
             leader_id=null(),
@@ -186,10 +189,10 @@ def inherit_items(ways: Ways) -> Insert:
     """The heir's own copy of the work: the plan alone where there is one, otherwise every item's input."""
     other = job_items.alias("other")
     has_plan = select(literal(1)).where(
-        other.c.job_id == bindparam("the_leader_id", type_=Uuid), other.c.role == ItemRole.PLAN.value
+        other.c.job_id == bindparam("the_leader_id", type_=Identifier), other.c.role == ItemRole.PLAN.value
     ).exists()  # fmt: skip
     source = select(
-        bindparam("the_heir_id", type_=Uuid),
+        bindparam("the_heir_id", type_=Identifier),
         bindparam("the_user_id", type_=String),
         job_items.c.kind,
         job_items.c.role,
@@ -198,7 +201,7 @@ def inherit_items(ways: Ways) -> Insert:
         job_items.c.input_json,
         ways.now(),
     ).where(
-        job_items.c.job_id == bindparam("the_leader_id", type_=Uuid),
+        job_items.c.job_id == bindparam("the_leader_id", type_=Identifier),
         job_items.c.role == case((has_plan, ItemRole.PLAN.value), else_=ItemRole.ITEM.value),
     )
     columns = ["job_id", "user_id", "kind", "role", "position", "status", "input_json", "updated_at"]
@@ -211,9 +214,9 @@ def follow_heir(ways: Ways) -> Update:
     return (
         update(jobs)
         .where(
-            jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid),
-            jobs.c.id != bindparam("the_heir_id", type_=Uuid),
+            jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier),
+            jobs.c.id != bindparam("the_heir_id", type_=Identifier),
             jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
         )
-        .values(leader_id=bindparam("the_heir_id", type_=Uuid))
+        .values(leader_id=bindparam("the_heir_id", type_=Identifier))
     )

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Insert, Select, String, Uuid, bindparam, insert, select
+from sqlalchemy import BigInteger, Insert, Select, String, bindparam, insert, select
 
 from penstock.lifecycle.callers import Caller
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.tables import files
+from penstock.store.types import Identifier
 
 
 @built_once
 def insert_file(ways: Ways) -> Insert:
     """Record a file whose bytes are already kept."""
     source = select(
-        bindparam("the_file_id", type_=Uuid),
+        bindparam("the_file_id", type_=Identifier),
         bindparam("the_user_id", type_=String),
         bindparam("the_name", type_=String),
         bindparam("the_media_type", type_=String),
@@ -31,7 +32,7 @@ def insert_file(ways: Ways) -> Insert:
 @built_once
 def file_by_id(ways: Ways, caller: Caller) -> Select[Any]:
     """One file's record, if the caller may see it."""
-    found = select(*files.c).where(files.c.id == bindparam("the_file_id", type_=Uuid))
+    found = select(*files.c).where(files.c.id == bindparam("the_file_id", type_=Identifier))
     if caller.sees_everything:
         return found
     return found.where(files.c.user_id.is_(None) if caller.id is None else files.c.user_id == caller.id)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Float, Select, Text, Update, Uuid, bindparam, select, update
+from sqlalchemy import Float, Select, Text, Update, bindparam, select, update
 
 from penstock.lifecycle.states import JobState
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.tables import job_items, jobs
+from penstock.store.types import Identifier
 
 
 @built_once
@@ -19,8 +20,8 @@ def extend_leases(ways: Ways) -> Update:
     return (
         update(job_items)
         .where(
-            job_items.c.id.in_(bindparam("the_items", expanding=True)),
-            job_items.c.lease.in_(bindparam("the_leases", expanding=True, type_=Uuid)),
+            ways.among(job_items.c.id, "the_items"),
+            ways.among(job_items.c.lease, "the_leases"),
         )
         .values(lock_expires_at=ways.later(now, bindparam("the_lease_seconds", type_=Float)))
         .returning(job_items.c.id)
@@ -33,7 +34,7 @@ def beat(ways: Ways) -> Update:
     return (
         update(jobs)
         .where(
-            jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid)),
+            ways.among(jobs.c.id, "the_jobs"),
             jobs.c.state == JobState.RUNNING.value,
         )
         .values(last_heartbeat=ways.now())
@@ -44,9 +45,7 @@ def beat(ways: Ways) -> Update:
 def stopped_jobs(ways: Ways) -> Select[Any]:
     """Which of these jobs were stopped for good: their handlers need not go on."""
     flowing = [JobState.QUEUED.value, JobState.RUNNING.value, JobState.PAUSED.value]
-    return select(jobs.c.id).where(
-        jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid)), jobs.c.state.not_in(flowing)
-    )
+    return select(jobs.c.id).where(ways.among(jobs.c.id, "the_jobs"), jobs.c.state.not_in(flowing))
 
 
 @built_once
@@ -54,6 +53,6 @@ def say(ways: Ways) -> Update:
     """A message for the people who watch, as long as the job runs."""
     return (
         update(jobs)
-        .where(jobs.c.id == bindparam("the_job_id", type_=Uuid), jobs.c.state == JobState.RUNNING.value)
+        .where(jobs.c.id == bindparam("the_job_id", type_=Identifier), jobs.c.state == JobState.RUNNING.value)
         .values(message=bindparam("the_message", type_=Text), last_heartbeat=ways.now(), updated_at=ways.now())
     )

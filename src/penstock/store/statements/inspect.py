@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Integer, Select, String, Uuid, and_, bindparam, func, or_, select
+from sqlalchemy import Integer, Select, String, and_, bindparam, func, or_, select
 
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.states import ItemRole
@@ -12,7 +12,7 @@ from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.selecting import by_id, visible_to
 from penstock.store.tables import job_events, job_items, jobs
-from penstock.store.types import Moment
+from penstock.store.types import Identifier, Moment
 
 
 @built_once
@@ -33,7 +33,7 @@ def list_jobs(ways: Ways, caller: Caller, *, states: bool, kind: bool, after: bo
     if kind:
         conditions.append(jobs.c.kind == bindparam("the_kind", type_=String))
     if after:
-        moment, last = bindparam("the_after", type_=Moment), bindparam("the_after_id", type_=Uuid)
+        moment, last = bindparam("the_after", type_=Moment), bindparam("the_after_id", type_=Identifier)
         conditions.append(or_(jobs.c.created_at < moment, and_(jobs.c.created_at == moment, jobs.c.id < last)))
     return (
         select(*_LISTED)
@@ -49,7 +49,7 @@ def history_of(ways: Ways) -> Select[Any]:
     return (
         select(*job_events.c)
         .where(
-            job_events.c.job_id == bindparam("the_job_id", type_=Uuid),
+            job_events.c.job_id == bindparam("the_job_id", type_=Identifier),
             job_events.c.sequence > bindparam("the_after", type_=Integer),
         )
         .order_by(job_events.c.sequence)
@@ -61,7 +61,7 @@ def history_of(ways: Ways) -> Select[Any]:
 def items_of(ways: Ways, *, statuses: bool) -> Select[Any]:
     """A page of a job's items in their order."""
     conditions = [
-        job_items.c.job_id == bindparam("the_job_id", type_=Uuid),
+        job_items.c.job_id == bindparam("the_job_id", type_=Identifier),
         job_items.c.position > bindparam("the_after", type_=Integer),
         job_items.c.role == ItemRole.ITEM.value,
     ]

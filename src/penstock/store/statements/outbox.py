@@ -39,12 +39,29 @@ def append_message(ways: Ways) -> Insert:
 
 
 @built_once
+def first_unsent(ways: Ways) -> Select[Any]:
+    """The oldest message, locked: two relays that take at the same instant take one after the other."""
+    return select(outbox.c.id).where(outbox.c.sent_at.is_(None)).order_by(outbox.c.id).limit(1).with_for_update()
+
+
+@built_once
 def due_messages(ways: Ways) -> Select[Any]:
-    """The next messages to send, locked so that no other relay sends them too."""
+    """The next messages to send, locked against other relays; none before an earlier one of its key."""
+    earlier = outbox.alias("earlier")
+    held_up = (
+        select(earlier.c.id)
+        .where(
+            earlier.c.key == outbox.c.key,
+            earlier.c.id < outbox.c.id,
+            earlier.c.sent_at.is_(None),
+            earlier.c.ready_at > ways.now(),
+        )
+        .exists()
+    )
     return (
         select(outbox.c.id, outbox.c.topic, outbox.c.key, outbox.c.payload, outbox.c.attempts, outbox.c.created_at)
-        .where(outbox.c.sent_at.is_(None), outbox.c.ready_at <= ways.now())
-        .order_by(outbox.c.ready_at, outbox.c.id)
+        .where(outbox.c.sent_at.is_(None), outbox.c.ready_at <= ways.now(), ~held_up)
+        .order_by(outbox.c.id)
         .limit(bindparam("the_limit", type_=Integer))
         .with_for_update(skip_locked=True)
     )
@@ -53,10 +70,9 @@ def due_messages(ways: Ways) -> Select[Any]:
 @built_once
 def take_messages(ways: Ways) -> Update:
     """Not due again until the relay that takes them has had its time."""
-    ids = bindparam("the_messages", expanding=True, type_=outbox.c.id.type)
     return (
         update(outbox)
-        .where(outbox.c.id.in_(ids))
+        .where(ways.among(outbox.c.id, "the_messages"))
         .values(ready_at=ways.later(ways.now(), bindparam("the_delay", type_=Float)))
     )
 
@@ -64,8 +80,11 @@ def take_messages(ways: Ways) -> Update:
 @built_once
 def mark_sent(ways: Ways) -> Update:
     """These have been taken by the transport."""
-    ids = bindparam("the_messages", expanding=True, type_=outbox.c.id.type)
-    return update(outbox).where(outbox.c.id.in_(ids)).values(sent_at=ways.now(), attempts=outbox.c.attempts + 1)
+    return (
+        update(outbox)
+        .where(ways.among(outbox.c.id, "the_messages"))
+        .values(sent_at=ways.now(), attempts=outbox.c.attempts + 1)
+    )
 
 
 @built_once

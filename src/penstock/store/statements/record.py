@@ -13,7 +13,6 @@ from sqlalchemy import (
     String,
     Text,
     Update,
-    Uuid,
     bindparam,
     case,
     insert,
@@ -30,11 +29,11 @@ from penstock.store.dialects.contract import Field, Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.tables import job_items, jobs
-from penstock.store.types import Moment, RowNumber
+from penstock.store.types import Identifier, Moment, RowNumber
 
 _UNLOCKED = {"lease": null(), "locked_by": null(), "locked_at": null(), "lock_expires_at": null()}
 
-DONE = (Field("id", RowNumber), Field("lease", Uuid()), Field("result", Text()))
+DONE = (Field("id", RowNumber), Field("lease", Identifier()), Field("result", Text()))
 
 
 @built_once
@@ -61,7 +60,7 @@ def finish_items(ways: Ways) -> Update:
 
 ENDINGS = (
     Field("id", RowNumber),
-    Field("lease", Uuid()),
+    Field("lease", Identifier()),
     Field("status", String()),
     Field("error", Text()),
     Field("code", String()),
@@ -120,14 +119,14 @@ def lock_jobs(ways: Ways) -> Select[Any]:
             jobs.c.returned_items,
             jobs.c.turn_at,
         )
-        .where(jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid)))
+        .where(ways.among(jobs.c.id, "the_jobs"))
         .order_by(jobs.c.id)
         .with_for_update(key_share=True)
     )
 
 
 COUNTS = (
-    Field("id", Uuid()),
+    Field("id", Identifier()),
     Field("processed", Integer()),
     Field("failed", Integer()),
     Field("not_found", Integer()),
@@ -237,7 +236,7 @@ def open_planned(ways: Ways) -> Update:
     """The plan is complete: every planned item may be handed out."""
     return (
         update(jobs)
-        .where(jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid)))
+        .where(ways.among(jobs.c.id, "the_jobs"))
         .values(
             planned=true(),
             open_to=jobs.c.total_items,
@@ -261,7 +260,7 @@ def add_finalize_items(ways: Ways) -> Insert:
         jobs.c.total_items + 1,
         literal(ItemStatus.PENDING.value),
         ways.now(),
-    ).where(jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid)))
+    ).where(ways.among(jobs.c.id, "the_jobs"))
     columns = ["job_id", "user_id", "kind", "role", "position", "status", "updated_at"]
     return insert(job_items).from_select(columns, source)
 
@@ -271,7 +270,7 @@ def open_finalize(ways: Ways) -> Update:
     """The finalize item may be handed out."""
     return (
         update(jobs)
-        .where(jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid)))
+        .where(ways.among(jobs.c.id, "the_jobs"))
         .values(
             open_to=jobs.c.total_items + 1,
             phase=Phase.FINALIZING.value,
@@ -294,6 +293,6 @@ def deciding_item(ways: Ways) -> Select[Any]:
         item.error_type,
         item.killed_by,
     ).where(
-        item.job_id == bindparam("the_job_id", type_=Uuid),
+        item.job_id == bindparam("the_job_id", type_=Identifier),
         item.position == bindparam("the_position", type_=Integer),
     )

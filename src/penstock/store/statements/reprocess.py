@@ -7,12 +7,10 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     ColumnElement,
-    Delete,
     Integer,
     Select,
     String,
     Update,
-    Uuid,
     and_,
     bindparam,
     case,
@@ -23,24 +21,37 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.sql.dml import ReturningDelete
 
 from penstock.lifecycle.callers import Caller
-from penstock.lifecycle.states import ErrorType, ItemRole, ItemStatus, Phase
+from penstock.lifecycle.states import ACTIVE, ErrorType, ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.selecting import by_id, visible_to
 from penstock.store.tables import job_items, jobs
+from penstock.store.types import Identifier
 
 
 @built_once
 def open_run(ways: Ways, caller: Caller) -> Update:
     """REPROCESS: a new run, whose finalize step is still to come."""
+    other = jobs.alias("other")
+    key_in_use = (
+        select(other.c.id)
+        .where(
+            other.c.kind == jobs.c.kind,
+            other.c.unique_key == jobs.c.unique_key,
+            other.c.leader_id.is_(None),
+            other.c.state.in_([state.value for state in JobState if state in ACTIVE]),
+        )
+        .exists()
+    )
     changed = change_state(
         ways,
         REPROCESS,
-        by_id() & visible_to(caller) & jobs.c.leader_id.is_(None),
+        by_id() & visible_to(caller) & jobs.c.leader_id.is_(None) & ~key_in_use,
         {
             "message": null(),
             "retries": 0,
@@ -54,16 +65,15 @@ def open_run(ways: Ways, caller: Caller) -> Update:
 
 
 @built_once
-def drop_finalize(ways: Ways) -> Delete:
-    """The finalize item of the run before: it is added again when this run's last item ends."""
+def drop_finalize(ways: Ways) -> ReturningDelete[Any]:
+    """The finalize item of the run before, even one in a worker's hands: this run adds it again after its last item."""
     return delete(job_items).where(
-        job_items.c.job_id == bindparam("the_job_id", type_=Uuid),
+        job_items.c.job_id == bindparam("the_job_id", type_=Identifier),
         job_items.c.role == ItemRole.FINALIZE.value,
-        job_items.c.status != ItemStatus.PROCESSING.value,
-    )
+    ).returning(job_items.c.ready_at)  # fmt: skip
 
 
-def _chosen(*, by_item: bool) -> ColumnElement[bool]:
+def _chosen(ways: Ways, *, by_item: bool) -> ColumnElement[bool]:
     """Items in the wanted statuses, or the named ones; permanent failures and used-up items only when asked."""
     item = job_items.c
     reset = bindparam("the_reset", type_=Boolean)
@@ -78,9 +88,9 @@ def _chosen(*, by_item: bool) -> ColumnElement[bool]:
         ),
     )
     if by_item:
-        wanted = and_(wanted, item.id.in_(bindparam("the_items", expanding=True)))
+        wanted = and_(wanted, ways.among(item.id, "the_items"))
     unplanned = and_(item.role == ItemRole.PLAN.value, item.status == ItemStatus.ERROR.value)
-    return and_(item.job_id == bindparam("the_job_id", type_=Uuid), or_(wanted, unplanned))
+    return and_(item.job_id == bindparam("the_job_id", type_=Identifier), or_(wanted, unplanned))
 
 
 @built_once
@@ -88,7 +98,7 @@ def count_chosen(ways: Ways, *, by_item: bool) -> Select[Any]:
     """How many items will run again, by the status they have."""
     return (
         select(job_items.c.role, job_items.c.status, func.count())
-        .where(_chosen(by_item=by_item))
+        .where(_chosen(ways, by_item=by_item))
         .group_by(job_items.c.role, job_items.c.status)
     )
 
@@ -99,11 +109,11 @@ def return_chosen(ways: Ways, *, by_item: bool) -> Update:
     reset = bindparam("the_reset", type_=Boolean)
     return (
         update(job_items)
-        .where(_chosen(by_item=by_item))
+        .where(_chosen(ways, by_item=by_item))
         .values(
             status=ItemStatus.PENDING.value,
             ready_at=ways.now(),
-            attempts=case((reset, 0), else_=job_items.c.attempts),
+            attempts=case((or_(reset, job_items.c.role == ItemRole.PLAN.value), 0), else_=job_items.c.attempts),
             result_json=null(),
             updated_at=ways.now(),
         )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Uuid, bindparam, true
+from sqlalchemy import ColumnElement, bindparam, true
 
 from penstock.lifecycle.callers import Caller
+from penstock.store.dialects.contract import Ways
 from penstock.store.tables import jobs
+from penstock.store.types import Identifier
 
 
 def by_id() -> ColumnElement[bool]:
     """The one job named by ``the_job_id``."""
-    return jobs.c.id == bindparam("the_job_id", type_=Uuid)
+    return jobs.c.id == bindparam("the_job_id", type_=Identifier)
 
 
-def by_ids() -> ColumnElement[bool]:
+def by_ids(ways: Ways) -> ColumnElement[bool]:
     """The jobs listed in ``the_jobs``."""
-    return jobs.c.id.in_(bindparam("the_jobs", expanding=True, type_=Uuid))
+    return ways.among(jobs.c.id, "the_jobs")
 
 
 def visible_to(caller: Caller) -> ColumnElement[bool]:
@@ -25,6 +27,6 @@ def visible_to(caller: Caller) -> ColumnElement[bool]:
     return jobs.c.user_id.is_(None) if caller.id is None else jobs.c.user_id == caller.id
 
 
-def followers() -> ColumnElement[bool]:
+def followers(ways: Ways) -> ColumnElement[bool]:
     """The jobs that follow one of ``the_leaders``."""
-    return jobs.c.leader_id.in_(bindparam("the_leaders", expanding=True, type_=Uuid))
+    return ways.among(jobs.c.leader_id, "the_leaders")

@@ -13,7 +13,6 @@ from sqlalchemy import (
     String,
     Text,
     Update,
-    Uuid,
     bindparam,
     case,
     func,
@@ -33,8 +32,9 @@ from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.selecting import by_id
 from penstock.store.tables import job_events, job_items, jobs
+from penstock.store.types import Identifier
 
-NEW_JOBS = (Field("id", Uuid()), Field("params", Text()))
+NEW_JOBS = (Field("id", Identifier()), Field("params", Text()))
 _SHARED: dict[str, Any] = {
     "kind": String(),
     "user_id": String(),
@@ -42,7 +42,7 @@ _SHARED: dict[str, Any] = {
     "priority": SmallInteger(),
     "unique_key": String(),
     "idempotency_key": String(),
-    "leader_id": Uuid(),
+    "leader_id": Identifier(),
     "single_step": Boolean(),
     "planned": Boolean(),
     "finalizes": Boolean(),
@@ -50,7 +50,7 @@ _SHARED: dict[str, Any] = {
     "claimed_to": Integer(),
     "open_to": Integer(),
     "max_retries": Integer(),
-    "file_id": Uuid(),
+    "file_id": Identifier(),
     "ip_address": String(),
 }
 
@@ -73,7 +73,7 @@ def insert_jobs(ways: Ways, *, unless_taken: bool) -> Insert:
 
 @built_once
 def insert_first_items(ways: Ways) -> Insert:
-    """One item for each new job: its plan, or its only step, whose input is the job's params."""
+    """One item for each new job: its plan, or its only item."""
     rows = ways.rows("new_jobs", NEW_JOBS)
     source = select(
         rows.c.id,
@@ -82,9 +82,10 @@ def insert_first_items(ways: Ways) -> Insert:
         bindparam("the_role", type_=String),
         bindparam("the_position", type_=Integer),
         literal(ItemStatus.PENDING.value),
+        ways.json(rows.c.params),
         ways.now(),
     )
-    columns = ["job_id", "user_id", "kind", "role", "position", "status", "updated_at"]
+    columns = ["job_id", "user_id", "kind", "role", "position", "status", "input_json", "updated_at"]
     return insert(job_items).from_select(columns, source)
 
 
@@ -113,7 +114,7 @@ def insert_items(ways: Ways) -> Insert:
     """Items of one job, in the order of their positions."""
     rows = ways.rows("new_items", NEW_ITEMS)
     source = select(
-        bindparam("the_job_id", type_=Uuid),
+        bindparam("the_job_id", type_=Identifier),
         bindparam("the_user_id", type_=String),
         bindparam("the_kind", type_=String),
         literal(ItemRole.ITEM.value),
@@ -133,14 +134,14 @@ def extend_plan(ways: Ways) -> Update:
         select(literal(1))
         .where(
             job_items.c.id == bindparam("the_item_id", type_=job_items.c.id.type),
-            job_items.c.lease == bindparam("the_lease", type_=Uuid),
+            job_items.c.lease == bindparam("the_lease", type_=Identifier),
         )
         .exists()
     )
     return (
         update(jobs)
         .where(
-            jobs.c.id == bindparam("the_job_id", type_=Uuid),
+            jobs.c.id == bindparam("the_job_id", type_=Identifier),
             jobs.c.total_items == bindparam("the_total", type_=Integer),
             lease,
         )
@@ -183,15 +184,17 @@ def active_job(ways: Ways) -> Select[Any]:
 def followers_job(ways: Ways) -> Select[Any]:
     """The active job in which an owner already follows a leader."""
     return select(jobs.c.id).where(
-        jobs.c.leader_id == bindparam("the_leader_id", type_=Uuid),
-        jobs.c.user_id == bindparam("the_user_id", type_=String),
+        jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier),
+        jobs.c.user_id.is_not_distinct_from(bindparam("the_user_id", type_=String)),
         jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
     )
 
 
 @built_once
 def fresh_result(ways: Ways) -> Select[Any]:
-    """The newest result of a key that is not older than so many seconds; the asker's own before others'."""
+    """The newest result of a key that is not older than so many seconds, the asker's own before others'; kept as it is
+    until it has been copied.
+    """
     mine = case((jobs.c.user_id.is_not_distinct_from(bindparam("the_user_id", type_=String)), 0), else_=1)
     limit = ways.later(ways.now(), bindparam("the_seconds_ago"))
     return (
@@ -205,6 +208,7 @@ def fresh_result(ways: Ways) -> Select[Any]:
         )
         .order_by(mine, jobs.c.completed_at.desc())
         .limit(1)
+        .with_for_update(read=True)
     )
 
 
@@ -217,14 +221,18 @@ def by_idempotency_key(ways: Ways) -> Select[Any]:
 @built_once
 def mark_followed(ways: Ways) -> Update:
     """Others wait for this job now."""
-    return update(jobs).where(jobs.c.id == bindparam("the_job_id", type_=Uuid)).values(followed=true())
+    return update(jobs).where(jobs.c.id == bindparam("the_job_id", type_=Identifier)).values(followed=true())
 
 
 @built_once
 def open_items(ways: Ways) -> Update:
     """The items given with a job are all there."""
     count = bindparam("the_count", type_=Integer)
-    return update(jobs).where(jobs.c.id == bindparam("the_job_id", type_=Uuid)).values(total_items=count, open_to=count)
+    return (
+        update(jobs)
+        .where(jobs.c.id == bindparam("the_job_id", type_=Identifier))
+        .values(total_items=count, open_to=count)
+    )
 
 
 @built_once

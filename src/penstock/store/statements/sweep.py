@@ -19,13 +19,21 @@ from penstock.store.tables import job_items, jobs
 def expired_items(ways: Ways) -> Select[Any]:
     """Items whose lease has run out: their worker is gone, or cannot reach the database."""
     return (
-        select(job_items.c.id, job_items.c.job_id, job_items.c.kind, job_items.c.role, job_items.c.attempts,
-               job_items.c.lease, job_items.c.locked_by)
+        select(
+            job_items.c.id,
+            job_items.c.job_id,
+            job_items.c.kind,
+            job_items.c.role,
+            job_items.c.attempts,
+            job_items.c.lease,
+            job_items.c.locked_by,
+            jobs.c.max_retries,
+        )
+        .join(jobs, jobs.c.id == job_items.c.job_id)
         .where(job_items.c.status == ItemStatus.PROCESSING.value, job_items.c.lock_expires_at < ways.now())
-        .order_by(job_items.c.id)
         .limit(bindparam("the_limit", type_=Integer))
-        .with_for_update(skip_locked=True)
-    )  # fmt: skip
+        .with_for_update(skip_locked=True, of=job_items)
+    )
 
 
 def _some(ways: Ways, *conditions: Any) -> Select[Any]:
@@ -47,7 +55,7 @@ def due_retries(ways: Ways) -> Select[Any]:
 @built_once
 def requeue_due(ways: Ways) -> Update:
     """REQUEUE for those."""
-    return change_state(ways, REQUEUE, by_ids(), {"turn_at": ways.now()})
+    return change_state(ways, REQUEUE, by_ids(ways), {"turn_at": ways.now()})
 
 
 @built_once
@@ -65,7 +73,7 @@ def unused_results(ways: Ways) -> Select[Any]:
 @built_once
 def abandon_unused(ways: Ways, *, prune: bool) -> Update:
     """ABANDON for those; their results go too where the kind says so."""
-    return change_state(ways, ABANDON, by_ids(), {"result": null()} if prune else None)
+    return change_state(ways, ABANDON, by_ids(ways), {"result": null()} if prune else None)
 
 
 @built_once
@@ -94,7 +102,7 @@ def fail_overdue(ways: Ways) -> Update:
     return change_state(
         ways,
         FAIL,
-        by_ids(),
+        by_ids(ways),
         {
             "last_error": error,
             "error_code": bindparam("the_code", type_=String),

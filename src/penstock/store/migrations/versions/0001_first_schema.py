@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from penstock.store.types import Moment, PayloadType, RowNumber
+from penstock.store.types import Identifier, Moment, PayloadType, RowNumber
 
 revision = "0001"
 down_revision = None
@@ -15,7 +15,7 @@ def upgrade() -> None:
     """Create everything."""
     op.create_table(
         "files",
-        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("id", Identifier(), nullable=False),
         sa.Column("user_id", sa.String(length=255), nullable=True),
         sa.Column("name", sa.String(length=1024), nullable=False),
         sa.Column("media_type", sa.String(length=255), nullable=True),
@@ -28,7 +28,7 @@ def upgrade() -> None:
     op.create_index("ix_files_user_id_created_at", "files", ["user_id", "created_at"], unique=False)
     op.create_table(
         "job_events",
-        sa.Column("job_id", sa.Uuid(), nullable=False),
+        sa.Column("job_id", Identifier(), nullable=False),
         sa.Column("sequence", sa.Integer(), nullable=False),
         sa.Column("run", sa.Integer(), server_default=sa.text("1"), nullable=False),
         sa.Column("from_state", sa.String(length=16), nullable=True),
@@ -43,7 +43,7 @@ def upgrade() -> None:
     op.create_table(
         "job_items",
         sa.Column("id", RowNumber, autoincrement=True, nullable=False),
-        sa.Column("job_id", sa.Uuid(), nullable=False),
+        sa.Column("job_id", Identifier(), nullable=False),
         sa.Column("user_id", sa.String(length=255), nullable=True),
         sa.Column("kind", sa.String(length=64), nullable=False),
         sa.Column("role", sa.String(length=8), server_default=sa.text("'item'"), nullable=False),
@@ -51,7 +51,7 @@ def upgrade() -> None:
         sa.Column("status", sa.String(length=10), server_default=sa.text("'PENDING'"), nullable=False),
         sa.Column("attempts", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("ready_at", Moment(), nullable=True),
-        sa.Column("lease", sa.Uuid(), nullable=True),
+        sa.Column("lease", Identifier(), nullable=True),
         sa.Column("locked_by", sa.String(length=64), nullable=True),
         sa.Column("locked_at", Moment(), nullable=True),
         sa.Column("lock_expires_at", Moment(), nullable=True),
@@ -96,7 +96,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "jobs",
-        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("id", Identifier(), nullable=False),
         sa.Column("kind", sa.String(length=64), nullable=False),
         sa.Column("user_id", sa.String(length=255), nullable=True),
         sa.Column("state", sa.String(length=16), nullable=False),
@@ -108,7 +108,7 @@ def upgrade() -> None:
         sa.Column("result", PayloadType(), nullable=True),
         sa.Column("unique_key", sa.String(length=255), nullable=True),
         sa.Column("idempotency_key", sa.String(length=64), nullable=True),
-        sa.Column("leader_id", sa.Uuid(), nullable=True),
+        sa.Column("leader_id", Identifier(), nullable=True),
         sa.Column("followed", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("single_step", sa.Boolean(), server_default=sa.text("true"), nullable=False),
         sa.Column("planned", sa.Boolean(), server_default=sa.text("true"), nullable=False),
@@ -133,7 +133,7 @@ def upgrade() -> None:
         sa.Column("killed_reason", sa.Text(), nullable=True),
         sa.Column("message", sa.Text(), nullable=True),
         sa.Column("last_heartbeat", Moment(), nullable=True),
-        sa.Column("file_id", sa.Uuid(), nullable=True),
+        sa.Column("file_id", Identifier(), nullable=True),
         sa.Column("ip_address", sa.String(length=64), nullable=True),
         sa.Column("event_sequence", sa.Integer(), server_default=sa.text("1"), nullable=False),
         sa.Column("created_at", Moment(), nullable=False),
@@ -225,9 +225,17 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
     )
     op.create_index(
-        "ix_outbox_ready_at",
+        "ix_outbox_unsent",
         "outbox",
-        ["ready_at", "id"],
+        ["id"],
+        unique=False,
+        postgresql_where=sa.text("sent_at IS NULL"),
+        sqlite_where=sa.text("sent_at IS NULL"),
+    )
+    op.create_index(
+        "ix_outbox_unsent_key",
+        "outbox",
+        ["key", "id"],
         unique=False,
         postgresql_where=sa.text("sent_at IS NULL"),
         sqlite_where=sa.text("sent_at IS NULL"),

@@ -1,0 +1,49 @@
+"""What can go wrong when a database is opened, in words for a person and without its password."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from penstock.errors import ConfigurationError, StoreUnavailable
+from penstock.store.engine import Store
+from penstock.store.migrating import current_revision, require_current
+
+
+@contextmanager
+def said_plainly(url: str) -> Iterator[None]:
+    """Turn the errors of SQLAlchemy and the drivers into ours while the database at ``url`` is opened."""
+    try:
+        yield
+    except ArgumentError:
+        raise ConfigurationError(
+            "PENSTOCK_DATABASE_URL is not the address of a database; "
+            "write one like sqlite:///penstock.db or postgresql://user@host/name"
+        ) from None
+    except DBAPIError as error:
+        shown = make_url(url).render_as_string(hide_password=True)
+        first_line = str(error.orig).strip().partition("\n")[0]
+        raise StoreUnavailable(f"the database {shown} cannot be opened: {first_line}") from error
+
+
+def check_database(store: Store) -> None:
+    """Reach the database and look at its schema without changing anything.
+
+    An embedded database may be missing (it is made when it is first used) or old (it is brought up to date then).
+    """
+    if store.ways.name != "sqlite":
+        require_current(store)
+        return
+    name = store.engine.url.database
+    if name in (None, "", ":memory:"):
+        return
+    path = Path(str(name))
+    if path.exists():
+        current_revision(store)
+    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise StoreUnavailable(f"the database {path} cannot be written: its folder is missing, or not ours to write in")

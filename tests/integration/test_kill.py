@@ -1,0 +1,97 @@
+"""Worker processes killed with SIGKILL at random while twenty thousand items flow."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from penstock import ItemStatus, JobState, Penstock
+from penstock.testing.invariants import violations
+from tests.integration.mortal_worker import build
+
+ITEMS = 20_000
+KILLS = 8
+PATIENCE = 100.0
+POLL = 0.01
+
+
+class Herd:
+    """A few worker processes; one that is killed is replaced."""
+
+    def __init__(self, url: str, log: Path, size: int) -> None:
+        self._command = [sys.executable, "-m", "tests.integration.mortal_worker", url, str(log)]
+        self._processes = [self._start() for _ in range(size)]
+
+    def _start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def kill_one(self, chance: random.Random) -> None:
+        """SIGKILL one that is at work, and start another."""
+        index = chance.randrange(len(self._processes))
+        victim = self._processes[index]
+        assert victim.stdout is not None
+        assert victim.stdout.readline().strip() == "working"
+        self._processes[index] = self._start()
+        victim.kill()
+        victim.wait()
+        victim.stdout.close()
+
+    def stop(self) -> None:
+        """The end of all of them."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def processed(app: Penstock, job_id: object) -> int:
+    """How far the job is."""
+    return app.get(job_id).progress.processed  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_or_done_twice_when_workers_are_killed(postgres_url: str, tmp_path: Path) -> None:
+    chance = random.Random(20_000)
+    log = tmp_path / "finalized.log"
+    app = build(postgres_url, log)
+    app.migrate()
+    job = app.submit("flow", items=range(ITEMS)).job
+    herd = Herd(postgres_url, log, size=2)
+    deadline = time.monotonic() + PATIENCE
+    pause = threading.Event()
+    try:
+        for number in range(KILLS):
+            goal = (number + chance.random()) * ITEMS * 0.9 / KILLS
+            while processed(app, job.id) < goal:
+                assert time.monotonic() < deadline, f"stuck at {processed(app, job.id):,} items"
+                pause.wait(POLL)
+            herd.kill_one(chance)
+            assert processed(app, job.id) < ITEMS, "the work was over before the last kill: nothing was proved"
+        done = app.wait(job.id, timeout=PATIENCE)
+    finally:
+        herd.stop()
+    assert done.state is JobState.SUCCEEDED, f"{done.state} with {done.progress}"
+    assert (done.progress.total, done.progress.processed, done.progress.failed) == (ITEMS, ITEMS, 0)
+    assert done.result == sum(range(ITEMS)) * 2
+    assert len(log.read_text().splitlines()) == 1, "finalize ran more than once"
+    positions = set()
+    after = 0
+    while page := app.items(job.id, statuses=[ItemStatus.DONE], after=after):
+        positions.update(item.position for item in page)
+        after = page[-1].position
+    assert positions == set(range(1, ITEMS + 1))
+    assert [one.to_state for one in app.history(job.id)] == [
+        JobState.CREATED,
+        JobState.QUEUED,
+        JobState.RUNNING,
+        JobState.SUCCEEDED,
+    ]
+    assert violations(app.store) == []
+    app.close()
