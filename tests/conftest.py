@@ -7,25 +7,23 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from penstock.clock import Clock
     from penstock.store.engine import Store
     from penstock.testing.postgres import PostgresServer
 
 # The same examples every time, and no more than a minute of them; HYPOTHESIS_PROFILE=thorough looks further.
-_ALWAYS = {
-    "deadline": None,
-    "database": None,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-}
-settings.register_profile("default", max_examples=60, stateful_step_count=40, derandomize=True, **_ALWAYS)
-settings.register_profile("thorough", max_examples=2_000, stateful_step_count=100, **_ALWAYS)
+_PLAIN = settings(
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+)
+settings.register_profile("default", _PLAIN, max_examples=60, stateful_step_count=40, derandomize=True)
+settings.register_profile("thorough", _PLAIN, max_examples=2_000, stateful_step_count=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # One server for each xdist worker: it need not survive a power cut, and it is small.
@@ -62,65 +60,55 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     postgres_server.drop_database(name)
 
 
-@pytest.fixture
-def open_store() -> Iterator[Callable[..., Store]]:
-    """Opens stores on any URL, migrated, by a held clock unless another is given; all are closed after the test."""
+@pytest.fixture(scope="session")
+def engines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Store]]:
+    """Stores on databases that all tests share, emptied: an engine that has compiled its statements is kept."""
     from penstock.clock import HeldClock
-    from penstock.store import engine
+    from penstock.store.engine import Store, open_store
     from penstock.store.migrating import migrate
+    from penstock.store.tables import metadata
 
-    opened: list[Store] = []
+    kept: dict[str, Store] = {}
 
-    def opening(url: str, clock: Clock | None = None, pool_size: int = 10) -> Store:
-        store = engine.open_store(url, clock=clock or HeldClock(), pool_size=pool_size)
-        opened.append(store)
-        migrate(store)
-        return store
+    def url_of(database: str) -> str:
+        if database == "memory":
+            return "sqlite://"
+        if database == "file":
+            return f"sqlite:///{tmp_path_factory.mktemp('shared')}/penstock.db"
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        server.create_database("shared")
+        return server.url("shared")
 
-    yield opening
-    for store in opened:
+    def emptied(database: str) -> Store:
+        if database not in kept:
+            kept[database] = open_store(url_of(database), sqlite_synchronous="OFF")
+            migrate(kept[database])
+        with kept[database].engine.begin() as connection:
+            for table in metadata.sorted_tables:
+                connection.execute(table.delete())
+        return Store(kept[database].engine, HeldClock())
+
+    yield emptied
+    for store in kept.values():
         store.close()
 
 
 @pytest.fixture
-def memory_store(open_store: Callable[..., Store]) -> Store:
-    """SQLite in memory."""
-    return open_store("sqlite://")
+def memory_store(engines: Callable[[str], Store]) -> Store:
+    """SQLite in memory, empty."""
+    return engines("memory")
 
 
 @pytest.fixture
-def file_store(open_store: Callable[..., Store], tmp_path: Path) -> Store:
-    """SQLite in a file."""
-    return open_store(f"sqlite:///{tmp_path}/penstock.db")
-
-
-@pytest.fixture(scope="session")
-def migrated_database(postgres_server: PostgresServer) -> str:
-    """The name of a migrated, empty PostgreSQL database to make copies of."""
-    from penstock.store.engine import open_store
-    from penstock.store.migrating import migrate
-
-    name = f"template_{uuid.uuid4().hex}"
-    postgres_server.create_database(name)
-    store = open_store(postgres_server.url(name))
-    migrate(store)
-    store.close()
-    return name
+def file_store(engines: Callable[[str], Store]) -> Store:
+    """SQLite in a file, empty."""
+    return engines("file")
 
 
 @pytest.fixture
-def migrated_url(postgres_server: PostgresServer, migrated_database: str) -> Iterator[str]:
-    """The URL of a fresh, migrated PostgreSQL database, dropped after the test."""
-    name = f"test_{uuid.uuid4().hex}"
-    postgres_server.create_database(name, template=migrated_database)
-    yield postgres_server.url(name)
-    postgres_server.drop_database(name)
-
-
-@pytest.fixture
-def postgres_store(open_store: Callable[..., Store], migrated_url: str) -> Store:
-    """PostgreSQL."""
-    return open_store(migrated_url)
+def postgres_store(engines: Callable[[str], Store]) -> Store:
+    """PostgreSQL, empty."""
+    return engines("postgres")
 
 
 @pytest.fixture(params=["memory", "file", "postgres"])

@@ -46,12 +46,13 @@ if TYPE_CHECKING:
     from penstock.lifecycle.policy import Policy, RunsIn
     from penstock.lifecycle.quantities import seconds, size_in_bytes
     from penstock.lifecycle.retry import Backoff
-    from penstock.lifecycle.states import Actor, ErrorType, ItemStatus, JobState, KilledBy, Phase
+    from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
     from penstock.lifecycle.transitions import TRANSITIONS, Transition, actions
     from penstock.lifecycle.vocabularies import VOCABULARIES, Vocabulary
     from penstock.operations.files import StoredFile
     from penstock.operations.inspect import After
     from penstock.operations.outbox import Message
+    from penstock.operations.sweep import Swept
     from penstock.settings import Settings, load_settings
     from penstock.worker.contexts import WorkItem, WorkJob
     from penstock.worker.worker import Worker
@@ -71,12 +72,13 @@ _HOME = {
     "penstock.lifecycle.policy": ("Policy", "RunsIn"),
     "penstock.lifecycle.quantities": ("seconds", "size_in_bytes"),
     "penstock.lifecycle.retry": ("Backoff",),
-    "penstock.lifecycle.states": ("Actor", "ErrorType", "ItemStatus", "JobState", "KilledBy", "Phase"),
+    "penstock.lifecycle.states": ("Actor", "ErrorType", "ItemRole", "ItemStatus", "JobState", "KilledBy", "Phase"),
     "penstock.lifecycle.transitions": ("TRANSITIONS", "Transition", "actions"),
     "penstock.lifecycle.vocabularies": ("VOCABULARIES", "Vocabulary"),
     "penstock.operations.files": ("StoredFile",),
     "penstock.operations.inspect": ("After",),
     "penstock.operations.outbox": ("Message",),
+    "penstock.operations.sweep": ("Swept",),
     "penstock.settings": ("Settings", "load_settings"),
     "penstock.worker.contexts": ("WorkItem", "WorkJob"),
     "penstock.worker.worker": ("Worker",),
@@ -86,10 +88,11 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "After", "Answer", "Backoff", "Caller", "Clock",
     "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError", "HeldClock", "HistoryEntry",
-    "InvalidInput", "Item", "ItemStatus", "Job", "JobNotFound", "JobState", "Killed", "KilledBy", "Kind",
+    "InvalidInput", "Item", "ItemRole", "ItemStatus", "Job", "JobNotFound", "JobState", "Killed", "KilledBy", "Kind",
     "KindUnknown", "MemoryLimitExceeded", "Message", "NotFound", "PayloadNotStorable", "PayloadTooLarge", "Penstock",
     "PenstockError", "Permanent", "Phase", "Policy", "Progress", "Retryable", "RunsIn", "SchemaOutOfDate", "Settings",
-    "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission", "TimeLimitExceeded",
+    "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission", "Swept",
+    "TimeLimitExceeded",
     "Transition", "TransitionRefused", "Vocabulary", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions",
     "admin", "load_settings", "owner", "parse_job_id", "seconds", "size_in_bytes",
 ]  # fmt: skip

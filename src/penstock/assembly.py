@@ -39,8 +39,9 @@ from penstock.operations.submit import Request, submit, submit_created, submit_m
 from penstock.operations.sweep import Swept, sweep
 from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, Transaction, open_store
-from penstock.store.migrating import migrate, require_current
+from penstock.store.migrating import HEAD, current_revision, migrate, require_current
 from penstock.store.opening import check_database, said_plainly
+from penstock.telemetry.logs import hand_to_logging
 from penstock.transports.in_process import InProcess, Subscriber
 from penstock.worker.worker import Worker
 
@@ -82,7 +83,9 @@ class Penstock:
                 with said_plainly(self.settings.database_url):
                     store = self._open()
                     if store.ways.name == "sqlite":
-                        migrate(store)
+                        # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
+                        if current_revision(store) != HEAD:
+                            migrate(store)
                     else:
                         require_current(store)
                 self._store = store
@@ -403,6 +406,7 @@ class Penstock:
 
     def worker(self, *, kinds: Sequence[str] | None = None) -> Worker:
         """A worker for all kinds, or the named ones; ``start()`` and ``stop()`` it, or ``run()`` it."""
+        hand_to_logging()
         return Worker(self.store, self.kinds, self.settings, only=kinds, send=self.transport.send)
 
     @contextmanager

@@ -1,8 +1,8 @@
 """The applications that ship with Penstock, each written against its public API alone.
 
 ``penstock_apps:app`` is what the command line and the workers use unless ``PENSTOCK_APP`` names another: a Penstock
-with the kinds of every application. It is put together when it is first asked for, so that the processes in which handlers
-run do not pay for a database they never touch.
+with the kinds of every application. It is put together when it is first asked for, so that the processes in which
+handlers run do not pay for a database they never touch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def build() -> tuple[Penstock, Documents]:
 
 def missing_libraries() -> dict[str, str]:
     """The applications that lack a library here, and the extra that brings it."""
-    needed = {"documents": ("pypdf", "docx", "lxml")}
+    needed = {"documents": ("cryptography", "docx", "lxml", "pypdf")}
     return {
         name: f"penstock[{name}]"
         for name, modules in needed.items()

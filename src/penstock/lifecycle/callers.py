@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from penstock.lifecycle.states import Actor, KilledBy
+
+
+class Sight(StrEnum):
+    """Whose jobs somebody sees."""
+
+    EVERYTHING = "everything"
+    GUESTS = "guests"
+    OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +24,11 @@ class Caller:
     id: str | None = None
 
     @property
-    def sees_everything(self) -> bool:
-        """An owner sees their own jobs; everyone else sees all."""
-        return self.actor is not Actor.OWNER
+    def sight(self) -> Sight:
+        """An owner sees their own jobs, a guest those of guests, everyone else all."""
+        if self.actor is not Actor.OWNER:
+            return Sight.EVERYTHING
+        return Sight.GUESTS if self.id is None else Sight.OWN
 
     @property
     def killed_by(self) -> KilledBy:

@@ -76,7 +76,12 @@ def retried(
 
 def not_found(error: str, code: str) -> Outcome:
     """What was looked for is not there."""
-    return Outcome(ItemStatus.NOT_FOUND, error=_cut(error, _LONGEST_MESSAGE), code=code, error_type=ErrorType.TERMINAL)
+    return Outcome(
+        ItemStatus.NOT_FOUND,
+        error=_cut(error, _LONGEST_MESSAGE),
+        code=_cut(code, _LONGEST_CODE),
+        error_type=ErrorType.TERMINAL,
+    )
 
 
 def skipped(error: str, code: str) -> Outcome:

@@ -1,8 +1,8 @@
 """THE table: every legal change of a job's state, and nothing else decides one.
 
-From this table come the guarded UPDATE (:mod:`penstock.store.statements.change_state`), the CHECK
-constraint on ``jobs.state``, the actions an answer offers, the property tests and the table in the docs.
-A new state or a new way between two of them is one line here.
+From this table come the guarded UPDATE (:mod:`penstock.store.statements.change_state`), the check of who may make
+it, the actions an answer offers, the property tests and the table in the docs. A new way between two states is one line
+here; a new state is one more in :class:`penstock.lifecycle.states.JobState`, from which the CHECK constraint comes.
 
 ``stamps`` are the timestamp columns a transition sets to now; ``clears`` are the columns it empties.
 """
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from penstock.lifecycle.states import Actor, JobState
 
 S = JobState
-PEOPLE = frozenset({Actor.OWNER, Actor.ADMIN})
 ANYONE = frozenset({Actor.OWNER, Actor.ADMIN, Actor.SYSTEM})
 ENGINE = frozenset({Actor.WORKER, Actor.SYSTEM})
 
@@ -31,6 +30,8 @@ class Transition:
     stamps: tuple[str, ...] = ()
     clears: tuple[str, ...] = ()
     opens_run: bool = False
+    keeps_progress: bool = False
+    """Does the history row say how far the job was?"""
 
 
 def _row(
@@ -43,8 +44,9 @@ def _row(
     stamps: tuple[str, ...] = (),
     clears: tuple[str, ...] = (),
     opens_run: bool = False,
+    keeps_progress: bool = False,
 ) -> Transition:
-    return Transition(name, frozenset(sources), target, who, meaning, stamps, clears, opens_run)
+    return Transition(name, frozenset(sources), target, who, meaning, stamps, clears, opens_run, keeps_progress)
 
 
 _FAILURE = (
@@ -59,26 +61,26 @@ SUCCEED = _row(
 )  # fmt: skip
 FAIL = _row(
     "fail", {S.CREATED, S.QUEUED, S.RUNNING}, S.FAILED, ENGINE, "it could not finish",
-    stamps=("completed_at",), clears=("turn_at",),
+    stamps=("completed_at",), clears=("turn_at",), keeps_progress=True,
 )  # fmt: skip
 RETRY = _row("retry", {S.RUNNING}, S.RETRYING, ENGINE, "a single-step job failed and waits out its backoff")
 REQUEUE = _row("requeue", {S.RETRYING}, S.QUEUED, ENGINE, "the backoff has passed", stamps=("queued_at",))
 PAUSE = _row(
-    "pause", {S.QUEUED, S.RUNNING, S.RETRYING}, S.PAUSED, PEOPLE, "no new item starts; claimed ones finish",
+    "pause", {S.QUEUED, S.RUNNING, S.RETRYING}, S.PAUSED, ANYONE, "no new item starts; claimed ones finish",
     clears=("turn_at",),
 )  # fmt: skip
-RESUME = _row("resume", {S.PAUSED}, S.QUEUED, PEOPLE, "the flow goes on", stamps=("queued_at",))
+RESUME = _row("resume", {S.PAUSED}, S.QUEUED, ANYONE, "the flow goes on", stamps=("queued_at",))
 CANCEL = _row(
     "cancel", {S.CREATED, S.QUEUED, S.RUNNING, S.RETRYING, S.PAUSED}, S.CANCELED, ANYONE, "stopped on purpose",
-    stamps=("canceled_at",), clears=("turn_at",),
+    stamps=("canceled_at",), clears=("turn_at",), keeps_progress=True,
 )  # fmt: skip
-COMMIT = _row("commit", {S.SUCCEEDED}, S.COMMITTED, PEOPLE, "the owner used the result", stamps=("committed_at",))
+COMMIT = _row("commit", {S.SUCCEEDED}, S.COMMITTED, ANYONE, "the owner used the result", stamps=("committed_at",))
 ABANDON = _row(
-    "abandon", {S.SUCCEEDED}, S.ABANDONED, frozenset({Actor.OWNER, Actor.ADMIN, Actor.SYSTEM}),
-    "nobody used the result in time", stamps=("abandoned_at",),
+    "abandon", {S.SUCCEEDED}, S.ABANDONED, ANYONE, "nobody wanted the result, or not in time",
+    stamps=("abandoned_at",),
 )  # fmt: skip
 REPROCESS = _row(
-    "reprocess", {S.SUCCEEDED, S.FAILED}, S.QUEUED, PEOPLE, "some items run again in a new run",
+    "reprocess", {S.SUCCEEDED, S.FAILED}, S.QUEUED, ANYONE, "some items run again in a new run",
     stamps=("queued_at",), clears=("completed_at", "result", *_FAILURE), opens_run=True,
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from penstock.errors import TransitionRefused
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.transitions import Transition
 from penstock.store.engine import Transaction
@@ -33,6 +34,8 @@ def change(
     reasons: Mapping[UUID, str | None] | None = None,
 ) -> Sequence[Changed]:
     """Run a guarded change and write the history of the jobs it happened to; the answer names those jobs."""
+    if caller.actor not in transition.who:
+        raise TransitionRefused(f"{caller.actor.value} may not {transition.name} a job", code="NOT_ALLOWED")
     rows = transaction.run(statement, parameters).all()
     if not rows:
         return ()
@@ -41,14 +44,24 @@ def change(
         "the_actor": caller.actor.value,
         "the_actor_id": caller.id,
     }
-    explained = reason is not None or reasons is not None
+    explained = reason is not None or reasons is not None or transition.keeps_progress
     fields = EXPLAINED_EVENTS if explained else EVENTS
     events: list[tuple[object, ...]]
     if explained:
         why = reasons or {}
-        events = [(row[0], row[4], row[3], row[2], why.get(row[0], reason)) for row in rows]
+        told = _progress if transition.keeps_progress else _nothing
+        events = [(row[0], row[4], row[3], row[2], why.get(row[0], reason), told(row)) for row in rows]
     else:
         events = [(row[0], row[4], row[3], row[2]) for row in rows]
     parameters = transaction.ways.parameters("events", fields, events)
     transaction.run(insert_events(transaction.ways, explained=explained), parameters | made)
     return [Changed(row[0], row[1], row[5]) for row in rows]
+
+
+def _progress(row: Any) -> str:
+    """How far the job was when it happened, as JSON."""
+    return f'{{"processed":{row.processed_items},"total":{row.total_items}}}'
+
+
+def _nothing(_: Any) -> None:
+    """Most transitions have nothing more to tell."""

@@ -78,8 +78,8 @@ def claim(transaction: Transaction, kind: str, worker_name: str, *, size: int, l
     items = [one for share in shares.values() for one in claimed_from(share.taken, share.job, kind, lease)]
     if len(jobs) == 1:
         items.sort(key=_POSITION)
-    full = len(jobs) >= size or any(share.more for share in shares.values())
-    return Claim(items, 0.0 if full else next_turn(transaction, kind))
+    # Whether there is more is asked by the next claim, which need not be waited for before the work begins.
+    return Claim(items, 0.0)
 
 
 def next_turn(transaction: Transaction, kind: str) -> float | None:

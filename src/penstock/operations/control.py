@@ -28,7 +28,7 @@ def pause(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | 
 def resume(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
     """RESUME: the flow goes on; a job whose work ended while it was paused ends now."""
     _change(transaction, RESUME, job_id, caller, reason)
-    go_on(transaction, job_id, caller)
+    go_on(transaction, job_id)
     return get_job(transaction, job_id, caller)
 
 
@@ -39,7 +39,7 @@ def cancel(transaction: Transaction, job_id: UUID, caller: Caller, reason: str |
     if changed.followed:
         heir = hand_over(transaction, job_id)
         if heir is not None:
-            go_on(transaction, heir, SYSTEM)
+            go_on(transaction, heir)
     return get_job(transaction, job_id, caller)
 
 
@@ -55,7 +55,7 @@ def abandon(transaction: Transaction, job_id: UUID, caller: Caller, reason: str 
     return get_job(transaction, job_id, caller)
 
 
-def go_on(transaction: Transaction, job_id: UUID, caller: Caller) -> None:
+def go_on(transaction: Transaction, job_id: UUID) -> None:
     """Let a job flow as its items' rows say: hand out, wait for the last ones, finalize or end."""
     ways, named = transaction.ways, {"the_job_id": job_id}
     row = transaction.run(statements.restore_turn(ways), named).one_or_none()
@@ -65,9 +65,9 @@ def go_on(transaction: Transaction, job_id: UUID, caller: Caller) -> None:
         transaction.wake(row.kind)
         return
     if row.state == JobState.QUEUED:
-        for one in change(transaction, START, statements.start_one(ways), named, caller):
-            start_followers(transaction, [one.id] if one.followed else [], caller)
-    settle_from_rows(transaction, job_id, caller)
+        for one in change(transaction, START, statements.start_one(ways), named, SYSTEM):
+            start_followers(transaction, [one.id] if one.followed else [], SYSTEM)
+    settle_from_rows(transaction, job_id, SYSTEM)
 
 
 def _change(
@@ -80,8 +80,8 @@ def _change(
 ) -> Changed:
     """Make the change or say why not: no such job for this caller, or a state that does not allow it."""
     reason = None if reason is None else storable_text(reason)
-    statement = statements.change_one(transaction.ways, transition, caller)
-    parameters = {"the_job_id": job_id, "the_reason": reason, **(extra or {})}
+    statement = statements.change_one(transaction.ways, transition, caller.sight)
+    parameters = {"the_job_id": job_id, "the_caller_id": caller.id, "the_reason": reason, **(extra or {})}
     changed = change(transaction, transition, statement, parameters, caller, reason=reason)
     if changed:
         return changed[0]
@@ -96,7 +96,8 @@ def _change(
 
 
 def _seen(transaction: Transaction, job_id: UUID, caller: Caller) -> Any:
-    row = transaction.run(statements.state_seen_by(transaction.ways, caller), {"the_job_id": job_id}).one_or_none()
+    named = {"the_job_id": job_id, "the_caller_id": caller.id}
+    row = transaction.run(statements.state_seen_by(transaction.ways, caller.sight), named).one_or_none()
     if row is None:
         raise not_found(job_id)
     return row

@@ -21,7 +21,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from penstock.errors import FileNotFound, InvalidInput, PayloadTooLarge
-from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.files import path_of
 from penstock.lifecycle.payloads import storable_text
 from penstock.store.engine import Transaction
@@ -49,7 +49,7 @@ class StoredFile:
     media_type: str | None
     size_bytes: int
     sha256: str
-    created_at: datetime | None
+    created_at: datetime
 
 
 class Readable(Protocol):
@@ -129,13 +129,13 @@ def record_file(
             "the_sha256": kept.sha256,
         },
     )
-    return StoredFile(file_id, owner, plain, media_type, kept.size_bytes, kept.sha256, None)
+    return get_file(transaction, file_id, SYSTEM)
 
 
 def get_file(transaction: Transaction, file_id: UUID, caller: Caller) -> StoredFile:
     """The record of a file the caller may see."""
     row = transaction.run(
-        statements.file_by_id(transaction.ways, caller), {"the_file_id": file_id}
+        statements.file_by_id(transaction.ways, caller.sight), {"the_file_id": file_id, "the_caller_id": caller.id}
     ).one_or_none()  # fmt: skip
     if row is None:
         raise FileNotFound(f"there is no file {file_id}")

@@ -23,7 +23,7 @@ def extend(transaction: Transaction, held: Sequence[Claimed], lease_seconds: flo
 
 
 def stopped(transaction: Transaction, job_ids: Iterable[UUID]) -> frozenset[UUID]:
-    """Which of these jobs were stopped for good."""
+    """Which of these jobs do not run any more, or not with us."""
     parameters = {"the_jobs": list(job_ids)}
     return frozenset(transaction.run(statements.stopped_jobs(transaction.ways), parameters).scalars())
 

@@ -24,7 +24,8 @@ def not_found(job_id: UUID) -> JobNotFound:
 
 def get_job(transaction: Transaction, job_id: UUID, caller: Caller) -> Job:
     """One job as it stands now."""
-    row = transaction.run(statements.job_by_id(transaction.ways, caller), {"the_job_id": job_id}).one_or_none()
+    named = {"the_job_id": job_id, "the_caller_id": caller.id}
+    row = transaction.run(statements.job_by_id(transaction.ways, caller.sight), named).one_or_none()
     if row is None:
         raise not_found(job_id)
     return job_from(row)
@@ -48,7 +49,7 @@ def list_jobs(
     limit: int = 100,
 ) -> list[Job]:
     """A page of jobs, newest first, without their payloads."""
-    parameters: dict[str, Any] = {"the_limit": limit}
+    parameters: dict[str, Any] = {"the_limit": limit, "the_caller_id": caller.id}
     if states is not None:
         parameters["the_states"] = [state.value for state in states]
     if kind is not None:
@@ -56,7 +57,7 @@ def list_jobs(
     if after is not None:
         parameters |= {"the_after": after.created_at, "the_after_id": after.id}
     statement = statements.list_jobs(
-        transaction.ways, caller, states=states is not None, kind=kind is not None, after=after is not None
+        transaction.ways, caller.sight, states=states is not None, kind=kind is not None, after=after is not None
     )
     return [job_from(row) for row in transaction.run(statement, parameters)]
 

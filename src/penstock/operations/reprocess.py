@@ -52,7 +52,8 @@ def reprocess(
     ways = transaction.ways
     before = get_job(transaction, job_id, caller)
     named = {"the_job_id": job_id}
-    if not change(transaction, REPROCESS, statements.open_run(ways, caller), named, caller, reason=reason):
+    seen = named | {"the_caller_id": caller.id}
+    if not change(transaction, REPROCESS, statements.open_run(ways, caller.sight), seen, caller, reason=reason):
         raise _refusal(get_job(transaction, job_id, caller))
     dropped = transaction.run(statements.drop_finalize(ways), named).scalars().all()
     chosen = {
@@ -84,7 +85,7 @@ def reprocess(
                 "the_returned": sum(count for _, _, count in counts) - sum(ready is not None for ready in dropped),
             },
         )
-    go_on(transaction, job_id, caller)
+    go_on(transaction, job_id)
     return get_job(transaction, job_id, caller)
 
 

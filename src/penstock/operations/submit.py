@@ -32,6 +32,7 @@ from penstock.operations.inspect import get_job
 from penstock.store.engine import Transaction
 from penstock.store.statements import submit as statements
 from penstock.store.statements.control import change_one, fail_one
+from penstock.store.translation import job_from
 
 ITEMS_AT_ONCE = 5_000
 JOBS_AT_ONCE = 5_000
@@ -85,9 +86,9 @@ def submit(
             return cached
     encoded = encode(params, most=most, what="params")
     for _ in range(10):
-        job_id = _insert(transaction, kind, [encoded], request, items, most)
-        if job_id is not None:
-            return Submission(_let_flow(transaction, kind, job_id, request), Answer.NEW)
+        job = _insert(transaction, kind, encoded, request, items, most)
+        if job is not None:
+            return Submission(_let_flow(transaction, kind, job, request), Answer.NEW)
         answer = _join(transaction, kind, encoded, request)
         if answer is not None:
             return answer
@@ -103,6 +104,9 @@ def submit_many(
     for name in ("unique_key", "idempotency_key", "fresh_for"):
         if getattr(request, name) is not None:
             raise InvalidInput(f"{name} names one job: submit those that have one singly", field=name)
+    if kind.policy.queue_limit is not None:
+        # Each of them has to find its place below the bound.
+        return [submit(transaction, kind, one, request, items=None, most=most).job.id for one in params]
     ids: list[UUID] = []
     waiting = iter(params)
     while chunk := [encode(one, most=most, what="params") for one in islice(waiting, JOBS_AT_ONCE)]:
@@ -122,10 +126,10 @@ def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: C
 
 
 def _submit(transaction: Transaction, job_id: UUID, caller: Caller) -> bool:
-    statement = change_one(transaction.ways, SUBMIT, caller)
-    if not change(transaction, SUBMIT, statement, {"the_job_id": job_id}, caller):
+    statement = change_one(transaction.ways, SUBMIT, caller.sight)
+    if not change(transaction, SUBMIT, statement, {"the_job_id": job_id, "the_caller_id": caller.id}, caller):
         return False
-    go_on(transaction, job_id, caller)
+    go_on(transaction, job_id)
     return True
 
 
@@ -164,7 +168,7 @@ def _insert_chunk(transaction: Transaction, kind: Kind, encoded: Sequence[str], 
     ids: list[UUID] = [uuid7() for _ in encoded]
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, list(zip(ids, encoded, strict=True)))
     shared = _shared(kind, request) | _shape(kind, with_items=False)
-    transaction.run(statements.insert_jobs(ways, unless_taken=False), rows | shared)
+    transaction.run(statements.insert_jobs(ways), rows | shared)
     _insert_beginnings(transaction, kind, ids, encoded, request, with_items=False)
     return ids
 
@@ -172,29 +176,29 @@ def _insert_chunk(transaction: Transaction, kind: Kind, encoded: Sequence[str], 
 def _insert(
     transaction: Transaction,
     kind: Kind,
-    encoded: Sequence[str],
+    encoded: str,
     request: Request,
     items: Iterable[JSON] | None,
     most: int,
-) -> UUID | None:
+) -> Job | None:
     """One job with all that belongs to it; None when its key is taken."""
     ways = transaction.ways
     job_id: UUID = uuid7()
     # Recorded as created until its items are all there.
     held = request if items is None else replace(request, hold=True)
     shared = _shared(kind, held) | _shape(kind, with_items=items is not None)
-    rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded[0])])
-    keyed = request.unique_key is not None or request.idempotency_key is not None
-    inserted = transaction.run(statements.insert_jobs(ways, unless_taken=keyed), rows | shared)
-    if keyed and inserted.one_or_none() is None:
+    rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
+    inserted = transaction.run(statements.insert_job(ways), rows | shared).one_or_none()
+    if inserted is None:
         return None
-    _insert_beginnings(transaction, kind, [job_id], encoded, held, with_items=items is not None)
-    if items is not None:
-        total = insert_items(transaction, kind, job_id, request.owner, items, after=0, most=most)
-        transaction.run(statements.open_items(ways), {"the_job_id": job_id, "the_count": total})
-        if not request.hold:
-            _submit(transaction, job_id, request.caller)
-    return job_id
+    _insert_beginnings(transaction, kind, [job_id], [encoded], held, with_items=items is not None)
+    if items is None:
+        return job_from(inserted)
+    total = insert_items(transaction, kind, job_id, request.owner, items, after=0, most=most)
+    transaction.run(statements.open_items(ways), {"the_job_id": job_id, "the_count": total})
+    if not request.hold:
+        _submit(transaction, job_id, request.caller)
+    return get_job(transaction, job_id, SYSTEM)
 
 
 def _insert_beginnings(
@@ -247,10 +251,13 @@ def insert_items(
     return last
 
 
-def _let_flow(transaction: Transaction, kind: Kind, job_id: UUID, request: Request) -> Job:
-    if not request.hold and not _refused_by_bound(transaction, kind, job_id):
-        transaction.wake(kind.name)
-    return get_job(transaction, job_id, SYSTEM)
+def _let_flow(transaction: Transaction, kind: Kind, job: Job, request: Request) -> Job:
+    if request.hold:
+        return job
+    if _refused_by_bound(transaction, kind, job.id):
+        return get_job(transaction, job.id, SYSTEM)
+    transaction.wake(kind.name)
+    return job
 
 
 def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> bool:
@@ -327,7 +334,7 @@ def _join(transaction: Transaction, kind: Kind, encoded: str, request: Request) 
     job_id = _without_items(transaction, kind, encoded, request, leader_id=leader.id)
     transaction.run(statements.mark_followed(ways), {"the_job_id": leader.id})
     if leader.state in (JobState.RUNNING, JobState.RETRYING):
-        change(transaction, START, statements.start_follower(ways), {"the_job_id": job_id}, request.caller)
+        change(transaction, START, statements.start_follower(ways), {"the_job_id": job_id}, SYSTEM)
     return Submission(get_job(transaction, job_id, SYSTEM), Answer.FOLLOWING)
 
 
@@ -339,6 +346,6 @@ def _without_items(transaction: Transaction, kind: Kind, encoded: str, request: 
     request = replace(request, hold=False)
     shape = _shape(kind, with_items=True) | {"the_leader_id": leader_id}
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
-    transaction.run(statements.insert_jobs(ways, unless_taken=False), rows | _shared(kind, request) | shape)
+    transaction.run(statements.insert_jobs(ways), rows | _shared(kind, request) | shape)
     _insert_beginnings(transaction, kind, [job_id], [encoded], request, with_items=True)
     return job_id

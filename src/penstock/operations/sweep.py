@@ -153,5 +153,5 @@ def mend_stale(transaction: Transaction, seconds: float) -> int:
     found = {"the_seconds": seconds, "the_limit": AT_ONCE}
     ids = transaction.run(statements.stale_jobs(transaction.ways), found).scalars().all()
     for job_id in ids:
-        go_on(transaction, job_id, SYSTEM)
+        go_on(transaction, job_id)
     return len(ids)

@@ -1,1 +1,1 @@
-"""Where handlers run: in this thread, in other threads, in processes that can be killed, or on a Celery cluster."""
+"""Where handlers run: on an event loop, in threads, or in processes that can be killed."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from importlib import resources
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, inspect, text
 
 from penstock.errors import SchemaOutOfDate
 from penstock.store.engine import Store
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 HEAD = "0001"
 """The newest revision; ``tests/migrations`` proves that it is the last one in ``migrations/versions``."""
@@ -23,7 +24,11 @@ def migrate(store: Store) -> None:
     with store._writing, store.engine.connect() as connection, connection.begin():
         if store.ways.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        if _revision(connection) != HEAD:
+        revision = _revision(connection)
+        # A newer program's schema is left alone: we run on it too.
+        if revision is None or revision < HEAD:
+            from alembic import command  # it takes long to load, and is needed once
+
             command.upgrade(_configuration(connection), "head")
 
 
@@ -45,11 +50,15 @@ def require_current(store: Store) -> None:
 def _revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
-    return MigrationContext.configure(connection).get_current_revision()
+    revision: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return revision
 
 
 def _configuration(connection: Connection) -> Config:
+    from alembic.config import Config
+
     configuration = Config()
-    configuration.set_main_option("script_location", str(resources.files("penstock.store") / "migrations"))
+    location = str(resources.files("penstock.store") / "migrations")
+    configuration.set_main_option("script_location", location.replace("%", "%%"))
     configuration.attributes["connection"] = connection
     return configuration

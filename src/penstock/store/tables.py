@@ -175,11 +175,12 @@ Index(
     job_items.c.job_id, job_items.c.status, job_items.c.updated_at, job_items.c.id,
 )  # fmt: skip
 
-_open = job_items.c.status.in_([literal_column("'PENDING'"), literal_column("'PROCESSING'")])
+ITEM_IS_OPEN = job_items.c.status.in_([literal_column("'PENDING'"), literal_column("'PROCESSING'")])
+"""What the index below covers; SQLite uses it only for a question that says so in the same words."""
 Index(
     "ix_job_items_status_user_id_updated_at_id",
     job_items.c.status, job_items.c.user_id, job_items.c.updated_at, job_items.c.id,
-    postgresql_where=_open, sqlite_where=_open,
+    postgresql_where=ITEM_IS_OPEN, sqlite_where=ITEM_IS_OPEN,
 )  # fmt: skip
 
 _returned = and_(job_items.c.status == literal_column("'PENDING'"), job_items.c.ready_at.is_not(None))

@@ -98,14 +98,17 @@ class Workbench:
             self.record(held, outcomes.done('{"ok":true}'), by)
         return len(held)
 
+    def let_flow(self, job: Job) -> None:
+        """Submit a job that is held, resume one that is paused."""
+        if job.state is JobState.CREATED:
+            self.store.write(lambda one: submit_created(one, self.kinds.get(job.kind), job.id, SYSTEM))
+        elif job.state is JobState.PAUSED:
+            self.store.write(lambda one: control.resume(one, job.id, SYSTEM))
+
     def drive_to_end(self, *, rounds: int = 100) -> list[Job]:
         """Submit what is held, resume what is paused and work everything off; the answer is what is still not over."""
         for job in self.jobs():
-            if job.state is JobState.CREATED:
-                kind = self.kinds.get(job.kind)
-                self.store.write(lambda one, kind=kind, job=job: submit_created(one, kind, job.id, SYSTEM))
-            elif job.state is JobState.PAUSED:
-                self.store.write(lambda one, job=job: control.resume(one, job.id, SYSTEM))
+            self.let_flow(job)
         for _ in range(rounds):
             self.sweep()
             if not sum(self.work_off(kind.name) for kind in self.kinds):

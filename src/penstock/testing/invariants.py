@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -122,7 +123,7 @@ def _history(picture: Picture) -> Iterator[str]:
     first, last = events[0], events[-1]
     if first.from_state is not None or S(first.to_state) not in ENTRY or first.run != 1:
         yield f"its history begins with {first.from_state} → {first.to_state} in run {first.run}"
-    for before, event in zip(events, events[1:], strict=False):
+    for before, event in pairwise(events):
         step = f"line {event.sequence} of its history, {event.from_state} → {event.to_state},"
         if event.from_state != before.to_state:
             yield f"{step} does not begin where line {before.sequence} ended ({before.to_state})"

@@ -94,10 +94,7 @@ class WorkJob:
         return self._items(status)
 
     def results(self) -> Iterator[JSON]:
-        """The results of the items that are DONE, in order.
-
-        >>> # async def finalize(self, job): return {"sum": sum(job.results())}
-        """
+        """The results of the items that are DONE, in order; ``sum(job.results())`` reads them page by page."""
         return (item.result for item in self._items(ItemStatus.DONE))
 
     def check(self) -> None:

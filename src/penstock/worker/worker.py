@@ -87,13 +87,16 @@ class Worker:
         _log.info("worker started", worker=self.name, kinds=[kind.name for kind in self._chosen])
 
     def stop(self, grace: float | None = None) -> None:
-        """Claim nothing more, finish or hand back what is claimed, and let go of everything."""
-        if self._stopped.is_set():
-            return
-        self._stopped.set()
+        """Claim nothing more, finish or hand back what is claimed, and let go of everything.
+
+        A second call, from another thread, shortens the grace of the first.
+        """
         seconds = self._settings.stop_grace_seconds if grace is None else grace
         for lane in self._lanes:
             lane.stop(seconds)
+        if self._stopped.is_set():
+            return
+        self._stopped.set()
         for thread in self._threads:
             thread.join()
         self._wakeups.stop()

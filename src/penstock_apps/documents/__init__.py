@@ -1,6 +1,6 @@
 """Reads text and facts out of PDF, DOCX, HTML and plain-text files that strangers send.
 
-Importing this package is cheap: pypdf, python-docx and lxml are loaded when a document of their type comes.
+Importing this package is cheap: pypdf and lxml are loaded when a document of their type comes.
 """
 
 from __future__ import annotations

@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from typing import BinaryIO
 from uuid import UUID
 
-from penstock import VOCABULARIES, Caller, ConfigurationError, ErrorType, Job, JobNotFound, Penstock, owner, seconds, size_in_bytes
+from penstock import (
+    VOCABULARIES,
+    Caller,
+    ConfigurationError,
+    ErrorType,
+    Job,
+    JobNotFound,
+    Penstock,
+    owner,
+    seconds,
+    size_in_bytes,
+)
 from penstock_apps.documents.processing import classify, process
 
 KIND = "document"

@@ -69,8 +69,8 @@ class PostgreSQL:
         return cast(text, JSONB)
 
     def checked(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """The planner knows better."""
-        return column
+        """Before a table is analyzed the planner may think it unlikely and search by it; an expression it cannot."""
+        return column.concat("")
 
     def insert_unless_taken(self, table: Table) -> Insert:
         """ON CONFLICT DO NOTHING."""

@@ -25,7 +25,16 @@ from penstock.store.statements.built_once import built_once
 from penstock.store.tables import job_events, jobs
 from penstock.store.types import Identifier
 
-CHANGED = (jobs.c.id, jobs.c.kind, jobs.c.previous_state, jobs.c.run, jobs.c.event_sequence, jobs.c.followed)
+CHANGED = (
+    jobs.c.id,
+    jobs.c.kind,
+    jobs.c.previous_state,
+    jobs.c.run,
+    jobs.c.event_sequence,
+    jobs.c.followed,
+    jobs.c.processed_items,
+    jobs.c.total_items,
+)
 """What every change answers: the jobs it happened to, and what their history needs."""
 
 
@@ -62,20 +71,21 @@ EVENTS = (
     Field("run", Integer()),
     Field("from_state", String()),
 )
-EXPLAINED_EVENTS = (*EVENTS, Field("reason", Text()))
+EXPLAINED_EVENTS = (*EVENTS, Field("reason", Text()), Field("data", Text()))
 
 
 @built_once
 def insert_events(ways: Ways, *, explained: bool) -> Insert:
     """Write one history row for each change; where it went and who made it is the same for all of them."""
     rows = ways.rows("events", EXPLAINED_EVENTS if explained else EVENTS)
-    columns = ["job_id", "sequence", "run", "from_state", "reason", "to_state", "actor", "actor_id", "at"]
+    columns = ["job_id", "sequence", "run", "from_state", "reason", "data", "to_state", "actor", "actor_id", "at"]
     source = select(
         rows.c.job_id,
         rows.c.sequence,
         rows.c.run,
         rows.c.from_state,
         rows.c.reason if explained else null(),
+        ways.json(rows.c.data) if explained else null(),
         bindparam("the_to_state", type_=String),
         bindparam("the_actor", type_=String),
         bindparam("the_actor_id", type_=String),

@@ -97,7 +97,7 @@ def take_fresh_of_one(ways: Ways) -> Update:
         .where(
             job_items.c.job_id == bindparam("the_job_id", type_=Identifier),
             job_items.c.position.between(bindparam("the_first", type_=Integer), bindparam("the_last", type_=Integer)),
-            job_items.c.status == _PENDING,
+            ways.checked(job_items.c.status) == _PENDING,
         )
         .values(_taken(ways))
         .returning(*_TAKEN_OF_ONE, null())
@@ -114,7 +114,7 @@ def take_fresh(ways: Ways) -> Update:
             job_items.c.job_id == ranges.c.job_id,
             job_items.c.position >= ranges.c.first,
             job_items.c.position <= ranges.c.last,
-            job_items.c.status == _PENDING,
+            ways.checked(job_items.c.status) == _PENDING,
         )
         .values(_taken(ways))
         .returning(*_TAKEN)

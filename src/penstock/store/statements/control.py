@@ -21,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.callers import Sight
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
 from penstock.lifecycle.transitions import CANCEL, FAIL, PAUSE, RESUME, START, SUBMIT, SUCCEED, Transition
 from penstock.store.dialects.contract import Ways
@@ -47,7 +47,7 @@ def _turn(ways: Ways) -> ColumnElement[Any]:
 
 
 @built_once
-def change_one(ways: Ways, transition: Transition, caller: Caller) -> Update:
+def change_one(ways: Ways, transition: Transition, sight: Sight) -> Update:
     """The given change for one job, if the caller may see it."""
     values: dict[str, Any] = {}
     if transition in (SUBMIT, RESUME):
@@ -57,7 +57,7 @@ def change_one(ways: Ways, transition: Transition, caller: Caller) -> Update:
             "killed_by": bindparam("the_killed_by", type_=String),
             "killed_reason": bindparam("the_reason", type_=Text),
         }
-    which = by_id() & visible_to(caller)
+    which = by_id() & visible_to(sight)
     if transition is PAUSE:
         which = which & ~jobs.c.followed & jobs.c.leader_id.is_(None)
     return change_state(ways, transition, which, values)
@@ -97,9 +97,9 @@ def fail_one(ways: Ways) -> Update:
 
 
 @built_once
-def state_seen_by(ways: Ways, caller: Caller) -> Select[Any]:
+def state_seen_by(ways: Ways, sight: Sight) -> Select[Any]:
     """Why a change did not happen: the state the job is in, if the caller may see it."""
-    return select(jobs.c.state, jobs.c.kind, jobs.c.followed, jobs.c.leader_id).where(by_id(), visible_to(caller))
+    return select(jobs.c.state, jobs.c.kind, jobs.c.followed, jobs.c.leader_id).where(by_id(), visible_to(sight))
 
 
 @built_once

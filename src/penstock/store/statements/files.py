@@ -6,9 +6,10 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Insert, Select, String, bindparam, insert, select
 
-from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.callers import Sight
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
+from penstock.store.statements.selecting import visible_to
 from penstock.store.tables import files
 from penstock.store.types import Identifier
 
@@ -30,9 +31,7 @@ def insert_file(ways: Ways) -> Insert:
 
 
 @built_once
-def file_by_id(ways: Ways, caller: Caller) -> Select[Any]:
+def file_by_id(ways: Ways, sight: Sight) -> Select[Any]:
     """One file's record, if the caller may see it."""
-    found = select(*files.c).where(files.c.id == bindparam("the_file_id", type_=Identifier))
-    if caller.sees_everything:
-        return found
-    return found.where(files.c.user_id.is_(None) if caller.id is None else files.c.user_id == caller.id)
+    named = files.c.id == bindparam("the_file_id", type_=Identifier)
+    return select(*files.c).where(named, visible_to(sight, files.c.user_id))

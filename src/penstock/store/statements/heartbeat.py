@@ -30,20 +30,18 @@ def extend_leases(ways: Ways) -> Update:
 
 @built_once
 def beat(ways: Ways) -> Update:
-    """A sign of life for the jobs we work on."""
-    return (
-        update(jobs)
-        .where(
-            ways.among(jobs.c.id, "the_jobs"),
-            jobs.c.state == JobState.RUNNING.value,
-        )
-        .values(last_heartbeat=ways.now())
+    """A sign of life for the jobs we work on; who has one locked is a sign of life too, and not worth a deadlock."""
+    running = (
+        select(jobs.c.id)
+        .where(ways.among(jobs.c.id, "the_jobs"), jobs.c.state == JobState.RUNNING.value)
+        .with_for_update(skip_locked=True, key_share=True)
     )
+    return update(jobs).where(jobs.c.id.in_(running)).values(last_heartbeat=ways.now())
 
 
 @built_once
 def stopped_jobs(ways: Ways) -> Select[Any]:
-    """Which of these jobs were stopped for good: their handlers need not go on."""
+    """Which of these jobs do not run any more, or not with us: their handlers need not go on."""
     flowing = [JobState.QUEUED.value, JobState.RUNNING.value, JobState.PAUSED.value]
     return select(jobs.c.id).where(ways.among(jobs.c.id, "the_jobs"), jobs.c.state.not_in(flowing))
 

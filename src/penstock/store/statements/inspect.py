@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Integer, Select, String, and_, bindparam, func, or_, select
+from sqlalchemy import Integer, Select, String, and_, bindparam, case, func, or_, select
 
-from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.callers import Sight
 from penstock.lifecycle.states import ItemRole
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
@@ -16,18 +16,18 @@ from penstock.store.types import Identifier, Moment
 
 
 @built_once
-def job_by_id(ways: Ways, caller: Caller) -> Select[Any]:
+def job_by_id(ways: Ways, sight: Sight) -> Select[Any]:
     """One job, if the caller may see it."""
-    return select(*jobs.c).where(by_id(), visible_to(caller))
+    return select(*jobs.c).where(by_id(), visible_to(sight))
 
 
 _LISTED = [column for column in jobs.c if column.name not in ("params", "result")]
 
 
 @built_once
-def list_jobs(ways: Ways, caller: Caller, *, states: bool, kind: bool, after: bool) -> Select[Any]:
+def list_jobs(ways: Ways, sight: Sight, *, states: bool, kind: bool, after: bool) -> Select[Any]:
     """A page of jobs, newest first, without their payloads."""
-    conditions = [visible_to(caller)]
+    conditions = [visible_to(sight)]
     if states:
         conditions.append(jobs.c.state.in_(bindparam("the_states", expanding=True, type_=String)))
     if kind:
@@ -59,7 +59,7 @@ def history_of(ways: Ways) -> Select[Any]:
 
 @built_once
 def items_of(ways: Ways, *, statuses: bool) -> Select[Any]:
-    """A page of a job's items in their order."""
+    """A page of a job's items in their order; the input of a single step is its job's params."""
     conditions = [
         job_items.c.job_id == bindparam("the_job_id", type_=Identifier),
         job_items.c.position > bindparam("the_after", type_=Integer),
@@ -67,8 +67,10 @@ def items_of(ways: Ways, *, statuses: bool) -> Select[Any]:
     ]
     if statuses:
         conditions.append(job_items.c.status.in_(bindparam("the_statuses", expanding=True, type_=String)))
+    given = case((jobs.c.single_step, jobs.c.params), else_=job_items.c.input_json).label("input_json")
     return (
-        select(*job_items.c)
+        select(*(column for column in job_items.c if column is not job_items.c.input_json), given)
+        .join(jobs, jobs.c.id == job_items.c.job_id)
         .where(*conditions)
         .order_by(job_items.c.position)
         .limit(bindparam("the_limit", type_=Integer))

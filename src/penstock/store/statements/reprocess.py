@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import ReturningDelete
 
-from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.callers import Sight
 from penstock.lifecycle.states import ACTIVE, ErrorType, ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.store.dialects.contract import Ways
@@ -35,7 +35,7 @@ from penstock.store.types import Identifier
 
 
 @built_once
-def open_run(ways: Ways, caller: Caller) -> Update:
+def open_run(ways: Ways, sight: Sight) -> Update:
     """REPROCESS: a new run, whose finalize step is still to come."""
     other = jobs.alias("other")
     key_in_use = (
@@ -51,7 +51,7 @@ def open_run(ways: Ways, caller: Caller) -> Update:
     changed = change_state(
         ways,
         REPROCESS,
-        by_id() & visible_to(caller) & jobs.c.leader_id.is_(None) & ~key_in_use,
+        by_id() & visible_to(sight) & jobs.c.leader_id.is_(None) & ~key_in_use,
         {
             "message": null(),
             "retries": 0,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, bindparam, true
+from typing import Any
 
-from penstock.lifecycle.callers import Caller
+from sqlalchemy import ColumnElement, String, bindparam, true
+
+from penstock.lifecycle.callers import Sight
 from penstock.store.dialects.contract import Ways
 from penstock.store.tables import jobs
 from penstock.store.types import Identifier
@@ -20,11 +22,15 @@ def by_ids(ways: Ways) -> ColumnElement[bool]:
     return ways.among(jobs.c.id, "the_jobs")
 
 
-def visible_to(caller: Caller) -> ColumnElement[bool]:
-    """The jobs this caller may see: an owner's own, a guest's those of guests, everyone else's all."""
-    if caller.sees_everything:
-        return true()
-    return jobs.c.user_id.is_(None) if caller.id is None else jobs.c.user_id == caller.id
+def visible_to(sight: Sight, user_id: ColumnElement[Any] = jobs.c.user_id) -> ColumnElement[bool]:
+    """What a caller of that sight may see; whose it must be is in ``the_caller_id``."""
+    match sight:
+        case Sight.EVERYTHING:
+            return true()
+        case Sight.GUESTS:
+            return user_id.is_(None)
+        case Sight.OWN:
+            return user_id == bindparam("the_caller_id", type_=String)
 
 
 def followers(ways: Ways) -> ColumnElement[bool]:

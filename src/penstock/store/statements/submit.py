@@ -56,8 +56,18 @@ _SHARED: dict[str, Any] = {
 
 
 @built_once
-def insert_jobs(ways: Ways, *, unless_taken: bool) -> Insert:
-    """Record jobs that differ only in their id and params; ``unless_taken`` leaves out one whose key is in use."""
+def insert_jobs(ways: Ways) -> Insert:
+    """Record jobs that differ only in their id and params."""
+    return insert(jobs).from_select(*_new_jobs(ways))
+
+
+@built_once
+def insert_job(ways: Ways) -> Insert:
+    """Record one job and answer its row, or no row when its key is in use."""
+    return ways.insert_unless_taken(jobs).from_select(*_new_jobs(ways)).returning(*jobs.c)
+
+
+def _new_jobs(ways: Ways) -> tuple[list[str], Select[Any]]:
     rows = ways.rows("new_jobs", NEW_JOBS)
     shared = {name: bindparam(f"the_{name}", type_=type_) for name, type_ in _SHARED.items()}
     queued = case((shared["state"] == JobState.QUEUED.value, ways.now()), else_=null())
@@ -66,9 +76,7 @@ def insert_jobs(ways: Ways, *, unless_taken: bool) -> Insert:
     source = select(rows.c.id, ways.json(rows.c.params), *shared.values(), ways.now(), ways.now(), queued, turn).where(
         text("1 = 1")
     )  # without a WHERE, SQLite reads ON CONFLICT as part of a join
-    if not unless_taken:
-        return insert(jobs).from_select(columns, source)
-    return ways.insert_unless_taken(jobs).from_select(columns, source).returning(jobs.c.id)
+    return columns, source
 
 
 @built_once

@@ -12,7 +12,7 @@ from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.selecting import by_ids
-from penstock.store.tables import job_items, jobs
+from penstock.store.tables import ITEM_IS_OPEN, job_items, jobs
 
 
 @built_once
@@ -30,7 +30,9 @@ def expired_items(ways: Ways) -> Select[Any]:
             jobs.c.max_retries,
         )
         .join(jobs, jobs.c.id == job_items.c.job_id)
-        .where(job_items.c.status == ItemStatus.PROCESSING.value, job_items.c.lock_expires_at < ways.now())
+        .where(
+            job_items.c.status == ItemStatus.PROCESSING.value, ITEM_IS_OPEN, job_items.c.lock_expires_at < ways.now()
+        )
         .limit(bindparam("the_limit", type_=Integer))
         .with_for_update(skip_locked=True, of=job_items)
     )

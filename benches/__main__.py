@@ -1,0 +1,79 @@
+"""``python -m benches``: ask every question of every database, and print the table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from benches import claim_in_large_table, items_of_one_job, machine, pick_up, single_step_jobs
+from benches.databases import NAMES, Databases, databases
+from benches.plan import Plan, say
+from benches.report import Answer, machine_lines, notes, table, write_docs, write_json
+from benches.workload import be_quiet
+
+QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
+    one.NAME: one.ask for one in (items_of_one_job, single_step_jobs, pick_up, claim_in_large_table)
+}
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what was asked for; 0 unless a bench crashed, whatever the figures say."""
+    options = _options(arguments)
+    be_quiet()
+    plan = Plan.quick() if options.quick else Plan()
+    facts = machine.facts()
+    answers: list[Answer] = []
+    crashed = 0
+    for name in options.databases:
+        with databases(name) as where:
+            facts |= where.facts()
+            for question in options.only or QUESTIONS:
+                say(f"{question} on {name} …")
+                begun = time.perf_counter()
+                try:
+                    answers += QUESTIONS[question](where, plan)
+                except Exception:  # noqa: BLE001 - the other questions are still worth asking
+                    crashed += 1
+                    traceback.print_exc()
+                say(f"{question} on {name}: {time.perf_counter() - begun:.0f} s")
+    answers.sort(key=lambda one: list(QUESTIONS).index(one.question))
+    facts["size"] = "quick" if options.quick else "full"
+    print(f"{table(answers)}\n\n{notes(answers)}\n\n{machine_lines(facts)}")
+    if options.json is not None:
+        write_json(options.json, answers, facts)
+    if crashed:
+        say(f"{crashed} of the benches crashed: the table is not whole")
+        return 1
+    if options.write_docs:
+        write_docs(PAGE, answers, facts)
+    return 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benches", description=__doc__)
+    parser.add_argument("--only", action="append", choices=list(QUESTIONS), help="this question; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="smaller and fewer: to see that it works")
+    parser.add_argument("--json", type=Path, help="write all figures and samples to this file")
+    parser.add_argument("--databases", type=_names, default=NAMES, help=f"of {','.join(NAMES)}; default all")
+    parser.add_argument("--write-docs", action="store_true", help=f"put the table into {PAGE.name}")
+    options = parser.parse_args(arguments)
+    if options.write_docs and (options.only or set(options.databases) != set(NAMES)):
+        parser.error("--write-docs replaces the whole table: it needs every question and every database")
+    return options
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no such database: {', '.join(unknown)} (there are {', '.join(NAMES)})")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""How large a run is, and taking turns."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+Choice = TypeVar("Choice")
+
+BATCH_SIZES = (100, 500, 1000, 2000)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The sizes of one run."""
+
+    items: int = 30_000
+    jobs: int = 20_000
+    repetitions: int = 7
+    rounds_to_choose: int = 3
+    pick_ups: int = 300
+    large_table: int = 5_000_000
+    small_table: int = 10_000
+    claims: int = 200
+
+    @classmethod
+    def quick(cls) -> Plan:
+        """Enough to see that it works, and roughly where it stands."""
+        return cls(
+            items=20_000, jobs=10_000, repetitions=3, rounds_to_choose=1, pick_ups=80, large_table=500_000, claims=100
+        )
+
+
+def say(text: str) -> None:
+    """Tell whoever waits; not on stdout, which carries the table."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def best(choices: Iterable[Choice], measure: Callable[[Choice], float], rounds: int) -> Choice:
+    """The choice with the highest median, measured in turns."""
+    candidates = list(choices)
+    seen: dict[Choice, list[float]] = {one: [] for one in candidates}
+    for _ in range(rounds):
+        for one in candidates:
+            seen[one].append(measure(one))
+    return max(candidates, key=lambda one: statistics.median(seen[one]))
+
+
+def in_turns(
+    ours: Callable[[], Choice], ceiling: Callable[[], Choice], times: int
+) -> tuple[list[Choice], list[Choice]]:
+    """Measure both so many times, one after the other; who goes first changes, so that neither has it easier."""
+    results: tuple[list[Choice], list[Choice]] = ([], [])
+    sides = (ours, ceiling)
+    for number in range(times):
+        for side in (0, 1) if number % 2 == 0 else (1, 0):
+            gc.collect()
+            results[side].append(sides[side]())
+    return results

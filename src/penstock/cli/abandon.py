@@ -1,0 +1,16 @@
+"""``penstock abandon``."""
+
+from __future__ import annotations
+
+from penstock.cli.options import AppOption, AsUser, JobId, Reason
+
+
+def abandon(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOption = None) -> None:
+    """Say that nobody wants a succeeded job's result; that is final.
+
+    \b
+    penstock abandon 8f2c11d04e57
+    """
+    from penstock.cli.changing import change
+
+    change(job_id, user, app, lambda one, which, by: one.abandon(which, by=by, reason=reason))

@@ -1,0 +1,101 @@
+"""Finding the Penstock object a command works with."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from penstock.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from penstock import Penstock
+
+_CODE = "APP_NOT_LOADED"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A Penstock object and the module it was found in."""
+
+    app: Penstock
+    module: ModuleType
+
+
+@contextmanager
+def opened(name: str | None, *, log_level: str | None = None) -> Iterator[Penstock]:
+    """The Penstock object of ``--app``, closed at the end; log lines below ``log_level`` are not shown."""
+    with loaded(name, log_level=log_level) as one:
+        yield one.app
+
+
+@contextmanager
+def loaded(name: str | None, *, log_level: str | None = None) -> Iterator[Loaded]:
+    """The same, with its module."""
+    from penstock.settings import load_settings
+    from penstock.telemetry.logs import configure_logs
+
+    settings = load_settings()
+    # Only a worker's own progress is worth a line; other commands speak up when something is wrong.
+    configure_logs(log_level or ("ERROR" if settings.log_level.upper() == "ERROR" else "WARNING"))
+    one = load(name or settings.app)
+    try:
+        yield one
+    finally:
+        one.app.close()
+
+
+def load(name: str) -> Loaded:
+    """Import ``module:attribute``, the working directory's modules included."""
+    from penstock import Penstock
+
+    module_name, colon, attribute = name.partition(":")
+    if not (module_name and colon and attribute):
+        raise ConfigurationError(
+            f"{name!r} does not name an app; write module:attribute, like shop.jobs:app", code=_CODE
+        )
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    module = _import(module_name)
+    found: object = module
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise ConfigurationError(f"module {module_name!r} has no {attribute!r}", code=_CODE) from None
+    if not isinstance(found, Penstock):
+        raise ConfigurationError(f"{name} is {_kind_of(found)}, not a Penstock object", code=_CODE)
+    return Loaded(found, module)
+
+
+def _import(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            raise ConfigurationError(
+                f"there is no module {error.name!r}, neither in this directory nor installed", code=_CODE
+            ) from None
+        raise ConfigurationError(f"{name} cannot be imported: {_told(error)}", code=_CODE) from error
+    except (Exception, SystemExit) as error:
+        raise ConfigurationError(f"{name} cannot be imported: {_told(error)}", code=_CODE) from error
+
+
+def _told(error: BaseException) -> str:
+    """What was raised, and the last line of the app's own code that it passed."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{last.filename}, line {last.lineno}"
+    if isinstance(error, SyntaxError):
+        place = f"{error.filename}, line {error.lineno}"
+    return f"{type(error).__name__}: {getattr(error, 'msg', None) or error} ({place})"
+
+
+def _kind_of(value: object) -> str:
+    return f"an object of type {type(value).__name__}"

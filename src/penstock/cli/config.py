@@ -1,0 +1,93 @@
+"""``penstock config``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.options import AppOption, AsJson
+from penstock.errors import ConfigurationError, PenstockError
+
+if TYPE_CHECKING:
+    from penstock import Penstock
+    from penstock.settings import SettingShown
+
+
+def config(
+    check: Annotated[
+        bool, typer.Option("--check", help="Look whether it all works, changing nothing; exit 2 if it does not.")
+    ] = False,
+    as_json: AsJson = False,
+    app: AppOption = None,
+) -> None:
+    """Print each setting with its value, source and meaning.
+
+    \b
+    penstock config
+    PENSTOCK_DATABASE_URL=postgresql://penstock@db.example/penstock penstock config --check
+    """
+    from penstock.cli.application import opened
+    from penstock.cli.as_json import print_lines
+    from penstock.settings import show_settings
+
+    with opened(app) as one:
+        if check:
+            _check(one)
+            return
+        shown = show_settings(one.settings)
+        if as_json:
+            print_lines(shown)
+        else:
+            _print_settings(shown)
+
+
+def _print_settings(shown: list[SettingShown]) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from penstock.cli.screen import print_out
+
+    for one in shown:
+        line = Text(one.variable, style="bold")
+        line.append(f" = {one.value}", style="not bold")
+        line.append(f"  ({one.source})", style="dim not bold")
+        print_out(line, Padding(Text(one.meaning), (0, 0, 0, 4)))
+
+
+def _check(app: Penstock) -> None:
+    """Say everything that is wrong, not only the first."""
+    problems: list[PenstockError] = []
+    for question in (app.check_database, lambda: _require_writable(app.settings.files_directory)):
+        try:
+            question()
+        except PenstockError as error:
+            problems.append(error)
+    for problem in problems[:-1]:
+        print(f"penstock: {problem.message} ({problem.code})", file=sys.stderr)
+    if problems:
+        raise problems[-1]
+    print("all is well: the settings, the app, the database and the files directory")
+    for name, extra in _missing_libraries().items():
+        print(f"the {name} application is not installed; it comes with {extra}")
+
+
+def _require_writable(directory: Path) -> None:
+    """It is made when it is first needed: then the nearest folder above it counts."""
+    there = directory.absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise ConfigurationError(
+            f"files cannot be kept in {directory} (PENSTOCK_FILES_DIRECTORY): {there} is not a folder we may write in",
+            code="FILES_NOT_WRITABLE",
+        )
+
+
+def _missing_libraries() -> dict[str, str]:
+    from penstock_apps import missing_libraries
+
+    return missing_libraries()

@@ -1,0 +1,58 @@
+"""The last page of the demo: what came of each job, and what to try next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from penstock.cli import endings
+from penstock.cli.demonstration.kinds import COUNT_WORDS
+from penstock.cli.identifiers import short
+from penstock.cli.screen import console
+from penstock.cli.texts import on_one_line
+
+if TYPE_CHECKING:
+    from penstock import Job, Penstock
+
+
+def print_summary(
+    app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpected: Sequence[Job], kept: Path | None
+) -> None:
+    """Tell how it went; ``kept`` is the folder where it all still is."""
+    print()
+    for line in (*_told(app, names, jobs, unexpected), "", *_next(jobs, kept)):
+        console().print(line, overflow="fold")
+
+
+def _told(app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpected: Sequence[Job]) -> Iterator[str]:
+    good = [names[job.id] for job in jobs if job.state.value == "succeeded"]
+    bad = [f"{names[job.id]} ({job.error_code})" for job in jobs if job.state.value == "failed"]
+    yield f"{len(good)} succeeded: {', '.join(good)}"
+    if bad:
+        yield f"{len(bad)} failed{'' if unexpected else ', as they should'}: {', '.join(bad)}"
+    for job in jobs:
+        if job.state.value == "canceled":
+            done = f"after {job.progress.processed:,} of {job.progress.total:,} items"
+            reason = on_one_line(job.killed_reason or "")
+            yield f"1 canceled: {names[job.id]} {done}, by {endings.stopped_by(app, job)}: {reason}"
+    for job in jobs:
+        if names[job.id] == COUNT_WORDS and isinstance(job.result, dict):
+            lines = f"{job.result['lines']:,} lines; {job.result['unreadable']} could not be read"
+            yield f"{COUNT_WORDS} found {job.result['words']:,} words in {lines}"
+    for job in unexpected:
+        yield f"NOT AS EXPECTED: {names[job.id]} is {job.state.value} {endings.failure(job)}"
+
+
+def _next(jobs: Sequence[Job], kept: Path | None) -> Iterator[str]:
+    if kept is None:
+        yield "The database was temporary and is gone now. To have one to look into:"
+        yield "  penstock demo --keep demo && cd demo && penstock jobs"
+    else:
+        yield f"The database is {kept / 'penstock.db'}. To look into it:"
+        yield f"  cd {shlex.quote(str(kept))} && penstock jobs && penstock history {short(jobs[-1].id)}"
+    yield "To read documents of your own, in two terminals:"
+    yield "  penstock worker"
+    yield "  penstock submit document FILE --wait"

@@ -1,0 +1,87 @@
+"""How a job stands or ended, in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from penstock.cli.texts import duration, on_one_line, payload
+
+if TYPE_CHECKING:
+    from penstock import HistoryEntry, Job, Penstock
+
+EXIT_FAILED = 1
+EXIT_CANCELED = 3
+
+
+def exit_code(job: Job) -> int:
+    """0 for a job that ended well, 1 for a failed one, 3 for a canceled one."""
+    return {"failed": EXIT_FAILED, "canceled": EXIT_CANCELED}.get(job.state.value, 0)
+
+
+def actor(entry: HistoryEntry) -> str:
+    """Who made a change: a role, and a name where there is one."""
+    return f"{entry.actor.value} {on_one_line(entry.actor_id)}" if entry.actor_id else entry.actor.value
+
+
+def stopped_by(app: Penstock, job: Job) -> str:
+    """Who canceled a job; empty when nobody did."""
+    if job.canceled_at is None:
+        return ""
+    entries: Sequence[HistoryEntry] = app.history(job.id)
+    return next((actor(one) for one in reversed(entries) if one.to_state.value == "canceled"), "")
+
+
+def time_taken(job: Job) -> str:
+    """From its first claim to its end, or to now."""
+    if job.started_at is None:
+        return ""
+    end = job.completed_at or job.canceled_at or datetime.now(UTC)
+    return duration((end - job.started_at).total_seconds())
+
+
+def progress(job: Job) -> str:
+    """How far it is: a share and the counts behind it."""
+    counts = job.progress
+    if not counts.total:
+        return ""
+    share = int(counts.fraction(job.state) * 100)
+    return f"{share} % ({counts.processed:,} of {counts.total:,})"
+
+
+def failure(job: Job) -> str:
+    """Why a job failed: the code first, for that is what one looks up."""
+    text = on_one_line(job.last_error or job.killed_reason or "")
+    return f"{job.error_code}: {text}" if job.error_code else text
+
+
+def ending(job: Job, canceled_by: str) -> str:
+    """What came of a job, or what it is busy with."""
+    match job.state.value:
+        case "succeeded" | "committed" | "abandoned":
+            return outcome_of_items(job) or payload(job.result)
+        case "failed":
+            return failure(job)
+        case "canceled":
+            who = f"by {canceled_by}" if canceled_by else ""
+            return f"{who}: {on_one_line(job.killed_reason)}".lstrip(": ") if job.killed_reason else who
+        case "retrying":
+            return f"waits to try again after {failure(job)}"
+    return on_one_line(job.message or "")
+
+
+def outcome_of_items(job: Job) -> str:
+    """The counts of a job with many items that did not all end well."""
+    counts = job.progress
+    parts = [
+        f"{count:,} {word}"
+        for count, word in (
+            (counts.done, "done"),
+            (counts.failed, "failed"),
+            (counts.not_found, "not found"),
+            (counts.skipped, "skipped"),
+        )
+        if count
+    ]
+    return ", ".join(parts) if counts.total > 1 else ""

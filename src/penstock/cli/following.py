@@ -1,0 +1,84 @@
+"""Following jobs until they are finished: a live table on a terminal, a line for each change elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from penstock.cli import endings
+from penstock.cli.scoreboard import Row, Seen, board, line
+from penstock.cli.screen import console, is_live
+
+if TYPE_CHECKING:
+    from penstock import Caller, Job, Penstock
+
+Look = Callable[[Sequence["Job"]], None]
+Show = Callable[[Sequence[Seen]], None]
+_EVERY = 0.1
+_LONELY_AFTER = 3.0
+
+
+def follow(
+    app: Penstock,
+    rows: Sequence[Row],
+    *,
+    by: Caller,
+    look: Look | None = None,
+    timeout: float | None = None,
+    hint: bool = True,
+) -> list[Job]:
+    """Show the jobs until all are finished, or ``timeout`` seconds have passed; the answer is how they stand then.
+
+    ``look`` is called with the jobs each time. With ``hint``, jobs that nobody takes up lead to a word about workers.
+    """
+    begun = time.monotonic()
+    seen: dict[UUID, Seen] = {}
+    with _showing() as show:
+        while True:
+            for row in rows:
+                if row.id not in seen or not seen[row.id].job.finished:
+                    job = app.get(row.id, by=by)
+                    seen[row.id] = Seen(row, job, endings.stopped_by(app, job))
+            now = [seen[row.id] for row in rows]
+            show(now)
+            jobs = [one.job for one in now]
+            if look is not None:
+                look(jobs)
+            passed = time.monotonic() - begun
+            if all(job.finished for job in jobs) or (timeout is not None and passed > timeout):
+                return jobs
+            if hint and passed > _LONELY_AFTER and not any(job.started_at for job in jobs):
+                hint = False
+                print("no worker has taken it yet; start one with: penstock worker", file=sys.stderr, flush=True)
+            time.sleep(_EVERY)
+
+
+@contextmanager
+def _showing() -> Iterator[Show]:
+    out = console()
+    if not is_live(out):
+        yield _printer()
+        return
+    from rich.live import Live
+
+    with Live(console=out, refresh_per_second=10, vertical_overflow="visible", redirect_stdout=False) as live:
+        yield lambda now: live.update(board(now))
+
+
+def _printer() -> Show:
+    """Prints a line when a job's state changes, and at each tenth of a long one."""
+    told: dict[UUID, object] = {}
+
+    def show(now: Sequence[Seen]) -> None:
+        for one in now:
+            tenth = int(one.job.progress.fraction(one.job.state) * 10)
+            mark = (one.word, tenth if one.job.progress.total > 1 else 0)
+            if told.get(one.row.id) != mark:
+                told[one.row.id] = mark
+                print(line(one), flush=True)
+
+    return show

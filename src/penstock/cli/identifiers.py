@@ -1,0 +1,59 @@
+"""From what somebody typed to a job: its whole id, or a part that only one job has."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from penstock.errors import InvalidInput, JobNotFound
+
+if TYPE_CHECKING:
+    from penstock import Caller, Penstock
+
+LEAST = 6
+RECENT = 10_000
+_PAGE = 1_000
+_PART = re.compile(r"[0-9a-f]+")
+
+
+def short(job_id: UUID) -> str:
+    """The part of an id that is shown in tables: its last group, which is random and so tells jobs apart."""
+    return job_id.hex[-12:]
+
+
+def find_id(app: Penstock, text: str, by: Caller) -> UUID:
+    """The id of the job that ``text`` names, looked for among the newest 10,000 where it is only a part."""
+    try:
+        return UUID(text)
+    except ValueError:
+        pass
+    part = text.strip().lower().replace("-", "")
+    if not _PART.fullmatch(part):
+        raise JobNotFound(f"{text!r} is not a job's id: an id is made of 0-9 and a-f")
+    if len(part) < LEAST:
+        raise JobNotFound(f"{text!r} is too short for a job's id; give at least {LEAST} characters of it")
+    found = _matching(app, part, by)
+    if not found:
+        raise JobNotFound(f"no job among the newest {RECENT:,} has an id that begins or ends with {text!r}")
+    if len(found) > 1:
+        some = ", ".join(map(str, found[:3]))
+        raise InvalidInput(
+            f"{len(found)} jobs have an id that begins or ends with {text!r} ({some}…): give more of it",
+            code="JOB_AMBIGUOUS",
+        )
+    return found[0]
+
+
+def _matching(app: Penstock, part: str, by: Caller) -> list[UUID]:
+    from penstock import After
+
+    found: list[UUID] = []
+    after: After | None = None
+    for _ in range(RECENT // _PAGE):
+        page = app.jobs(by=by, after=after, limit=_PAGE)
+        found += [job.id for job in page if job.id.hex.startswith(part) or job.id.hex.endswith(part)]
+        if len(page) < _PAGE:
+            break
+        after = After(page[-1].created_at, page[-1].id)
+    return found

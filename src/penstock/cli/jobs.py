@@ -1,0 +1,79 @@
+"""``penstock jobs``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.options import AppOption, AsJson
+from penstock.lifecycle.states import JobState
+
+if TYPE_CHECKING:
+    from penstock import Job
+
+
+def jobs(
+    state: Annotated[
+        list[JobState] | None, typer.Option("--state", help="Only jobs in this state; repeatable.")
+    ] = None,
+    kind: Annotated[str | None, typer.Option(metavar="KIND", help="Only jobs of this kind.")] = None,
+    owner: Annotated[str | None, typer.Option(metavar="USER", help="Only this user's jobs.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 20,
+    after: Annotated[
+        str | None, typer.Option(metavar="ID", help="The page behind this job: the last one of the page before.")
+    ] = None,
+    as_json: AsJson = False,
+    app: AppOption = None,
+) -> None:
+    """List jobs, newest first.
+
+    \b
+    penstock jobs
+    penstock jobs --state failed --state canceled --owner alice
+    penstock jobs --limit 1000 --json | jq .error_code
+    """
+    from penstock import After
+    from penstock.cli.application import opened
+    from penstock.cli.as_json import job_object, print_lines
+    from penstock.cli.callers import caller
+    from penstock.cli.identifiers import find_id, short
+
+    with opened(app) as one:
+        by = caller(owner)
+        behind = None
+        if after is not None:
+            last = one.get(find_id(one, after, by), by=by)
+            behind = After(last.created_at, last.id)
+        page = one.jobs(by=by, states=state or None, kind=kind, after=behind, limit=limit)
+        if as_json:
+            print_lines(job_object(job, payloads=False) for job in page)
+            return
+        _print_table(page)
+        if len(page) == limit:
+            print(f"\nthe next page: penstock jobs --limit {limit} --after {short(page[-1].id)}")
+
+
+def _print_table(page: list[Job]) -> None:
+    from penstock.cli import endings
+    from penstock.cli.identifiers import short
+    from penstock.cli.screen import add_row, in_colour, plain_table, print_out
+    from penstock.cli.texts import age, on_one_line
+
+    if not page:
+        print("no jobs")
+        return
+    table = plain_table("id", "kind", "state", "age", "owner", "progress", right=("age",))
+    for job in page:
+        add_row(
+            table,
+            [
+                short(job.id),
+                on_one_line(job.kind, 20),
+                in_colour(job.state.value, job.state),
+                age(job.created_at),
+                on_one_line(job.user_id or "", 16),
+                job.error_code or endings.progress(job),
+            ],
+        )
+    print_out(table)

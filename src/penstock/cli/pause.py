@@ -1,0 +1,16 @@
+"""``penstock pause``."""
+
+from __future__ import annotations
+
+from penstock.cli.options import AppOption, AsUser, JobId, Reason
+
+
+def pause(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOption = None) -> None:
+    """Let no new item of a job start; the claimed ones finish.
+
+    \b
+    penstock pause 8f2c11d04e57 --reason "the shop is being moved"
+    """
+    from penstock.cli.changing import change
+
+    change(job_id, user, app, lambda one, which, by: one.pause(which, by=by, reason=reason))

@@ -1,0 +1,134 @@
+"""All commands in one program, and the one place where an error becomes a line and an exit code.
+
+Exit codes: 0 all is well, 1 the work failed, 2 the question was wrong, 3 the job was canceled, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from penstock.cli import (
+    abandon,
+    cancel,
+    commit,
+    config,
+    demo,
+    export,
+    history,
+    items,
+    jobs,
+    migrate,
+    pause,
+    reprocess,
+    result,
+    resume,
+    show,
+    submit,
+    sweep,
+    watch,
+    worker,
+)
+from penstock.errors import PenstockError
+
+USAGE = 2
+INTERRUPTED = 130
+
+program = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+for command in (
+    demo.demo,
+    submit.submit,
+    jobs.jobs,
+    show.show,
+    watch.watch,
+    history.history,
+    items.items,
+    result.result,
+    export.export,
+    cancel.cancel,
+    pause.pause,
+    resume.resume,
+    reprocess.reprocess,
+    commit.commit,
+    abandon.abandon,
+    worker.worker,
+    migrate.migrate,
+    sweep.sweep,
+    config.config,
+):
+    program.command()(command)
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"penstock {version('penstock')}")
+        raise typer.Exit
+
+
+@program.callback(invoke_without_command=True)
+def penstock(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_tell_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Durable jobs that people wait for: submit, watch, stop, retry and export them.
+
+    \b
+    See it work in a minute:      penstock demo
+    Read a document:              penstock submit document FILE --wait
+    … while there is a worker:    penstock worker
+    Look at one command:          penstock watch --help
+
+    An ID is a job's whole id, or 6 or more characters of its beginning or its end.
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+# The class that typer's own errors have in common, whether typer brings its own click or uses the installed one.
+_Misuse = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; the answer is the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        answer = program(args=arguments, prog_name="penstock", standalone_mode=False)
+    except PenstockError as error:
+        return _refuse(error.message, error.code)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        if not isinstance(error, _Misuse):
+            raise
+        return _refuse(_first_words(error), "USAGE")
+    return answer if isinstance(answer, int) else 0
+
+
+def _refuse(message: str, code: str) -> int:
+    """One line that says what is wrong."""
+    from penstock.cli.texts import on_one_line
+
+    print(f"penstock: {on_one_line(message)} ({code})", file=sys.stderr)
+    return USAGE
+
+
+def _first_words(error: Exception) -> str:
+    message: str = getattr(error, "format_message", error.__str__)()
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "penstock"
+    return f"{message.rstrip('.')}; see '{where} --help'"

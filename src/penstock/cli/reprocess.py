@@ -1,0 +1,42 @@
+"""``penstock reprocess``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from penstock.cli.options import AppOption, AsUser, JobId, Reason
+
+
+class EndedStatus(StrEnum):
+    """The statuses an item can have ended with."""
+
+    DONE = "DONE"
+    ERROR = "ERROR"
+    NOT_FOUND = "NOT_FOUND"
+    SKIPPED = "SKIPPED"
+
+
+def reprocess(
+    job_id: JobId,
+    status: Annotated[
+        list[EndedStatus] | None,
+        typer.Option("--status", help="Run the items with this status again; ERROR and NOT_FOUND unless said."),
+    ] = None,
+    reason: Reason = None,
+    user: AsUser = None,
+    app: AppOption = None,
+) -> None:
+    """Run items of a finished job again, where its kind allows it.
+
+    \b
+    penstock reprocess 8f2c11d04e57
+    penstock reprocess 8f2c11d04e57 --status SKIPPED --status NOT_FOUND
+    """
+    from penstock import ItemStatus
+    from penstock.cli.changing import change
+
+    chosen = [ItemStatus(one.value) for one in status] if status else [ItemStatus.ERROR, ItemStatus.NOT_FOUND]
+    change(job_id, user, app, lambda one, which, by: one.reprocess(which, by=by, statuses=chosen, reason=reason))

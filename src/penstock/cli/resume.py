@@ -1,0 +1,16 @@
+"""``penstock resume``."""
+
+from __future__ import annotations
+
+from penstock.cli.options import AppOption, AsUser, JobId, Reason
+
+
+def resume(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOption = None) -> None:
+    """Let a paused job go on.
+
+    \b
+    penstock resume 8f2c11d04e57
+    """
+    from penstock.cli.changing import change
+
+    change(job_id, user, app, lambda one, which, by: one.resume(which, by=by, reason=reason))

@@ -1,0 +1,92 @@
+"""A live table of some jobs: what each is called, how it stands, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from penstock.cli import endings
+from penstock.cli.screen import add_row, in_colour, plain_table
+from penstock.cli.texts import on_one_line
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from penstock import Job, Vocabulary
+
+_BAR = 16
+_STATE = 9
+_TIME = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A job to follow: its name for people, the words its state is shown in, how its result is told."""
+
+    id: UUID
+    name: str
+    words: Vocabulary | None = None
+    tell: Callable[[Any], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A row and its job at one moment."""
+
+    row: Row
+    job: Job
+    canceled_by: str = ""
+
+    @property
+    def word(self) -> str:
+        """The state, in the row's vocabulary."""
+        return self.row.words.word(self.job.state, self.job.killed_by) if self.row.words else self.job.state.value
+
+    @property
+    def outcome(self) -> str:
+        """What came of it."""
+        if self.row.tell is not None and self.job.state.value in ("succeeded", "committed"):
+            return self.row.tell(self.job.result)
+        return endings.ending(self.job, self.canceled_by)
+
+
+def board(seen: Sequence[Seen]) -> Table:
+    """The table as it stands now; bars for the jobs with many items."""
+    table = plain_table("name", "state", "retries", "time", "outcome", right=("retries", "time"))
+    for column, width in ((1, _STATE), (3, _TIME)):
+        table.columns[column].min_width = width  # or the table would jump with each new word
+    for one in seen:
+        job = one.job
+        retries = f"{job.retries}/{job.max_retries}" if job.progress.total <= 1 else ""
+        word = in_colour(one.word, job.state)
+        add_row(table, [on_one_line(one.row.name, 24), word, retries, endings.time_taken(job), _outcome(one)])
+    return table
+
+
+def _outcome(one: Seen) -> RenderableType:
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    job = one.job
+    if job.finished or job.progress.total <= 1:
+        return Text(one.outcome, overflow="ellipsis", no_wrap=True)
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    bar = ProgressBar(total=1.0, completed=job.progress.fraction(job.state), width=_BAR)
+    grid.add_row(bar, Text(endings.progress(job)))
+    return grid
+
+
+def line(one: Seen) -> str:
+    """The same for a file or a pipe: one line for one change."""
+    parts = [f"{one.row.name}: {one.word}"]
+    if one.job.progress.total > 1 and not one.job.finished:
+        parts.append(endings.progress(one.job))
+    if one.job.finished:
+        parts += [f"after {endings.time_taken(one.job)}"] if one.job.started_at else []
+    if one.outcome:
+        parts.append(f"- {one.outcome}")
+    return on_one_line(" ".join(parts))

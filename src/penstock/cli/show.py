@@ -1,0 +1,87 @@
+"""``penstock show``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.cli.options import AppOption, AsJson, AsUser, JobId
+
+if TYPE_CHECKING:
+    from penstock import Caller, Job, Penstock
+
+_LONGEST = 600
+
+
+def show(job_id: JobId, as_json: AsJson = False, user: AsUser = None, app: AppOption = None) -> None:
+    """Print all about one job, and what may be done with it now.
+
+    \b
+    penstock show 8f2c11d04e57
+    penstock show 8f2c11d04e57 --json | jq .progress
+    """
+    from penstock.cli.application import opened
+    from penstock.cli.as_json import job_object, print_one
+    from penstock.cli.callers import caller
+    from penstock.cli.identifiers import find_id
+
+    with opened(app) as one:
+        by = caller(user)
+        job = one.get(find_id(one, job_id, by), by=by)
+        offered = _actions(one, job, by)
+        if as_json:
+            print_one({**job_object(job), "actions": offered})
+        else:
+            _print_facts(one, job, offered)
+
+
+def _actions(app: Penstock, job: Job, by: Caller) -> tuple[str, ...]:
+    from penstock import actions
+
+    reprocessable = job.kind in app.kinds and app.kinds.get(job.kind).policy.reprocess
+    return tuple(name for name in actions(job.state, by.actor, reprocessable=reprocessable) if name != "submit")
+
+
+def _print_facts(app: Penstock, job: Job, offered: tuple[str, ...]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from penstock.cli import endings
+    from penstock.cli.screen import in_colour, print_out
+    from penstock.cli.texts import moment, on_one_line, payload
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+
+    def fact(name: str, value: str | Text) -> None:
+        if value:
+            table.add_row(Text(name), Text(value) if isinstance(value, str) else value)
+
+    fact("id", str(job.id))
+    fact("kind", job.kind)
+    fact("owner", on_one_line(job.user_id or ""))
+    fact("state", in_colour(job.state.value, job.state))
+    fact("phase", "" if job.finished else job.phase.value)
+    fact("run", str(job.run) if job.run > 1 else "")
+    fact("priority", str(job.priority) if job.priority else "")
+    fact("progress", endings.progress(job))
+    fact("items", endings.outcome_of_items(job))
+    fact("message", on_one_line(job.message or ""))
+    fact("retries", f"{job.retries} of {job.max_retries}")
+    fact("error", endings.failure(job))
+    fact("error type", job.error_type.value if job.error_type else "")
+    fact("failed in", job.failed_phase.value if job.failed_phase else "")
+    fact("killed by", job.killed_by.value if job.killed_by else "")
+    canceled_by = endings.stopped_by(app, job)
+    fact("canceled by", canceled_by)
+    fact("reason", on_one_line(job.killed_reason or ""))
+    fact("unique key", on_one_line(job.unique_key or ""))
+    fact("follows", str(job.leader_id or ""))
+    fact("file", str(job.file_id or ""))
+    for name in ("created", "queued", "started", "completed", "canceled", "committed", "abandoned"):
+        fact(name, moment(getattr(job, f"{name}_at")))
+    fact("time taken", endings.time_taken(job))
+    fact("params", payload(job.params, _LONGEST))
+    fact("result", payload(job.result, _LONGEST))
+    fact("you may", ", ".join(offered))
+    print_out(table)

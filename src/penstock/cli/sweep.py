@@ -1,0 +1,36 @@
+"""``penstock sweep``."""
+
+from __future__ import annotations
+
+from penstock.cli.options import AppOption
+
+_WORDS = {
+    "leases_expired": ("item of a worker that is gone handed back", "items of workers that are gone handed back"),
+    "retries_due": ("retry put in line", "retries put in line"),
+    "waited_too_long": ("job failed that no worker took in time", "jobs failed that no worker took in time"),
+    "ran_too_long": ("job failed that ran too long", "jobs failed that ran too long"),
+    "abandoned": ("result abandoned that nobody used", "results abandoned that nobody used"),
+    "stale": ("stalled job set going", "stalled jobs set going"),
+}
+
+
+def sweep(app: AppOption = None) -> None:
+    """Make one maintenance pass, and say what it put right.
+
+    Running workers do the same every few seconds.
+
+    \b
+    penstock sweep
+    """
+    from dataclasses import asdict
+
+    from penstock.cli.application import opened
+    from penstock.cli.texts import counted
+
+    with opened(app) as one:
+        counts: dict[str, int] = asdict(one.sweep())
+        for name, count in counts.items():
+            if count:
+                print(counted(count, *_WORDS.get(name, (name, name))))
+        if not any(counts.values()):
+            print("nothing to put right")

@@ -1,0 +1,60 @@
+"""``penstock worker``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from penstock.cli.options import AppOption
+
+
+def worker(
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", metavar="KIND", help="Work on this kind only; may be repeated.")
+    ] = None,
+    app: AppOption = None,
+) -> None:
+    """Run jobs until SIGTERM or Ctrl-C.
+
+    Then it finishes what is in hand, or hands it back after the grace (PENSTOCK_STOP_GRACE_SECONDS).
+    A second signal ends the program at once; what it held is taken over when its leases run out.
+
+    \b
+    penstock worker
+    penstock worker --kind document
+    penstock worker --app shop.jobs:app --kind price-check --kind stock-check
+    """
+    from penstock.cli.application import opened
+    from penstock.errors import ConfigurationError
+    from penstock.settings import load_settings
+
+    with opened(app, log_level=load_settings().log_level) as one:
+        names = kind or [each.name for each in one.kinds]
+        if not names:
+            raise ConfigurationError("the app has no kinds, so there is nothing to work on", code="NO_KINDS")
+        stop = _until_told_to_stop()
+        working = one.worker(kinds=names)
+        working.start()
+        print(f"worker {working.name} runs {', '.join(names)}", flush=True)
+        stop.wait()
+        print("stopping: what is in hand is finished or handed back; a second signal ends it at once", flush=True)
+        working.stop()
+
+
+def _until_told_to_stop() -> threading.Event:
+    """Set by the first signal; the second one ends the program where it stands."""
+    stop = threading.Event()
+
+    def told(number: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+
+    signal.signal(signal.SIGTERM, told)
+    signal.signal(signal.SIGINT, told)
+    return stop

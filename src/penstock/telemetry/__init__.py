@@ -1,0 +1,1 @@
+"""What Penstock tells those who run it."""

@@ -1,0 +1,100 @@
+"""Stopping a program dead at a chosen statement, as a power cut would.
+
+Every statement a store sends is a point, and so is the COMMIT, before and after. ``count_points`` tells how many an
+operation has; ``stop_dead_at`` stops it at one of them: from then on nothing reaches the database any more, not even
+the ROLLBACK, because the connection is torn down under the program. What the database makes of that is what it would
+make of a dead client.
+
+>>> from penstock.store.engine import open_store
+>>> store = open_store("sqlite://")
+>>> with count_points(store) as points:
+...     store.write(lambda transaction: None)
+>>> points
+['before COMMIT', 'after COMMIT']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from sqlalchemy import Connection, event
+
+from penstock.store.engine import Store
+
+BEFORE_COMMIT = "before COMMIT"
+AFTER_COMMIT = "after COMMIT"
+
+
+class StoppedDead(BaseException):
+    """The program stopped here. No handler of ordinary errors may catch it."""
+
+
+@contextmanager
+def count_points(store: Store) -> Iterator[list[str]]:
+    """List the points the operations inside come to."""
+    points: list[str] = []
+    with _points_reached(store, lambda name, _connection: points.append(name)):
+        yield points
+
+
+@contextmanager
+def stop_dead_at(store: Store, number: int) -> Iterator[None]:
+    """Stop at the ``number``-th point (the first is 0); :class:`StoppedDead` comes out of the operation inside."""
+    reached = 0
+
+    def stop(name: str, connection: Any) -> None:
+        nonlocal reached
+        reached += 1
+        if reached <= number:
+            return
+        # Later points too: a dead program sends nothing, whatever its handlers would still like to do.
+        _tear_down(connection)
+        raise StoppedDead(f"at point {number}, {name}")
+
+    with _points_reached(store, stop):
+        yield
+
+
+def _tear_down(connection: Any) -> None:
+    """Close the socket or the file under the driver, so that nothing more can be said on it."""
+    driver = connection.connection.driver_connection
+    with suppress(Exception):
+        connection.invalidate()
+    if driver is not None:
+        with suppress(Exception):
+            driver.close()
+
+
+@contextmanager
+def _points_reached(store: Store, reached: Callable[[str, Any], None]) -> Iterator[None]:
+    """Call ``reached`` at each point of what the store's engine does."""
+    dialect: Any = store.engine.dialect
+    really_commit = dialect.do_commit
+    current: list[Connection] = []
+
+    def before_statement(
+        connection: Connection, _cursor: object, statement: str, _parameters: object, _context: object, _many: bool
+    ) -> None:
+        if not statement.startswith("BEGIN"):
+            reached(" ".join(statement.split())[:60], connection)
+
+    def before_commit(connection: Connection) -> None:
+        reached(BEFORE_COMMIT, connection)
+        current.append(connection)
+
+    def commit(driver_connection: Any) -> None:
+        really_commit(driver_connection)
+        if current:
+            reached(AFTER_COMMIT, current.pop())
+
+    event.listen(store.engine, "before_cursor_execute", before_statement)
+    event.listen(store.engine, "commit", before_commit)
+    dialect.do_commit = commit
+    try:
+        yield
+    finally:
+        del dialect.do_commit
+        event.remove(store.engine, "commit", before_commit)
+        event.remove(store.engine, "before_cursor_execute", before_statement)

@@ -1,0 +1,77 @@
+"""The programs that run on: what SIGTERM, a second one and Ctrl-C do to them."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+from penstock import ItemStatus, JobState
+from tests.acceptance.terminal import Terminal, next_line, until
+
+
+def test_a_worker_takes_work_and_hands_back_what_it_cannot_finish(terminal: Terminal) -> None:
+    started, go = terminal.directory / "started", terminal.directory / "go"
+    with terminal.running("worker", PENSTOCK_STOP_GRACE_SECONDS="0.2") as worker:
+        line = next_line(worker)
+        assert line.startswith("worker ")
+        assert line.endswith("runs greet, refuse, squares, patient, stubborn")
+        waited = terminal.run("submit", "greet", '{"name": "world"}', "--wait")
+        assert (waited.code, "hello world" in waited.out) == (0, True)
+        job_id = terminal.run("submit", "patient").out.strip()
+        until(started.exists, "the handler has started")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(timeout=60) == 0
+        assert "stopping" in next_line(worker)
+        assert worker.stderr is not None
+        logged = [json.loads(one) for one in worker.stderr.read().splitlines()]
+        assert [one["event"] for one in logged] == ["worker started", "worker stopped"]
+    job = terminal.app.jobs(kind="patient")[0]
+    [item] = terminal.app.items(job.id)
+    assert (item.status, item.locked_by) == (ItemStatus.PENDING, None)
+    assert not job.finished
+    go.touch()
+    with terminal.running("worker", "--kind", "patient"):
+        assert terminal.run("watch", job_id).code == 0
+    assert terminal.app.get(job.id).result == "gone"
+
+
+def test_a_second_signal_ends_a_worker_at_once(terminal: Terminal) -> None:
+    with terminal.running("worker") as worker:
+        next_line(worker)
+        terminal.app.submit("stubborn")
+        until((terminal.directory / "started").exists, "the handler has started")
+        worker.send_signal(signal.SIGTERM)
+        assert "a second signal" in next_line(worker)
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(timeout=10) == 128 + signal.SIGTERM
+    assert terminal.app.jobs(kind="stubborn")[0].state is JobState.RUNNING
+
+
+def test_control_c_ends_a_watch_quietly_and_the_job_goes_on(terminal: Terminal) -> None:
+    job = terminal.app.submit("greet", {"name": "a"}).job
+    with terminal.running("watch", job.id) as watch:
+        assert next_line(watch).endswith("queued")
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(timeout=60) == 130
+        assert watch.stderr is not None
+        assert "Traceback" not in watch.stderr.read()
+    assert terminal.app.get(job.id).state is JobState.QUEUED
+
+
+def test_a_watch_without_a_worker_says_so(terminal: Terminal) -> None:
+    job = terminal.app.submit("greet", {"name": "a"}).job
+    with terminal.running("watch", job.id) as watch:
+        assert watch.stderr is not None
+        assert watch.stderr.readline() == "no worker has taken it yet; start one with: penstock worker\n"
+        terminal.app.work_off()
+        assert watch.wait(timeout=60) == 0
+
+
+def test_control_c_ends_the_demo_quietly(terminal: Terminal) -> None:
+    with terminal.running("demo") as demo:
+        while not next_line(demo).startswith("count-words: running"):
+            assert demo.poll() is None
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(timeout=60) == 130
+        assert demo.stderr is not None
+        assert demo.stderr.read() == ""

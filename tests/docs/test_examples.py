@@ -1,0 +1,160 @@
+"""Runs the examples of README.md and docs/, and compares what they print with what the page shows.
+
+The convention, for whoever writes a page:
+
+- A page is one session: one scratch directory and one shell, in which its blocks run from top to bottom.
+- A ``python`` block whose first line is ``# file: NAME`` is written to that file; every ``python`` block is then run.
+  A ``text`` block right after it is what it prints.
+- A ``console`` block has commands behind ``$ ``, each with what it prints (both streams) below it. Where nothing is
+  shown, nothing is compared. A command must exit with 0, unless it ends with ``# exits with N``.
+- ``…`` stands for any text in a line, and on a line of its own for any lines, or none.
+- A command that ends with ``&`` runs on in the background, until the page kills it or ends.
+- ``<!-- not run: why -->`` before a block leaves it out. ``<!-- needs: postgresql -->`` anywhere gives the page a
+  server: the address that the page shows, ``postgresql://penstock@db.example/penstock``, becomes that of the server.
+
+Shell blocks of any other name are refused, so that none is overlooked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# What is generated into docs/reference are signatures and tables, not examples.
+PAGES = sorted(
+    path
+    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+    if ROOT / "docs" / "reference" not in path.parents
+)
+SHOWN_URL = "postgresql://penstock@db.example/penstock"
+_BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\s*\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
+_EXITS = re.compile(r"\s+# exits with (\d+)$")
+_NOTICE = re.compile(r"bash: line \d+: +\d+ (Killed|Terminated)")
+_MARK = "-- the command exited with"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a page, and what it should come to."""
+
+    command: str
+    shown: str = ""
+    code: int = 0
+
+
+def steps_of(page: str, directory: Path) -> Iterator[Step]:
+    """The commands of a page in their order; its files are written when it is their turn."""
+    blocks = list(_BLOCK.finditer(page))
+    for number, block in enumerate(blocks):
+        kind, body = block["kind"], block["body"]
+        assert kind not in ("sh", "bash", "shell"), "write commands in a console block, behind '$ '"
+        if block["why"]:
+            continue
+        if kind == "python":
+            named = re.match(r"# file: (\S+)\n", body)
+            path = directory / (named[1] if named else f"example_{number}.py")
+            path.write_text(body, encoding="utf-8")
+            follower = blocks[number + 1] if number + 1 < len(blocks) else None
+            follows = follower and follower["kind"] == "text" and not page[block.end() : follower.start()].strip()
+            yield Step(f"python {path.name}", follower["body"] if follower and follows else "")
+        elif kind == "console":
+            yield from _commands(body)
+
+
+def _commands(body: str) -> Iterator[Step]:
+    for part in re.split(r"^\$ ", body, flags=re.M)[1:]:
+        command, _, shown = part.partition("\n")
+        exits = _EXITS.search(command)
+        yield Step(_EXITS.sub("", command), shown, int(exits[1]) if exits else 0)
+
+
+def matches(shown: str, printed: str) -> bool:
+    """Is what was printed what the page shows?"""
+    pattern = "".join(
+        "(?:[^\n]*\n)*?" if line == "…" else "[^\n]*?".join(re.escape(part) for part in line.split("…")) + " *\n"
+        for line in shown.rstrip("\n").split("\n")
+    )
+    return re.fullmatch(pattern, printed.rstrip("\n") + "\n") is not None
+
+
+class Shell:
+    """One bash, which is handed a command at a time."""
+
+    def __init__(self, directory: Path, environment: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            ["bash", "--noprofile", "--norc"],
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def run(self, command: str) -> tuple[int, str]:
+        """What a command exits with, and what it prints."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        if command.endswith("&"):
+            command = f"{command.removesuffix('&')} >>background.log 2>&1 </dev/null &"
+        # Not in a subshell: a page may set variables. Commands get no standard input, for that is where we write.
+        self._process.stdin.write(f"{command}\nset -- $?; echo; echo '{_MARK}' $1\n")
+        self._process.stdin.flush()
+        printed: list[str] = []
+        for line in self._process.stdout:
+            if line.startswith(_MARK):
+                return int(line.removeprefix(_MARK)), "".join(printed).removesuffix("\n")
+            if not _NOTICE.match(line):
+                printed.append(line)
+        raise AssertionError(f"the shell ended in {command!r}: {''.join(printed)}")
+
+    def close(self) -> None:
+        """End what runs in the background, and the shell."""
+        self.run("kill $(jobs -p) 2>/dev/null; wait")
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_examples_do_what_the_page_says(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    page = path.read_text(encoding="utf-8")
+    if "<!-- needs: postgresql -->" in page:
+        page = page.replace(SHOWN_URL, request.getfixturevalue("postgres_url"))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PENSTOCK_", "DOCUMENTS_"))}
+    binaries = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    shell = Shell(tmp_path, kept | {"PATH": binaries, "NO_COLOR": "1", "LOGNAME": "tester", "PYTHONUNBUFFERED": "1"})
+    try:
+        for step in steps_of(page, tmp_path):
+            code, printed = shell.run(step.command)
+            assert code == step.code, f"$ {step.command}\n{printed}"
+            if step.shown.strip():
+                assert matches(step.shown, printed), f"$ {step.command}\nprinted:\n{printed}\nshown:\n{step.shown}"
+    finally:
+        shell.close()
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "fits"),
+    [
+        ("a … c\n", "a b c\n", True),
+        ("…\nlast\n", "last\n", True),
+        ("…\nlast\n", "first\nsecond\nlast\n", True),
+        ("first\n…\nlast\n", "first\nlast not\n", False),
+        ("a.c\n", "abc\n", False),
+    ],
+)
+def test_an_ellipsis_stands_for_anything_and_nothing_else_does(shown: str, printed: str, fits: bool) -> None:
+    assert matches(shown, printed) is fits

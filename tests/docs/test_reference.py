@@ -1,0 +1,20 @@
+"""docs/reference says what the code says now."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.generate_reference import PAGES, REFERENCE
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_what_the_code_makes(name):
+    path = REFERENCE / name
+    assert path.exists(), f"docs/reference/{name} is missing: run `make docs`"
+    assert path.read_text(encoding="utf-8") == PAGES[name](), (
+        f"docs/reference/{name} is out of date: run `make docs` and commit what it writes"
+    )
+
+
+def test_nothing_else_lies_beside_the_generated_pages():
+    assert {path.name for path in REFERENCE.iterdir()} == set(PAGES)

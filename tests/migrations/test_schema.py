@@ -1,0 +1,248 @@
+"""The migrations make exactly the tables of ``store/tables.py``, on both databases, and running them is harmless."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, create_engine, inspect, text
+from sqlalchemy.exc import IntegrityError
+
+import penstock.store
+from penstock.errors import SchemaOutOfDate
+from penstock.store.engine import Store, open_store
+from penstock.store.migrating import HEAD, current_revision, migrate, require_current
+from penstock.store.tables import metadata
+from penstock.testing.postgres import PostgresServer
+
+MIGRATIONS = Path(penstock.store.__file__).parent / "migrations"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+    """Opens one empty database as often as asked."""
+    url = f"sqlite:///{tmp_path}/empty.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    opened: list[Store] = []
+
+    def opening() -> Store:
+        opened.append(open_store(url))
+        return opened[-1]
+
+    yield opening
+    for store in opened:
+        store.close()
+
+
+def scripts() -> ScriptDirectory:
+    configuration = Config()
+    configuration.set_main_option("script_location", str(MIGRATIONS))
+    return ScriptDirectory.from_config(configuration)
+
+
+def test_alembic_finds_nothing_to_change(empty: Callable[[], Store]) -> None:
+    store = empty()
+    migrate(store)
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, metadata) == []
+
+
+COLUMNS = """
+    SELECT table_name, column_name, data_type, character_maximum_length, is_nullable, column_default
+    FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'alembic_version'"""
+CONSTRAINTS = """
+    SELECT conrelid::regclass::text, conname, contype, pg_get_constraintdef(oid)
+    FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text <> 'alembic_version'"""
+INDEXES = """
+    SELECT tablename, indexname, indexdef FROM pg_indexes
+    WHERE schemaname = 'public' AND tablename <> 'alembic_version'"""
+SQLITE_INDEXES = """
+    SELECT tbl_name, name, replace(sql, '"', '') FROM sqlite_master
+    WHERE type = 'index' AND tbl_name <> 'alembic_version'"""
+
+
+def catalog(connection: Connection) -> dict[str, Any]:
+    """Everything the database knows of our tables: columns, constraints with their words, indexes with predicates."""
+    if connection.dialect.name == "postgresql":
+        asked = {"columns": COLUMNS, "constraints": CONSTRAINTS, "indexes": INDEXES}
+        return {name: rows(connection, one) for name, one in asked.items()}
+    found: dict[str, Any] = {"indexes": rows(connection, SQLITE_INDEXES)}
+    for name in metadata.tables:
+        columns = 'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info'
+        found[name] = rows(connection, f"{columns}('{name}')")
+        checks = inspect(connection).get_check_constraints(name)
+        found[f"checks of {name}"] = sorted((one["name"], one["sqltext"]) for one in checks)
+    return found
+
+
+def rows(connection: Connection, asked: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in connection.execute(text(asked))), key=repr)
+
+
+def made_from_metadata(request: pytest.FixtureRequest, store: Store, directory: Path) -> dict[str, Any]:
+    """What ``create_all`` would have made, in a database of its own."""
+    server: PostgresServer | None = None
+    url = f"sqlite:///{directory}/other.db"
+    if store.ways.name == "postgresql":
+        server = request.getfixturevalue("postgres_server")
+        assert server is not None
+        server.create_database("from_metadata")
+        url = server.url("from_metadata")
+    engine = create_engine(url)
+    metadata.create_all(engine)
+    with engine.connect() as connection:
+        found = catalog(connection)
+    engine.dispose()
+    if server is not None:
+        server.drop_database("from_metadata")
+    return found
+
+
+def test_columns_checks_and_index_predicates_are_those_of_the_tables(
+    empty: Callable[[], Store], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    store = empty()
+    migrate(store)
+    with store.engine.connect() as connection:
+        migrated = catalog(connection)
+    expected = made_from_metadata(request, store, tmp_path)
+    assert migrated.keys() == expected.keys()
+    for part, found in migrated.items():
+        assert found == expected[part], part
+    indexes = " ".join(str(row) for row in migrated["indexes"])
+    assert indexes.count("WHERE") >= 8, "partial indexes lost their predicates"
+    assert "CHECK" in str(migrated) or "lease IS NOT NULL" in str(migrated)
+
+
+ID = "'00000000000000000000000000000001'"
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [
+        ("jobs", {"id": ID, "state": "'lost'", "created_at": "NOW"}),
+        ("jobs", {"id": ID, "state": "'queued'", "phase": "'lost'", "created_at": "NOW"}),
+        ("jobs", {"id": ID, "state": "'queued'", "processed_items": "1", "created_at": "NOW"}),
+        ("jobs", {"id": ID, "state": "'failed'", "killed_by": "'nobody'", "created_at": "NOW"}),
+        ("job_items", {"job_id": ID, "position": "1", "status": "'PROCESSING'"}),
+        ("job_items", {"job_id": ID, "position": "1", "status": "'DONE'", "lease": ID}),
+        ("job_items", {"job_id": ID, "position": "1", "role": "'other'"}),
+    ],
+    ids=["state", "phase", "processed", "killed by", "processing without lease", "lease without processing", "role"],
+)
+def test_the_database_itself_refuses_what_cannot_be(
+    empty: Callable[[], Store], table: str, values: dict[str, str]
+) -> None:
+    store = empty()
+    migrate(store)
+    row = {"kind": "'k'", "updated_at": "NOW"} | values
+    statement = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(row.values())})"
+    now = "now()" if store.ways.name == "postgresql" else "0"
+    with store.engine.connect() as connection, pytest.raises(IntegrityError, match=r"(?i)check constraint"):
+        connection.execute(text(statement.replace("NOW", now)))
+
+
+def test_head_is_the_last_revision_and_there_is_one_line_of_them() -> None:
+    found = scripts()
+    assert found.get_heads() == [HEAD]
+    revisions = [script.revision for script in found.walk_revisions()][::-1]
+    assert revisions == sorted(revisions), "revisions are compared as texts: they must sort"
+    for script in found.walk_revisions():
+        assert Path(script.path).name.startswith(f"{script.revision}_")
+
+
+def test_an_empty_database_is_refused_and_a_migrated_one_is_not(empty: Callable[[], Store]) -> None:
+    store = empty()
+    assert current_revision(store) is None
+    with pytest.raises(SchemaOutOfDate, match=f"schema is empty, this version needs {HEAD}: run 'penstock migrate'"):
+        require_current(store)
+    migrate(store)
+    assert current_revision(store) == HEAD
+    require_current(store)
+
+
+def test_an_older_schema_is_refused(empty: Callable[[], Store]) -> None:
+    store = empty()
+    migrate(store)
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+    with pytest.raises(SchemaOutOfDate, match="schema is 0000"):
+        require_current(store)
+
+
+def test_a_newer_schema_is_left_alone(empty: Callable[[], Store]) -> None:
+    """Old programs go on while a new one has migrated already."""
+    store = empty()
+    migrate(store)
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    migrate(store)
+    require_current(store)
+    assert current_revision(store) == "9999"
+
+
+def test_twice_is_once_and_keeps_what_is_there(empty: Callable[[], Store]) -> None:
+    store = empty()
+    migrate(store)
+    with store.engine.begin() as connection:
+        connection.execute(text("INSERT INTO outbox (topic, payload, ready_at, created_at) VALUES ('t', '1', {0}, {0})"
+                                .format("now()" if store.ways.name == "postgresql" else "0")))  # fmt: skip
+    migrate(empty())
+    with store.engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM outbox")).scalar_one() == 1
+
+
+def test_a_migration_that_fails_half_way_leaves_nothing(
+    empty: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = empty()
+
+    def fails(configuration: Any, revision: str) -> None:
+        configuration.attributes["connection"].execute(text("CREATE TABLE half (id integer)"))
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("penstock.store.migrating.command.upgrade", fails)
+    with pytest.raises(ZeroDivisionError):
+        migrate(store)
+    assert inspect(store.engine).get_table_names() == []
+
+
+PROGRAM = """
+import sys
+from penstock.store.engine import open_store
+from penstock.store.migrating import migrate, require_current
+print("ready", flush=True)
+sys.stdin.readline()
+store = open_store(sys.argv[1])
+migrate(store)
+require_current(store)
+"""
+
+
+def test_several_processes_at_once_are_harmless(empty: Callable[[], Store]) -> None:
+    store = empty()
+    url = store.engine.url.render_as_string(hide_password=False)
+    programs = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]  # fmt: skip
+    for one in programs:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n"
+    for one in programs:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    ended = [(one.communicate(timeout=60)[1], one.returncode) for one in programs]
+    assert ended == [("", 0)] * 2
+    assert current_revision(store) == HEAD
+    assert set(inspect(store.engine).get_table_names()) == {*metadata.tables, "alembic_version"}

@@ -1,0 +1,273 @@
+"""No statement of the hot path reads a whole table, with fresh statistics or without any.
+
+The operations run for real on a large database and are rolled back; each statement they send is then explained with
+the very parameters it was sent with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from penstock.clock import HeldClock
+from penstock.lifecycle import outcomes
+from penstock.lifecycle.callers import SYSTEM, owner, worker
+from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.policy import Policy
+from penstock.lifecycle.states import ItemRole, ItemStatus
+from penstock.operations import control, heartbeat, inspect, sweep
+from penstock.operations.claim import claim
+from penstock.operations.record import Ended, record
+from penstock.operations.reprocess import reprocess
+from penstock.operations.submit import Request, submit
+from penstock.store.engine import Store, Transaction, open_store
+from penstock.store.migrating import migrate
+from penstock.store.statements import claim as claiming
+from penstock.store.statements import record as recording
+from penstock.store.statements import sweep as sweeping
+from penstock.testing.drive import MOST
+from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id
+
+RULES = Policy.of(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
+KIND, RUNS = (Kind.of(name, lambda item: None, RULES) for name in ("kind0", "kind1"))
+OTHER = "kind2"
+LATER = 1000.0
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A statement and how the database means to run it."""
+
+    statement: str
+    plan: str
+
+
+@pytest.fixture(
+    scope="module", params=[(database, fresh) for database in ("sqlite", "postgresql") for fresh in (False, True)],
+    ids=["sqlite-unanalyzed", "sqlite-analyzed", "postgresql-unanalyzed", "postgresql-analyzed"],
+)  # fmt: skip
+def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """The large database, with statistics and without."""
+    database, fresh = request.param
+    if database == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('large')}/large.db"
+    else:
+        server = request.getfixturevalue("postgres_server")
+        server.create_database(f"large_{fresh}")
+        url = server.url(f"large_{fresh}")
+    clock = HeldClock()
+    store = open_store(url, clock=clock, sqlite_synchronous="OFF")
+    migrate(store)
+    fill(store, clock.held())
+    if fresh:
+        analyze(store)
+    clock.advance(LATER)
+    yield store
+    store.close()
+
+
+class RolledBack(Exception):
+    """Nothing of what was explained is kept."""
+
+
+@contextmanager
+def sent_by(store: Store) -> Iterator[list[tuple[str, Any]]]:
+    """The statements sent meanwhile, with their parameters."""
+    sent: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        sent.append((statement, parameters))
+
+    event.listen(store.engine, "before_cursor_execute", note)
+    yield sent
+    event.remove(store.engine, "before_cursor_execute", note)
+
+
+def explained(store: Store, operation: Callable[[Transaction], Any]) -> list[Explained]:
+    """Run an operation, undo it, and ask how each of its statements was run."""
+
+    def undone(transaction: Transaction) -> None:
+        operation(transaction)
+        raise RolledBack
+
+    with sent_by(store) as sent, pytest.raises(RolledBack):
+        store.write(undone)
+    words = "EXPLAIN QUERY PLAN " if store.ways.name == "sqlite" else "EXPLAIN "
+    plans = []
+    with store.engine.connect().execution_options(penstock_reads=True) as connection:
+        for statement, parameters in sent:
+            if statement.startswith(("BEGIN", "SELECT pg_notify")):
+                continue
+            rows = connection.exec_driver_sql(words + statement, parameters)
+            plans.append(Explained(statement, "\n".join(str(row[-1]) for row in rows)))
+    assert plans
+    return plans
+
+
+WHOLE_TABLE = {
+    "sqlite": re.compile(r"\bSCAN (jobs|job_items)\b(?! USING (COVERING )?INDEX ix_jobs_turn)"),
+    "postgresql": re.compile(r"Seq Scan on (jobs|job_items)\b"),
+}
+
+
+def held(number: int, role: ItemRole = ItemRole.ITEM) -> list[Claimed]:
+    """The items of a running job that are in a worker's hands."""
+    return [
+        Claimed(item_id(number, position), job_id(number), "kind1", "user1", 1, role, position, 1, 3, None, None,
+                job_id(number))
+        for position in range(6, 11)
+    ]  # fmt: skip
+
+
+def ending(number: int, outcome: outcomes.Outcome) -> list[Ended]:
+    return [Ended(one.item_id, one.lease, one.job_id, one.role, outcome) for one in held(number)]
+
+
+KINDS = Kinds()
+KINDS.add(KIND)
+REQUEST: dict[str, Any] = {"owner": "user1", "caller": owner("user1")}
+
+OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
+    "claim one": lambda one: claim(one, "kind0", "w", size=1, lease_seconds=30),
+    "claim many": lambda one: claim(one, "kind0", "w", size=50, lease_seconds=30),
+    "claim what came back": lambda one: claim(one, OTHER, "w", size=50, lease_seconds=30),
+    "claim of nothing": lambda one: claim(one, "none", "w", size=50, lease_seconds=30),
+    "record done": lambda one: record(one, ending(RUNNING, outcomes.done("1")), worker("w")),
+    "record done of many": lambda one: record(
+        one, [each for n in range(20) for each in ending(RUNNING + 1000 * n, outcomes.done("1"))], worker("w")
+    ),
+    "record failed": lambda one: record(one, ending(RUNNING, outcomes.failed("f", "F")), worker("w")),
+    "record retried": lambda one: record(one, ending(RUNNING, outcomes.retried("f", "F", 1.0)), worker("w")),
+    "extend": lambda one: heartbeat.extend(one, held(RUNNING), 30),
+    "stopped": lambda one: heartbeat.stopped(one, [job_id(n) for n in range(50)]),
+    "rescue": lambda one: sweep.rescue(one, KINDS),
+    "requeue due": sweep.requeue_due,
+    "fail waiting": lambda one: sweep.fail_waiting(one, KIND),
+    "fail overrunning": lambda one: sweep.fail_overrunning(one, RUNS),
+    "abandon unused": lambda one: sweep.abandon_unused(one, RUNS),
+    "mend stale": lambda one: sweep.mend_stale(one, 100.0),
+    "submit": lambda one: submit(one, KIND, 1, Request(**REQUEST), items=None, most=MOST),
+    "submit with keys": lambda one: submit(
+        one, KIND, 1, Request(**REQUEST, unique_key="new", idempotency_key="i", fresh_for=60), items=None, most=MOST
+    ),
+    "submit to follow": lambda one: submit(
+        one, KIND, 1, Request(owner="other", unique_key=f"key{DUE}"), items=None, most=MOST
+    ),
+    "pause": lambda one: control.pause(one, job_id(DUE), SYSTEM),
+    "cancel": lambda one: control.cancel(one, job_id(RUNNING), SYSTEM),
+    "commit": lambda one: control.commit(one, job_id(5), SYSTEM),
+    "reprocess": lambda one: reprocess(one, KIND, job_id(5), SYSTEM, statuses=[ItemStatus.DONE]),
+    "look at one": lambda one: inspect.get_job(one, job_id(7), owner("user7")),
+    "list an owner's": lambda one: inspect.list_jobs(one, owner("user7"), limit=20),
+    "items": lambda one: inspect.items(one, job_id(7), limit=20),
+    "history": lambda one: inspect.history(one, job_id(7)),
+}
+
+
+# How a few of them must be found: the index's name (on SQLite a rowid has none), whatever the statistics.
+FRESH, RETURNED_INDEX = "uq_job_items_job_id_position", "ix_job_items_returned"
+TAKING = {"the_lease": job_id(1), "the_worker": "w", "the_lease_seconds": 30.0}
+
+Named = Callable[[Any], tuple[Any, dict[str, Any]]]
+STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
+    "pick_jobs": (
+        lambda ways: (claiming.pick_jobs(ways, patient=False), {"the_kind": "kind0", "the_limit": 10}),
+        {"sqlite": "ix_jobs_turn", "postgresql": "ix_jobs_turn"},
+    ),
+    "next_turn": (
+        lambda ways: (claiming.next_turn(ways), {"the_kind": "kind0"}),
+        {"sqlite": "ix_jobs_turn", "postgresql": "ix_jobs_turn"},
+    ),
+    "take_fresh_of_one": (
+        lambda ways: (
+            claiming.take_fresh_of_one(ways), TAKING | {"the_job_id": job_id(DUE), "the_first": 1, "the_last": 5}
+        ),
+        {"sqlite": "sqlite_autoindex_job_items_1 (job_id=? AND position", "postgresql": FRESH},
+    ),
+    "take_fresh": (
+        lambda ways: (
+            claiming.take_fresh(ways),
+            TAKING | ways.parameters("ranges", claiming.RANGES, [(job_id(DUE + 1000 * n), 1, 5) for n in range(5)]),
+        ),
+        {"sqlite": "sqlite_autoindex_job_items_1 (job_id=? AND position", "postgresql": FRESH},
+    ),
+    "returned_items": (
+        lambda ways: (claiming.returned_items(ways), {"the_jobs": [job_id(RETURNED)], "the_limit": 10}),
+        {"sqlite": RETURNED_INDEX, "postgresql": RETURNED_INDEX},
+    ),
+    "soonest_returned": (
+        lambda ways: (claiming.soonest_returned(ways), {"the_jobs": [job_id(RETURNED)]}),
+        {"sqlite": RETURNED_INDEX, "postgresql": RETURNED_INDEX},
+    ),
+    "expired_items": (
+        lambda ways: (sweeping.expired_items(ways), {"the_limit": 1000}),
+        {"sqlite": "ix_job_items_status_user_id", "postgresql": "ix_job_items_status_user_id"},
+    ),
+    "finish_items": (
+        lambda ways: (
+            recording.finish_items(ways),
+            ways.parameters("done", recording.DONE, [(one.item_id, one.lease, "1") for one in held(RUNNING)]),
+        ),
+        {"sqlite": "INTEGER PRIMARY KEY", "postgresql": "pk_job_items"},
+    ),
+    "lock_jobs": (
+        lambda ways: (recording.lock_jobs(ways), {"the_jobs": [job_id(n) for n in range(10)]}),
+        {"sqlite": "sqlite_autoindex_jobs_1", "postgresql": "pk_jobs"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_uses_its_index(large: Store, name: str) -> None:
+    build, indexes = STATEMENTS[name]
+    statement, parameters = build(large.ways)
+    [one] = explained(large, lambda transaction: transaction.run(statement, parameters).all())
+    assert indexes[large.ways.name] in one.plan, one.plan
+    assert not WHOLE_TABLE[large.ways.name].search(one.plan)
+
+
+def test_the_operations_find_what_they_look_for(large: Store) -> None:
+    """A plan for nothing proves nothing: these are the numbers the database was made with."""
+    kinds = Kinds()
+    found: dict[str, Callable[[Transaction], int]] = {
+        "claimed": lambda one: len(claim(one, "kind0", "w", size=50, lease_seconds=30).items),
+        "returned": lambda one: len(claim(one, OTHER, "w", size=50, lease_seconds=30).items),
+        "landed": lambda one: len(record(one, ending(RUNNING, outcomes.done("1")), worker("w"))),
+        "rescued": lambda one: sweep.rescue(one, kinds),
+        "requeued": sweep.requeue_due,
+        "waited": lambda one: sweep.fail_waiting(one, KIND),
+        "ran": lambda one: sweep.fail_overrunning(one, RUNS),
+        "unused": lambda one: sweep.abandon_unused(one, RUNS),
+    }
+    answers: dict[str, int] = {}
+
+    def undone(transaction: Transaction, name: str) -> None:
+        answers[name] = found[name](transaction)
+        raise RolledBack
+
+    for name in found:
+        with pytest.raises(RolledBack):
+            large.write(partial(undone, name=name))
+    assert answers == {
+        "claimed": 40, "returned": 40, "landed": 5, "rescued": 100, "requeued": 20, "waited": 40, "ran": 20,
+        "unused": 20,
+    }  # fmt: skip
+
+
+def test_no_operation_reads_a_whole_table(large: Store) -> None:
+    found = WHOLE_TABLE[large.ways.name]
+    guilty = [
+        f"{name}: {one.statement}\n{one.plan}"
+        for name, operation in OPERATIONS.items()
+        for one in explained(large, operation)
+        if found.search(one.plan)
+    ]
+    assert not guilty, "\n\n".join(guilty)

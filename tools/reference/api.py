@@ -1,0 +1,118 @@
+"""The page of ``penstock``'s public names, from the source."""
+
+from __future__ import annotations
+
+import penstock
+from tools.reference import meanings
+from tools.reference.markdown import code, codes, document, fenced, first_sentence, inline, matched, prose, table
+from tools.reference.source import Named, find, public_names
+
+# Every public name has its place here. The first of a subject with members is shown in full.
+SUBJECTS: dict[str, tuple[str, ...]] = {
+    "The application": ("Penstock",),
+    "Kinds and their rules": ("Kind", "Policy", "RunsIn", "Backoff", "seconds", "size_in_bytes"),
+    "What a handler is given": ("WorkItem", "WorkJob"),
+    "What a handler raises": (
+        "HandlerError", "Retryable", "Permanent", "NotFound", "Skip",
+        "Killed", "TimeLimitExceeded", "MemoryLimitExceeded", "WorkerCrashed", "Stopped",
+    ),
+    "Working": ("Worker",),
+    "Jobs, items and history": (
+        "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message",
+        "parse_job_id",
+    ),
+    "Lifecycle": (
+        "JobState", "ItemStatus", "Phase", "KilledBy", "ErrorType", "Transition", "TRANSITIONS", "actions",
+        "Vocabulary", "VOCABULARIES",
+    ),
+    "Who asks": ("Caller", "Actor", "SYSTEM", "owner", "admin"),
+    "Settings and time": ("Settings", "load_settings", "Clock", "DatabaseClock", "HeldClock"),
+    "Errors of calls": (
+        "PenstockError", "InvalidInput", "PayloadNotStorable", "PayloadTooLarge", "KindUnknown", "JobNotFound",
+        "FileNotFound", "TransitionRefused", "StoreUnavailable", "StoreRefused", "ConfigurationError",
+        "SchemaOutOfDate",
+    ),
+}  # fmt: skip
+
+_ELSEWHERE = {"Settings": "Its fields are the [settings](settings.md)."}
+
+
+def page() -> str:
+    """docs/reference/api.md."""
+    placed = {name: subject for subject, names in SUBJECTS.items() for name in names}
+    matched("the public names", placed, penstock.__all__)
+    homes = public_names()
+    return document(
+        "Python API",
+        "Everything here is imported from `penstock`. A module below it may change without notice; these names do not, "
+        "without a line in the changelog.",
+        table(
+            ("subject", "names"),
+            ((f"[{subject}](#{_anchor(subject)})", codes(names)) for subject, names in SUBJECTS.items()),
+        ),
+        *(_subject(subject, names, homes) for subject, names in SUBJECTS.items()),
+    )
+
+
+def _anchor(heading: str) -> str:
+    return "".join(one for one in heading.lower().replace(" ", "-") if one.isalnum() or one == "-")
+
+
+def _subject(subject: str, names: tuple[str, ...], homes: dict[str, str]) -> str:
+    return "\n\n".join([f"## {subject}", *(_name(find(homes[name], name), homes[name]) for name in names)])
+
+
+def _name(one: Named, home: str) -> str:
+    parts = [f"### {one.name}"]
+    if one.kind == "class":
+        parts += [_heading(one), prose(one.doc), *_members(one)]
+    elif one.kind == "function":
+        parts += [fenced(one.called(one.name), "python"), prose(one.doc)]
+    else:
+        parts += [fenced(one.name + (f": {one.signature}" if one.signature else ""), "python"), prose(one.doc)]
+    if one.name in _ELSEWHERE:
+        parts.append(_ELSEWHERE[one.name])
+    parts.append(f"At home in `{home}`.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _heading(one: Named) -> str:
+    made = [member for member in one.members if member.name == "__init__"]
+    if made:
+        return fenced(made[0].called(one.name, answers=False), "python")
+    bases = [base for base in one.bases if base not in ("NamedTuple", "Protocol", "BaseSettings")]
+    return fenced(f"class {one.name}({', '.join(bases)})" if bases else f"class {one.name}", "python")
+
+
+def _members(one: Named) -> list[str]:
+    parts = []
+    fields = [] if one.name in _ELSEWHERE else one.of_kind("field")
+    if fields:
+        told = any(member.doc for member in fields)
+        heads = ("field", "type", "meaning") if told else ("field", "type")
+        rows = [(code(member.name), code(member.signature), inline(member.doc))[: len(heads)] for member in fields]
+        parts.append(table(heads, rows))
+    values = one.of_kind("value")
+    if values and one.name not in _ELSEWHERE:
+        parts.append(table(("name", "value"), ((code(each.name), code(each.signature)) for each in values)))
+    properties = one.of_kind("property")
+    if properties:
+        rows = [(code(each.name), code(each.signature), first_sentence(each.doc)) for each in properties]
+        parts.append(table(("property", "type", "meaning"), rows))
+    for method in one.of_kind("method"):
+        if method.name != "__init__":
+            parts += [
+                f"#### {one.name}.{method.name}",
+                fenced(method.called(method.name), "python"),
+                prose(method.doc),
+            ]
+            if (one.name, method.name) == ("Penstock", "kind"):
+                parts.append(_options(method))
+    return parts
+
+
+def _options(method: Named) -> str:
+    """The rules a kind may have; the defaults are in the signature above."""
+    given = [one.partition(":")[0] for one in method.arguments[1:] if one != "*"]
+    matched("the options of a kind", meanings.KIND_OPTIONS, given)
+    return table(("option", "meaning"), ((code(name), meaning) for name, meaning in meanings.KIND_OPTIONS.items()))

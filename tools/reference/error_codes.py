@@ -1,0 +1,92 @@
+"""The codes that no class of ``penstock.errors`` and no ``DocumentFailure`` has: the one list of them.
+
+``tests/docs/test_error_codes.py`` reads every code out of src and compares: a code that is added there and not here
+fails the test, and so does one that is here and not there any more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class OnJobs(NamedTuple):
+    """A code that a job or an item is left with."""
+
+    where: str
+    error_type: str
+    killed_by: str
+    meaning: str
+
+
+ON_JOBS = {
+    "QUEUE_OVERLOAD": OnJobs(
+        "job", "RETRYABLE", "", "more jobs of its kind waited than `queue_limit` allows; submit again later"
+    ),
+    "QUEUE_WAIT_EXCEEDED": OnJobs(
+        "job", "RETRYABLE", "", "no worker took it within `wait_limit`; submit again later, or start more workers"
+    ),
+    "JOB_TIMEOUT": OnJobs("job", "TERMINAL", "timeout", "it ran longer than its kind's `run_limit`"),
+    "WORKER_TIMEOUT": OnJobs(
+        "item, job", "by tries", "timeout", "the handler ran past `timeout` (`TimeLimitExceeded`)"
+    ),
+    "WORKER_OOM": OnJobs(
+        "item, job", "by tries", "oom", "the handler's process passed `memory_limit` (`MemoryLimitExceeded`)"
+    ),
+    "WORKER_CRASH": OnJobs(
+        "item, job",
+        "by tries",
+        "worker_crash",
+        "the process that ran the handler died (`WorkerCrashed`), or its worker did and the lease ran out",
+    ),
+    "UNEXPECTED_ERROR": OnJobs(
+        "item, job",
+        "by tries",
+        "",
+        "the handler raised something that is not an error of Penstock's; the message begins with its class",
+    ),
+    "RETRYABLE": OnJobs("item, job", "by tries", "", "the handler raised `Retryable` and gave no code of its own"),
+    "PERMANENT": OnJobs("item, job", "TERMINAL", "", "the handler raised `Permanent` and gave no code of its own"),
+    "NOT_FOUND": OnJobs("item, job", "TERMINAL", "", "the handler raised `NotFound` and gave no code of its own"),
+    "SKIPPED": OnJobs("item", "", "", "the handler raised `Skip` and gave no code of its own; it is not a failure"),
+    "INVALID_INPUT": OnJobs("item, job", "TERMINAL", "", "the handler raised `InvalidInput`, or let it through"),
+    "PAYLOAD_NOT_STORABLE": OnJobs(
+        "item, job", "TERMINAL", "", "the result is not JSON that can be kept, or cannot be sent between processes"
+    ),
+    "PAYLOAD_TOO_LARGE": OnJobs(
+        "item, job",
+        "TERMINAL",
+        "",
+        "the result is larger than `PENSTOCK_MAX_PAYLOAD_BYTES`, or than a process may send",
+    ),
+    "RESULT_NOT_STORABLE": OnJobs(
+        "item, job", "TERMINAL", "", "the database refused the result; the other outcomes of its batch are kept"
+    ),
+}
+
+OF_CALLS = {
+    "BUSY": ("PenstockError", "the active job of the key changed hands ten times during one submission; submit again"),
+    "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
+    "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the owner used the key for a job of another kind already"),
+    "JOB_SHARED": ("TransitionRefused", "pause: others wait for the same work; reprocess: another job did its work"),
+    "NOTHING_TO_REPROCESS": ("TransitionRefused", "no item of the job is in the statuses that were asked for"),
+    "REPROCESS_NOT_ALLOWED": ("TransitionRefused", "the job's kind does not allow it: `reprocess` is false"),
+    "UNIQUE_KEY_IN_USE": ("TransitionRefused", "another active job does the work of the job's key"),
+}
+
+OF_THE_COMMAND_LINE = {
+    "APP_NOT_LOADED": "`--app` or `PENSTOCK_APP` does not lead to a `Penstock` object",
+    "BAD_JSON": "an argument or a file is not JSON",
+    "FILES_NOT_WRITABLE": "the files directory cannot be written",
+    "FILE_NOT_READABLE": "a file that was named cannot be read",
+    "FILE_NOT_WRITABLE": "the file to export to cannot be written",
+    "JOB_AMBIGUOUS": "the part of an id that was typed fits more than one job",
+    "NO_KINDS": "the app has no kinds for a worker to work on",
+    "NO_RESULT": "the job has no result, or not yet",
+    "NO_TEXT": "the result has no text to print",
+    "USAGE": "the command line itself is wrong",
+}
+
+OF_THE_DEMONSTRATION = {
+    "LINE_BUSY": "`penstock demo` makes some of its lines fail once, to show a retry",
+    "LINE_UNREADABLE": "`penstock demo` makes some of its lines fail for good, to show an error",
+}

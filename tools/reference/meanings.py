@@ -1,0 +1,212 @@
+"""What the code does not say of itself: the meanings of its words, columns, options and variables.
+
+Each table names exactly what the code has; the generator refuses a name too many or too few.
+"""
+
+from __future__ import annotations
+
+STATES = {
+    "created": "recorded, but not let go yet: held back on purpose, or its items are still being written",
+    "queued": "ready, and no worker has claimed anything of this run yet, or it was resumed",
+    "running": "at least one item has been claimed",
+    "retrying": "a single-step job failed and waits out its backoff",
+    "paused": "the flow is stopped; claimed items finish, no new ones start",
+    "succeeded": "all work is done and finalized; the result waits for its owner",
+    "failed": "it could not finish",
+    "canceled": "stopped on purpose",
+    "committed": "the owner used the result",
+    "abandoned": "the result was not used in time, or not wanted",
+}
+
+ITEM_STATUSES = {
+    "PENDING": "waits to be claimed, for the first time or again",
+    "PROCESSING": "in a worker's hands, under a lease",
+    "DONE": "the handler answered; its answer is kept",
+    "ERROR": "it failed and will not be tried again in this run",
+    "NOT_FOUND": "what it asked for does not exist",
+    "SKIPPED": "there was nothing to do",
+}
+
+ROLES = {
+    "plan": "makes the other items; position 0",
+    "item": "one unit of the work; positions 1 to n",
+    "finalize": "runs once, after the last of the others; position n + 1",
+}
+
+PHASES = {
+    "init": "nothing has been claimed yet",
+    "batching": "the plan runs, and items are written as it yields them",
+    "processing": "items run",
+    "finalizing": "the finalize item is in line or runs",
+}
+
+KILLED_BY = {
+    "user": "an owner or an admin canceled it",
+    "system": "a program that named no user canceled it",
+    "timeout": "the handler ran past `timeout`, or the job past `run_limit`",
+    "worker_crash": "the process that ran the handler died, or its worker did",
+    "oom": "the handler took more memory than `memory_limit`",
+}
+
+ERROR_TYPES = {
+    "RETRYABLE": "another try may do better: an item that waits for its next one, or a job refused for want of room",
+    "TERMINAL": "no further try follows: it is final by nature, or the tries are used up",
+}
+
+ACTORS = {
+    "owner": "the user whose job it is; `None` is a guest",
+    "admin": "someone who may see and stop everything",
+    "worker": "a worker process, by its name",
+    "system": "Penstock itself, and programs that name no user",
+}
+
+KIND_OPTIONS = {
+    "retries": "further tries after the first that failed",
+    "backoff": "the wait between tries: `1s fixed`, `1s exponential up to 5m`, or a `Backoff`",
+    "not_found_retries": "further tries after `NotFound`, for things that may still appear",
+    "timeout": "the longest one call of the handler may take; a process is killed, a task canceled, a thread given up",
+    "memory_limit": 'the most resident memory a call\'s process may take; needs `runs_in="processes"`',
+    "runs_in": "`event_loop`, `threads` or `processes`; without it async functions run on the loop and others in "
+    "threads",
+    "concurrency": "calls at the same time in one worker; without it 32 on the loop, 8 threads, one process a core",
+    "reprocess": "whether items of a finished job may run again in a new run",
+    "priority": "jobs of the kind with a higher number go first, from -32768 to 32767",
+    "queue_limit": "the most jobs of the kind that may wait; one more fails at once with `QUEUE_OVERLOAD`",
+    "wait_limit": "the longest a job may wait for a worker; then it fails with `QUEUE_WAIT_EXCEEDED`",
+    "run_limit": "the longest a job may run; then it fails with `JOB_TIMEOUT`",
+    "abandon_after": "how long a result waits to be committed before the job is abandoned",
+    "prune_result": "whether an abandoned job's result is deleted; only the sweep does so, not `abandon()`",
+    "classify": "a function from the exception a handler raised to the one that counts",
+}
+
+DOCUMENT_VARIABLES = {
+    "TIMEOUT": ("7s", "the longest one document may take; its process is killed then, and the document tried again"),
+    "MEMORY": ("7MiB", "the most memory the process that reads a document may take; beyond it the document fails"),
+    "MAX_BYTES": ("7MiB", "the largest document; a larger one gets a job that fails with `DOCUMENT_TOO_LARGE`"),
+    "QUEUE_LIMIT": ("7", "the most document jobs that may wait; one more fails at once with `QUEUE_OVERLOAD`"),
+    "WAIT_LIMIT": ("7s", "the longest a document job may wait for a worker; then it fails with `QUEUE_WAIT_EXCEEDED`"),
+}
+
+OTHER_VARIABLES = {
+    "COLUMNS": "how wide the command line's tables are where the output is not a terminal; 160 when it is not set",
+    "NO_COLOR": "no colours in log lines and tables on a terminal, whatever its value",
+}
+
+TABLES = {
+    "jobs": "What users asked for, one row each, with everything a claim and an answer need.",
+    "job_items": "The units of work of every job. There is no foreign key to `jobs`: "
+    "[decision 0010](../decisions/0010-no-foreign-keys-on-items-and-events.md).",
+    "job_events": "The history: one row for each change of a job's state, never changed afterwards.",
+    "files": "What was uploaded. The bytes are on disk, by their SHA-256.",
+    "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
+}
+
+COLUMNS = {
+    "jobs": {
+        "id": "UUIDv7, so that ids sort by time",
+        "kind": "the name of its kind",
+        "user_id": "its owner; null for a guest",
+        "state": "see [lifecycle](lifecycle.md)",
+        "previous_state": "the state before the last transition; it lets one guarded `UPDATE` answer where it "
+        "came from",
+        "phase": "what it is busy with, for people",
+        "run": "counts from 1; a reprocess opens the next",
+        "priority": "higher goes first",
+        "params": "what was submitted",
+        "result": "what the only step or the finalize step answered",
+        "unique_key": "jobs of one kind with the same key ask for the same work",
+        "idempotency_key": "a digest of owner and key: the same submission again finds the same job",
+        "leader_id": "the job that does the work for this one",
+        "followed": "whether others wait for this one's work",
+        "single_step": "one item and nothing else: its outcome is the job's",
+        "planned": "whether all items are known",
+        "finalizes": "whether a finalize item comes after the last one",
+        "total_items": "items known so far; plan and finalize are not counted",
+        "processed_items": "items that ended, however",
+        "failed_items": "of those, ERROR",
+        "not_found_items": "of those, NOT_FOUND",
+        "skipped_items": "of those, SKIPPED",
+        "returned_items": "items that came back and wait to be claimed again",
+        "claimed_to": "the last position handed out",
+        "open_to": "the last position that may be handed out",
+        "turn_at": "when it may next be served; null when it has nothing to hand out",
+        "attempts": "how often it was started",
+        "retries": "how often a single-step job was retried in this run",
+        "max_retries": "its kind's retries when it was submitted",
+        "last_error": "for a person",
+        "error_code": "for a program: see [errors](errors.md)",
+        "error_type": "RETRYABLE or TERMINAL",
+        "failed_phase": "the phase in which it failed",
+        "killed_by": "who or what ended it early",
+        "killed_reason": "why, in words",
+        "message": "the last thing its plan or finalize step said",
+        "last_heartbeat": "the last sign of life of its work",
+        "file_id": "the uploaded file it works on",
+        "ip_address": "where the submission came from, if the caller said so",
+        "event_sequence": "the number of its last line of history",
+        "created_at": "when it was recorded",
+        "queued_at": "when it last became queued",
+        "started_at": "when it last became running",
+        "completed_at": "when it succeeded or failed",
+        "committed_at": "when its result was used",
+        "abandoned_at": "when its result was given up",
+        "canceled_at": "when it was stopped",
+        "updated_at": "when the row last changed",
+    },
+    "job_items": {
+        "id": "a number that counts up",
+        "job_id": "its job",
+        "user_id": "its job's owner, kept here for listings",
+        "kind": "its job's kind, kept here for the sweep",
+        "role": "plan, item or finalize",
+        "position": "0 for the plan, 1 to n for items, n + 1 for finalize",
+        "status": "see [lifecycle](lifecycle.md)",
+        "attempts": "tries so far; one handed back unfinished is taken off again",
+        "ready_at": "for an item that came back: from when it may be claimed",
+        "lease": "the fence: who writes about the item must name it",
+        "locked_by": "the worker that holds it",
+        "locked_at": "when that worker claimed it",
+        "lock_expires_at": "when others may take it from that worker",
+        "input_json": "what it works on; null where that is the job's params",
+        "normalized_json": "reserved: nothing writes or reads it yet",
+        "result_json": "what the handler answered",
+        "last_error": "for a person",
+        "error_code": "for a program",
+        "error_type": "RETRYABLE or TERMINAL",
+        "killed_by": "what ended the last try early",
+        "traceback": "the end of the last failure's traceback, where it has one",
+        "updated_at": "when the row last changed",
+    },
+    "job_events": {
+        "job_id": "its job",
+        "sequence": "counts from 1 in each job",
+        "run": "the run it happened in",
+        "from_state": "null for the first line",
+        "to_state": "the state it led to",
+        "actor": "owner, admin, worker or system",
+        "actor_id": "which one",
+        "reason": "why, in words",
+        "data": "reserved for details: nothing writes it yet",
+        "at": "when",
+    },
+    "files": {
+        "id": "UUIDv7",
+        "user_id": "whose it is; null for a guest",
+        "name": "the last part of the name it was sent with",
+        "media_type": "what its sender called it",
+        "size_bytes": "its length",
+        "sha256": "where its bytes are",
+        "created_at": "when it was kept",
+    },
+    "outbox": {
+        "id": "a number that counts up",
+        "topic": "what it is about",
+        "key": "messages of one key go out in their order",
+        "payload": "the message",
+        "attempts": "tries so far",
+        "last_error": "why the last one failed",
+        "ready_at": "when it may be tried, or tried again",
+        "created_at": "when it was written",
+        "sent_at": "null until it was sent; deleted a week later",
+    },
+}
