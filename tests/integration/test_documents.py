@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_a_file_that_cannot_be_read_just_now_is_retried_three_times(app: Penstoc
     assert states == ["created", "queued", "running"] + ["retrying", "queued", "running"] * 3 + ["failed"]
     waits = [
         (after.at - before.at).total_seconds()
-        for before, after in zip(events, events[1:], strict=False)
+        for before, after in pairwise(events)
         if before.to_state is JobState.RETRYING
     ]
     # The second counts from the change; its history row is written a moment later.

@@ -81,7 +81,7 @@ def test_nothing_is_lost_or_done_twice_when_workers_are_killed(postgres_url: str
     assert (done.progress.total, done.progress.processed, done.progress.failed) == (ITEMS, ITEMS, 0)
     assert done.result == sum(range(ITEMS)) * 2
     assert len(log.read_text().splitlines()) == 1, "finalize ran more than once"
-    positions = set()
+    positions: set[int] = set()
     after = 0
     while page := app.items(job.id, statuses=[ItemStatus.DONE], after=after):
         positions.update(item.position for item in page)

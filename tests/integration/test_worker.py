@@ -25,7 +25,9 @@ from penstock import (
     WorkJob,
     owner,
 )
+from penstock.operations.record import record
 from penstock.testing.invariants import violations
+from penstock.worker import lane
 from tests.integration import handlers
 
 PATIENCE = 30.0
@@ -232,9 +234,7 @@ def test_a_result_that_is_not_json_fails_its_item_only(app: Penstock) -> None:
 
 
 def test_a_result_the_database_refuses_fails_its_item_only(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.worker import lane
-
-    real = lane.record
+    real = record
 
     def refusing(transaction: Any, batch: Any, caller: Any) -> Any:
         if any(one.outcome.result == '"poison"' for one in batch):
@@ -255,9 +255,7 @@ def test_a_result_the_database_refuses_fails_its_item_only(app: Penstock, monkey
 
 
 def test_outcomes_are_kept_while_the_database_is_away(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.worker import lane
-
-    real, failures = lane.record, iter(range(3))
+    real, failures = record, iter(range(3))
 
     def away(transaction: Any, batch: Any, caller: Any) -> Any:
         if next(failures, None) is not None:

@@ -15,7 +15,14 @@ from uuid import UUID
 import pytest
 from hypothesis import note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from sqlalchemy import select
 
 from penstock.clock import HeldClock
@@ -84,6 +91,14 @@ class Lifecycle(RuleBasedStateMachine):
         self.live: dict[int, tuple[UUID, datetime]] = {}
         self.finalized: Counter[tuple[UUID, int]] = Counter()
         self.sound = True
+
+    @initialize(kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3), count=st.integers(1, 4))
+    def begin(self, kinds: list[str], count: int) -> None:
+        """Some work to begin with, and a worker that has taken some of it."""
+        for kind in kinds:
+            items = None if kind == "planned" else [{"n": number} for number in range(count)]
+            self.jobs.append(self.bench.submit(kind, items=items, owner="ann").job.id)
+            self.claim(kind, "w1", 2)
 
     # Submitting
 
@@ -230,6 +245,21 @@ class Lifecycle(RuleBasedStateMachine):
     def crash(self, by: str) -> None:
         self.lost += self.held[by]
         self.held[by] = []
+
+    @precondition(lambda self: self.live)
+    @rule(by=st.sampled_from(WORKERS), name=st.sampled_from(OUTCOMES), late_too=st.booleans())
+    def take_over(self, by: str, name: str, late_too: bool) -> None:
+        """All leases run out, another worker takes the items, and those who lost them hand in what they made."""
+        self.clock.advance(LEASE + 1)
+        self.sweep()
+        self.clock.advance(6)
+        late = [one for held in self.held.values() for one in held]
+        self.held = {worker: [] for worker in WORKERS}
+        self.lost += late
+        for kind in KINDS:
+            self.claim(kind, by, 6)
+        if late_too:
+            assert self.bench.hand_in([(one, outcome_for(name, one)) for one in late], "w1") == frozenset()
 
     # Time and maintenance
 

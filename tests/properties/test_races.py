@@ -18,7 +18,7 @@ from sqlalchemy import func, select, text
 from penstock.clock import HeldClock
 from penstock.errors import JobNotFound, TransitionRefused, WorkerCrashed
 from penstock.lifecycle import outcomes
-from penstock.lifecycle.callers import SYSTEM, worker
+from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.job import Answer, Claimed
 from penstock.lifecycle.states import ItemRole, JobState
 from penstock.operations import control, heartbeat, outbox
@@ -263,7 +263,7 @@ class Busy:
             kind = self.bench.kinds.get(job.kind)
             self.bench.store.write(lambda one: reprocess(one, kind, job.id, SYSTEM))
         elif verb is not control.cancel or self.chance.random() < 0.2:
-            self.bench.store.write(lambda one: verb(one, job.id, worker(self.name)))  # type: ignore[operator]
+            self.bench.store.write(lambda one: verb(one, job.id, SYSTEM))  # type: ignore[operator]
 
     def submit(self) -> None:
         kind, who = self.chance.choice(["bulk", "planned", "again"]), self.chance.choice(["ann", "bob", "cyd"])

@@ -18,11 +18,11 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     ),
     "Working": ("Worker",),
     "Jobs, items and history": (
-        "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message",
+        "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message", "Swept",
         "parse_job_id",
     ),
     "Lifecycle": (
-        "JobState", "ItemStatus", "Phase", "KilledBy", "ErrorType", "Transition", "TRANSITIONS", "actions",
+        "JobState", "ItemStatus", "ItemRole", "Phase", "KilledBy", "ErrorType", "Transition", "TRANSITIONS", "actions",
         "Vocabulary", "VOCABULARIES",
     ),
     "Who asks": ("Caller", "Actor", "SYSTEM", "owner", "admin"),
