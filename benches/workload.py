@@ -11,6 +11,7 @@ import orjson
 import structlog
 
 from penstock import Penstock
+from penstock.worker.interpreter import settle_interpreter
 from penstock.worker.worker import Worker
 
 KIND = "noop"
@@ -55,6 +56,7 @@ def application(url: str) -> Iterator[Penstock]:
 @contextmanager
 def working(app: Penstock) -> Iterator[Worker]:
     """A worker whose points are counted, so that nobody has to ask the database whether it is done."""
+    settle_interpreter()  # as penstock worker does; the ceiling, in the same process, has the same of it
     worker = app.worker()
     worker.points.listen()
     worker.start()

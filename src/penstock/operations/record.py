@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -29,6 +29,8 @@ from penstock.operations.change import change
 from penstock.operations.follow import fail_followers, succeed_followers
 from penstock.store.engine import Transaction
 from penstock.store.statements import record as statements
+
+_ITEM_ID = itemgetter(0)
 
 
 class Ended(NamedTuple):
@@ -53,19 +55,21 @@ class _Tally:
     ready_at: datetime | None = None
     deciding: dict[ItemRole, Outcome] = field(default_factory=dict)
 
-    def add(self, ended: Ended, ready_at: datetime | None) -> None:
+    def add(self, role: ItemRole, outcome: Outcome, ready_at: datetime | None) -> None:
         """Count one outcome; plan and finalize items decide, but are not counted as items."""
-        outcome = ended.outcome
-        self.deciding[ended.role] = outcome
-        if not outcome.ended:
+        self.deciding[role] = outcome
+        status = outcome.status
+        if status is ItemStatus.DONE:
+            self.processed += role is ItemRole.ITEM
+        elif status is ItemStatus.PENDING:
             self.returned += 1
             if ready_at is not None and (self.ready_at is None or ready_at < self.ready_at):
                 self.ready_at = ready_at
-        elif ended.role is ItemRole.ITEM:
+        elif role is ItemRole.ITEM:
             self.processed += 1
-            self.failed += outcome.status is ItemStatus.ERROR
-            self.not_found += outcome.status is ItemStatus.NOT_FOUND
-            self.skipped += outcome.status is ItemStatus.SKIPPED
+            self.failed += status is ItemStatus.ERROR
+            self.not_found += status is ItemStatus.NOT_FOUND
+            self.skipped += status is ItemStatus.SKIPPED
 
     def counts(self, job_id: UUID) -> tuple[object, ...]:
         """The row that adds them to the job's counters."""
@@ -78,9 +82,9 @@ def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller) -> 
     tallies: defaultdict[UUID, _Tally] = defaultdict(_Tally)
     for batch in _each_item_once(ended):
         ready = _end_items(transaction, batch)
-        for one in batch:
-            if one.item_id in ready:
-                tallies[one.job_id].add(one, ready[one.item_id])
+        for item_id, _, job_id, role, outcome in batch:
+            if item_id in ready:
+                tallies[job_id].add(role, outcome, ready[item_id])
         landed.update(ready)
     if tallies:
         _settle(transaction, tallies, caller)
@@ -89,6 +93,9 @@ def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller) -> 
 
 def _each_item_once(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:
     """Outcomes in batches that name no item twice: a worker may hand in a try it lost together with the one it has."""
+    if len({one.item_id for one in ended}) == len(ended):
+        yield ended
+        return
     left = ended
     while left:
         batch = {one.item_id: one for one in reversed(left)}
@@ -100,18 +107,20 @@ def _each_item_once(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:
 def _end_items(transaction: Transaction, ended: Sequence[Ended]) -> dict[int, datetime | None]:
     """Write the outcomes whose lease still holds; for those that go back, when they are ready."""
     ways = transaction.ways
-    done, others = [], []
+    done: defaultdict[UUID, list[tuple[int, str | None]]] = defaultdict(list)
+    others = []
     # In the order of their ids, as a heartbeat takes them: neither waits for what the other has.
-    for one in sorted(ended, key=attrgetter("item_id")):
-        outcome = one.outcome
+    for one in sorted(ended, key=_ITEM_ID):
+        item_id, lease, _, _, outcome = one
         if outcome.status is ItemStatus.DONE:
-            done.append((one.item_id, one.lease, outcome.result))
+            done[lease].append((item_id, outcome.result))
         else:
             others.append(_ending(one))
     landed: dict[int, datetime | None] = {}
-    if done:
-        rows = transaction.run(statements.finish_items(ways), ways.parameters("done", statements.DONE, done))
-        landed.update((item_id, None) for (item_id,) in rows)
+    for lease, rows in done.items():
+        parameters = ways.parameters("done", statements.DONE, rows)
+        parameters["the_lease"] = lease
+        landed |= dict.fromkeys(transaction.run(statements.finish_items(ways), parameters).scalars())
     if others:
         parameters = ways.parameters("endings", statements.ENDINGS, others)
         landed.update(tuple(row) for row in transaction.run(statements.end_items(ways), parameters))

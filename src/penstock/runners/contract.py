@@ -25,6 +25,9 @@ class Call:
     argument: Any
     timeout: float | None = None
     stop: StopFlag = field(default_factory=StopFlag)
+    runner: Runner | None = None
+    renew_at: float = 0.0
+    """When, by our own watch, the lease behind it wants renewing."""
 
 
 EndedCall = tuple[Call, Any, BaseException | None]

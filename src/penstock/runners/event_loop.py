@@ -50,6 +50,7 @@ class EventLoopRunner:
         self._waiting: deque[Call] = deque()
         self._running: dict[Call, asyncio.Task[None]] = {}
         self._slots: set[asyncio.Task[None]] = set()
+        self._reports: list[EndedCall] = []
 
     def start(self, calls: Sequence[Call]) -> None:
         """Hand the calls to the loop."""
@@ -81,6 +82,16 @@ class EventLoopRunner:
             self._slots.add(slot)
             slot.add_done_callback(self._slots.discard)
 
+    def _report(self, ended: EndedCall) -> None:
+        """Hand over what ends in one turn of the loop together."""
+        if not self._reports:
+            self._loop.call_soon(self._hand_over)
+        self._reports.append(ended)
+
+    def _hand_over(self) -> None:
+        reports, self._reports = self._reports, []
+        self._ended(reports)
+
     def _interrupt(self, calls: Sequence[Call]) -> None:
         for call in calls:
             task = self._running.get(call)
@@ -94,7 +105,7 @@ class EventLoopRunner:
         while self._waiting:
             call = self._waiting.popleft()
             if call.stop.set:
-                self._ended([(call, None, Stopped("stopped before it started"))])
+                self._report((call, None, Stopped("stopped before it started")))
                 continue
             self._running[call] = task
             try:
@@ -103,17 +114,17 @@ class EventLoopRunner:
                 del self._running[call]
             while task.cancelling():
                 task.uncancel()  # that was meant for the call, not for those that follow in this slot
-            self._ended([ended])
+            self._report(ended)
             made += 1
             if made % _CALLS_BEFORE_YIELD == 0:
                 await asyncio.sleep(0)
 
     async def _make(self, call: Call, slot: asyncio.Task[None]) -> EndedCall:
-        deadline = asyncio.timeout(call.timeout)
+        deadline = None
         try:
             if call.timeout is None:
                 return call, await call.function(call.argument), None
-            async with deadline:
+            async with asyncio.timeout(call.timeout) as deadline:
                 return call, await call.function(call.argument), None
         except asyncio.CancelledError as error:
             if call.stop.set:
@@ -122,7 +133,7 @@ class EventLoopRunner:
                 raise  # the loop is closing
             return call, None, error  # the handler's own: something it waited for was cancelled
         except TimeoutError as error:
-            if call.timeout is not None and deadline.expired():
+            if deadline is not None and deadline.expired():
                 return call, None, TimeLimitExceeded(f"the handler ran longer than {call.timeout:g} s")
             return call, None, error
         except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it raises is its outcome

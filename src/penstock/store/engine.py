@@ -179,11 +179,23 @@ def _json() -> dict[str, Callable[..., Any]]:
 def _server_engine(url: URL, pool_size: int) -> Engine:
     ways_of(url.get_backend_name())
     try:
-        return create_engine(url, pool_size=pool_size, max_overflow=0, pool_pre_ping=False, **_json())
+        engine = create_engine(url, pool_size=pool_size, max_overflow=0, pool_pre_ping=False, **_json())
     except ModuleNotFoundError as error:
         raise ConfigurationError(
             f"the driver for {url.drivername} is not installed ({error}); install penstock[postgres]"
         ) from error
+    event.listen(engine, "connect", _prepare_postgresql)
+    return engine
+
+
+def _prepare_postgresql(connection: Any, _record: object) -> None:
+    from psycopg.types.array import ListBinaryDumper
+
+    # Our parameters are arrays of a thousand values: as text each would be escaped by a regular expression.
+    connection.adapters.register_dumper(list, ListBinaryDumper)
+    # Every statement here finds its rows by key. Before a table is analyzed the planner guesses otherwise.
+    connection.execute("SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off")
+    connection.commit()
 
 
 def sqlite_module() -> ModuleType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, SafeUUID
@@ -62,14 +63,23 @@ class Identifier(TypeDecorator[UUID]):
         """A UUID on its way in."""
         return value if value is None or dialect.name != "sqlite" else value.hex
 
-    def process_result_value(self, value: UUID | str | None, dialect: Dialect) -> UUID | None:
-        """A UUID on its way out, made without the checks that what we wrote ourselves does not need."""
-        if not isinstance(value, str):
-            return value
-        made = _new(UUID)
-        _set(made, "int", int(value, 16))
-        _set(made, "is_safe", SafeUUID.unknown)
-        return made
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+        """A UUID on its way out; one call a value, because there are many."""
+        return _uuid_of if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
+
+
+def _uuid_of(digits: str | None) -> UUID | None:
+    """A UUID from its digits, made without the checks that what we wrote ourselves does not need."""
+    if digits is None:
+        return None
+    made = _new(UUID)
+    _set(made, "int", int(digits, 16))
+    _set(made, "is_safe", SafeUUID.unknown)
+    return made
+
+
+def _json_of(text: str | None) -> Any:
+    return None if text is None else orjson.loads(text)
 
 
 class PayloadType(TypeDecorator[Any]):
@@ -90,11 +100,9 @@ class PayloadType(TypeDecorator[Any]):
             return value
         return orjson.dumps(value).decode()
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """A value on its way out."""
-        if value is None or dialect.name != "sqlite":
-            return value
-        return orjson.loads(value)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+        """A value on its way out; one call a value, because there are many."""
+        return _json_of if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
 
 
 Payload = PayloadType()

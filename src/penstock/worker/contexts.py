@@ -52,19 +52,9 @@ class WorkItem(NamedTuple):
 
 def work_item(claimed: Claimed, stop: StopFlag, files_directory: Path) -> WorkItem:
     """The handler's view of a claimed item."""
+    item_id, job_id, kind, owner, run, _, position, attempt, retries, given, params, _ = claimed
     return WorkItem(
-        id=claimed.item_id,
-        job_id=claimed.job_id,
-        kind=claimed.kind,
-        owner=claimed.user_id,
-        position=claimed.position,
-        attempt=claimed.attempt,
-        last_attempt=claimed.attempt > claimed.max_retries,
-        run=claimed.run,
-        input=claimed.input,
-        params=claimed.params,
-        files_directory=files_directory,
-        stop=stop,
+        item_id, job_id, kind, owner, position, attempt, attempt > retries, run, given, params, files_directory, stop
     )
 
 

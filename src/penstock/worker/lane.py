@@ -2,7 +2,8 @@
 
 The lane's thread alone talks to the database for the kind; the runners make the calls meanwhile. When a slice's
 outcomes come in, the next slice is claimed and handed to the runners first and then the outcomes are written: so the
-handlers of one slice run while the lane records the one before.
+handlers of one slice run while a database server records the one before. SQLite works in our own process, where the two
+would only take the interpreter from each other; there the outcomes are written first.
 
 What can go wrong here, and what happens then: a claim that fails took nothing. A record that fails for want of the
 database is kept and tried again, until it lands or the leases run out and somebody else has the items. A value the
@@ -15,7 +16,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
@@ -26,7 +26,7 @@ from penstock.lifecycle.callers import Caller, worker
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.policy import RunsIn
-from penstock.lifecycle.states import ItemRole
+from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.operations.claim import claim
 from penstock.operations.record import Ended, record
 from penstock.runners.contract import Call, EndedCall, Runner
@@ -42,16 +42,6 @@ from penstock.worker.steps import Steps
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
 _LEAST_WAIT = 0.005
 _log = structlog.get_logger("penstock.lane")
-
-
-@dataclass(slots=True)
-class Held:
-    """A claimed item in this worker's hands, and when, by our own watch, its lease wants renewing."""
-
-    claimed: Claimed
-    call: Call
-    runner: Runner
-    renew_at: float
 
 
 class Lane:
@@ -72,7 +62,7 @@ class Lane:
         self._by_role: dict[ItemRole, Runner] = {}
         self._steps = Steps(store, kind, most=settings.max_payload_bytes, files_directory=settings.files_directory)
         self._points = points
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, Call] = {}
         self._unwritten: list[Ended] = []
         self._stopping = threading.Event()
         self._pause = threading.Event()
@@ -127,8 +117,15 @@ class Lane:
             self._claim_again_at = 0.0
         if self._stopping.is_set():
             self._give_back_late()
-        elif self._has_room() and time.monotonic() >= self._claim_again_at:
+        steps = (self._claim_if_due, self._write_if_any)
+        for step in reversed(steps) if self._store.ways.in_our_process else steps:
+            step()
+
+    def _claim_if_due(self) -> None:
+        if not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._claim_again_at:
             self._claim()
+
+    def _write_if_any(self) -> None:
         if self._unwritten:
             self._write()
 
@@ -179,10 +176,12 @@ class Lane:
 
     def _start(self, items: Sequence[Claimed], renew_at: float) -> None:
         by_runner: dict[Runner, list[Call]] = {}
+        make, held = self._steps.call, self._held
         for one in items:
-            runner = self._runner(one.role)
-            call = self._steps.call(one)
-            self._held[one.item_id] = Held(one, call, runner, renew_at)
+            call = make(one)
+            call.runner = runner = self._by_role.get(one.role) or self._runner(one.role)
+            call.renew_at = renew_at
+            held[one.item_id] = call
             by_runner.setdefault(runner, []).append(call)
         self.inbox.hand_out(len(items))
         for runner, calls in by_runner.items():
@@ -227,7 +226,7 @@ class Lane:
         lost = len(batch) - len(landed)
         if lost:
             _log.info("late outcomes changed nothing", kind=self.kind.name, items=lost)
-        if any(not one.outcome.ended for one in batch):
+        if any(one.outcome.status is ItemStatus.PENDING for one in batch):
             self._claim_again_at = 0.0
             self._in_line = True
         self._points.announce("recorded")
@@ -251,13 +250,13 @@ class Lane:
 
     # What others ask of it ----------------------------------------------------------------------------------------
 
-    def held(self) -> list[Held]:
+    def held(self) -> list[Call]:
         """What is in this worker's hands now, for whoever renews the leases."""
         return list(self._held.values())
 
     def drop(self, *, jobs: Collection[UUID] = (), items: Collection[int] = ()) -> None:
         """Stop the calls of jobs that were stopped, or of items that are not ours any more."""
-        self._interrupt([one for one in self.held() if one.claimed.job_id in jobs or one.claimed.item_id in items])
+        self._interrupt([one for one in self.held() if one.owner.job_id in jobs or one.owner.item_id in items])
 
     def stop(self, grace: float) -> None:
         """Claim nothing more; hand back what has not started, and after ``grace`` seconds what has."""
@@ -274,9 +273,10 @@ class Lane:
             self._stop_at = None
             self._interrupt(self.held())
 
-    def _interrupt(self, chosen: Sequence[Held]) -> None:
+    def _interrupt(self, chosen: Sequence[Call]) -> None:
         by_runner: dict[Runner, list[Call]] = {}
-        for one in chosen:
-            by_runner.setdefault(one.runner, []).append(one.call)
+        for call in chosen:
+            if call.runner is not None:
+                by_runner.setdefault(call.runner, []).append(call)
         for runner, calls in by_runner.items():
             runner.stop(calls)

@@ -11,10 +11,11 @@ import time
 from collections.abc import Sequence
 
 from penstock.operations.heartbeat import extend, stopped
+from penstock.runners.contract import Call
 from penstock.settings import Settings
 from penstock.store.engine import Store
 from penstock.worker.control.lease_length import lease_seconds
-from penstock.worker.lane import Held, Lane
+from penstock.worker.lane import Lane
 
 
 class LeaseKeeper:
@@ -32,12 +33,12 @@ class LeaseKeeper:
             if held:
                 self._beat_for(lane, held)
 
-    def _beat_for(self, lane: Lane, held: Sequence[Held]) -> None:
-        job_ids = {one.claimed.job_id for one in held}
+    def _beat_for(self, lane: Lane, held: Sequence[Call]) -> None:
+        job_ids = {one.owner.job_id for one in held}
         gone = self._store.read(lambda transaction: stopped(transaction, job_ids))
         if gone:
             lane.drop(jobs=gone)
-        due = [one for one in held if one.renew_at <= time.monotonic() and one.claimed.job_id not in gone]
+        due = [one for one in held if one.renew_at <= time.monotonic() and one.owner.job_id not in gone]
         if not due:
             return
         length = lease_seconds(
@@ -47,7 +48,7 @@ class LeaseKeeper:
             floor_ms=self._settings.lock_floor_ms,
             cap_ms=self._settings.lock_cap_ms,
         )
-        claimed = [one.claimed for one in due]
+        claimed = [one.owner for one in due]
         lost = self._store.write(lambda transaction: extend(transaction, claimed, length))
         for one in due:
             one.renew_at = time.monotonic() + length / 2

@@ -38,6 +38,8 @@ class Ways(Protocol):
     """One database's ways. Statements are built once for each, so it must be hashable."""
 
     name: str
+    in_our_process: bool
+    """Does the database work in our own process, or beside it?"""
 
     def now(self) -> ColumnElement[datetime]:
         """The database's clock, the same throughout one statement."""
@@ -57,8 +59,8 @@ class Ways(Protocol):
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """Encoded JSON text as the value of a JSON column."""
 
-    def checked(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """A column of rows found by their key, to be checked but never searched by."""
+    def check(self, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+        """A condition on rows found by their key: to be checked, never searched by, nor thought selective."""
 
     def insert_unless_taken(self, table: Table) -> Insert:
         """An INSERT that does nothing, instead of failing, where a unique index already has the row."""
@@ -75,6 +77,7 @@ class ByTheHeldClock:
 
     def __init__(self, ways: Ways) -> None:
         self.name = ways.name
+        self.in_our_process = ways.in_our_process
         self._ways = ways
 
     def now(self) -> ColumnElement[datetime]:

@@ -15,11 +15,14 @@ from sqlalchemy import (
     Table,
     any_,
     bindparam,
+    case,
     cast,
     column,
+    false,
     func,
     literal_column,
     text,
+    true,
     type_coerce,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB, TEXT, VARCHAR, insert
@@ -39,6 +42,7 @@ class PostgreSQL:
     """The one for scale."""
 
     name = "postgresql"
+    in_our_process = False
 
     def now(self) -> ColumnElement[datetime]:
         """The start of the statement, which moves on while a transaction waits for a lock."""
@@ -68,9 +72,9 @@ class PostgreSQL:
         """Text becomes jsonb."""
         return cast(text, JSONB)
 
-    def checked(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        """Before a table is analyzed the planner may think it unlikely and search by it; an expression it cannot."""
-        return column.concat("")
+    def check(self, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+        """Before a table is analyzed the planner takes every equation for a rare one; of a CASE it expects a half."""
+        return case((condition, true()), else_=false())
 
     def insert_unless_taken(self, table: Table) -> Insert:
         """ON CONFLICT DO NOTHING."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
     Connection,
     Float,
@@ -55,6 +56,7 @@ class SQLite:
     """The embedded default."""
 
     name = "sqlite"
+    in_our_process = True
 
     def now(self) -> ColumnElement[datetime]:
         """Milliseconds are what SQLite's clock has; julianday is in every version."""
@@ -93,9 +95,9 @@ class SQLite:
         """JSON is text here."""
         return text
 
-    def checked(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    def check(self, condition: ColumnElement[bool]) -> ColumnElement[bool]:
         """Without statistics SQLite would rather search by state than by the ids it is given; a plus sign stops it."""
-        return UnaryExpression(column, operator=custom_op("+"), type_=column.type)
+        return UnaryExpression(condition.self_group(), operator=custom_op("+"), type_=Boolean())
 
     def insert_unless_taken(self, table: Table) -> Insert:
         """ON CONFLICT DO NOTHING."""

@@ -53,7 +53,7 @@ def change_state(
         changes["run"] = jobs.c.run + 1
     return (
         update(jobs)
-        .where(which, ways.checked(jobs.c.state).in_([source.value for source in sorted(transition.sources)]))
+        .where(which, ways.check(jobs.c.state.in_([source.value for source in sorted(transition.sources)])))
         .values(
             previous_state=jobs.c.state,
             state=transition.target.value,

@@ -97,7 +97,7 @@ def take_fresh_of_one(ways: Ways) -> Update:
         .where(
             job_items.c.job_id == bindparam("the_job_id", type_=Identifier),
             job_items.c.position.between(bindparam("the_first", type_=Integer), bindparam("the_last", type_=Integer)),
-            ways.checked(job_items.c.status) == _PENDING,
+            ways.check(job_items.c.status == _PENDING),
         )
         .values(_taken(ways))
         .returning(*_TAKEN_OF_ONE, null())
@@ -114,7 +114,7 @@ def take_fresh(ways: Ways) -> Update:
             job_items.c.job_id == ranges.c.job_id,
             job_items.c.position >= ranges.c.first,
             job_items.c.position <= ranges.c.last,
-            ways.checked(job_items.c.status) == _PENDING,
+            ways.check(job_items.c.status == _PENDING),
         )
         .values(_taken(ways))
         .returning(*_TAKEN)
@@ -205,6 +205,6 @@ def note_served(ways: Ways) -> Update:
     rows = ways.rows("served", SERVED)
     return (
         update(jobs)
-        .where(jobs.c.id == rows.c.id, ways.checked(jobs.c.state) == JobState.RUNNING.value)
+        .where(jobs.c.id == rows.c.id, ways.check(jobs.c.state == JobState.RUNNING.value))
         .values(_served(ways, rows) | {"updated_at": ways.now()})
     )

@@ -33,16 +33,16 @@ from penstock.store.types import Identifier, Moment, RowNumber
 
 _UNLOCKED = {"lease": null(), "locked_by": null(), "locked_at": null(), "lock_expires_at": null()}
 
-DONE = (Field("id", RowNumber), Field("lease", Identifier()), Field("result", Text()))
+DONE = (Field("id", RowNumber), Field("result", Text()))
 
 
 @built_once
 def finish_items(ways: Ways) -> Update:
-    """DONE for the items whose lease is still ours; the rows it returns are those that landed."""
+    """DONE for the items of one lease that is still ours; the rows it returns are those that landed."""
     rows = ways.rows("done", DONE)
     return (
         update(job_items)
-        .where(job_items.c.id == rows.c.id, job_items.c.lease == rows.c.lease)
+        .where(job_items.c.id == rows.c.id, ways.check(job_items.c.lease == bindparam("the_lease", type_=Identifier)))
         .values(
             status=ItemStatus.DONE.value,
             result_json=ways.json(rows.c.result),
@@ -87,7 +87,7 @@ def end_items(ways: Ways) -> Update:
     }
     return (
         update(job_items)
-        .where(job_items.c.id == rows.c.id, job_items.c.lease == rows.c.lease)
+        .where(job_items.c.id == rows.c.id, ways.check(job_items.c.lease == rows.c.lease))
         .values(
             status=rows.c.status,
             ready_at=case((goes_back, ways.later(ways.now(), rows.c.delay)), else_=null()),
