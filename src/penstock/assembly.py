@@ -35,7 +35,7 @@ from penstock.lifecycle.states import FINISHED, ItemStatus, JobState
 from penstock.operations import control, inspect, outbox
 from penstock.operations.files import FileShelf, Readable, StoredFile, get_file, record_file
 from penstock.operations.reprocess import FAILED_ONES, reprocess
-from penstock.operations.submit import Request, submit, submit_created, submit_many
+from penstock.operations.submit import Request, is_one_statement, submit, submit_created, submit_many
 from penstock.operations.sweep import Swept, sweep
 from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, Transaction, open_store
@@ -215,7 +215,13 @@ class Penstock:
         )
         known, most = self.kinds.get(kind), self.settings.max_payload_bytes
         given = None if items is None else list(items)
-        return self._write(connection, lambda one: submit(one, known, params, request, items=given, most=most))
+
+        def operation(transaction: Transaction) -> Submission:
+            return submit(transaction, known, params, request, items=given, most=most)
+
+        if connection is None and given is None and is_one_statement(known, request):
+            return self.store.write(operation, at_once=True)
+        return self._write(connection, operation)
 
     def submit_many(
         self,

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import insert, select, update
 
+from penstock import Penstock
 from penstock.errors import InvalidInput, JobNotFound, TransitionRefused, WorkerCrashed
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, admin, owner
@@ -397,6 +398,14 @@ class TestClaiming:
         bench.record(bench.claim("bulk", size=1), outcomes.released())
         assert bench.claim("bulk", size=1)[0].position == 1
 
+    def test_an_item_in_its_backoff_stays_behind_while_others_are_handed_out(self, bench: Workbench) -> None:
+        bench.submit("bulk", items=[1, 2, 3])
+        bench.record(bench.claim("bulk", size=1), RETRIED)
+        bench.clock.advance(4.9)
+        assert [one.position for one in bench.claim("bulk", size=1)] == [2]
+        bench.clock.advance(0.1)
+        assert bench.claim("bulk", size=1)[0].position == 1
+
     def test_starting_is_told_once_for_each_run(self, bench: Workbench) -> None:
         job = bench.submit("bulk", items=[1, 2, 3]).job
         bench.claim("bulk", "w7", size=1)
@@ -608,6 +617,16 @@ class TestControl:
         assert (bench.job(job.id).state, bench.job(job.id).progress.processed) == (S.PAUSED, 1)
         assert write(bench, control.resume, job.id, owner("ann")).state is S.QUEUED
         assert [one.position for one in bench.claim("bulk")] == [2, 3]
+
+    def test_what_comes_back_in_the_pause_waits_for_the_resume(self, bench: Workbench) -> None:
+        job = bench.submit("bulk", items=[1]).job
+        held = bench.claim("bulk")
+        write(bench, control.pause, job.id, SYSTEM)
+        bench.record(held, RETRIED)
+        bench.clock.advance(6)
+        assert bench.claim("bulk") == []
+        write(bench, control.resume, job.id, SYSTEM)
+        assert [one.attempt for one in bench.claim("bulk")] == [2]
 
     def test_a_job_whose_work_ended_in_the_pause_goes_on_when_resumed(self, bench: Workbench) -> None:
         job = bench.submit("bulk", items=[1]).job
@@ -1039,3 +1058,24 @@ def test_a_real_clock_claims_and_expires_by_the_databases_time(bench: Workbench)
     real.store.write(lambda one: control.cancel(one, job.id, SYSTEM))
     if store.engine is not bench.store.engine:
         store.close()
+
+
+@pytest.mark.parametrize("kind", ["single", "planned", "finalized"])
+@pytest.mark.parametrize("hold", [False, True])
+def test_the_job_submit_answers_is_the_job_that_was_recorded(hold: bool, kind: str) -> None:
+    app = Penstock("sqlite://")
+
+    class Finalized:
+        def process(self, item: object) -> None: ...
+
+        def finalize(self, job: object) -> None: ...
+
+    class Planned(Finalized):
+        def plan(self, job: object) -> None: ...
+
+    app.kind("single")(lambda item: None)
+    app.kind("planned")(Planned)
+    app.kind("finalized", retries=7)(Finalized)
+    answered = app.submit(kind, {"n": 1, "nan": float("nan")}, owner="ada", hold=hold, priority=3).job
+    assert answered == app.get(answered.id)
+    app.close()

@@ -214,7 +214,8 @@ STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
     "finish_items": (
         lambda ways: (
             recording.finish_items(ways),
-            ways.parameters("done", recording.DONE, [(one.item_id, one.lease, "1") for one in held(RUNNING)]),
+            {"the_lease": job_id(RUNNING)}
+            | ways.parameters("done", recording.DONE, [(one.item_id, "1") for one in held(RUNNING)]),
         ),
         {"sqlite": "INTEGER PRIMARY KEY", "postgresql": "pk_job_items"},
     ),

@@ -89,6 +89,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.held: dict[str, list[Claimed]] = {name: [] for name in WORKERS}
         self.lost: list[Claimed] = []
         self.live: dict[int, tuple[UUID, datetime]] = {}
+        self.ready: dict[int, tuple[UUID, datetime]] = {}
         self.finalized: Counter[tuple[UUID, int]] = Counter()
         self.sound = True
 
@@ -187,6 +188,8 @@ class Lifecycle(RuleBasedStateMachine):
         assert len(items) <= 2 * size
         for one in items:
             assert one.item_id not in self.live, f"{one} is in two live leases"
+            _, ready = self.ready.pop(one.item_id, (one.job_id, self.clock.held()))
+            assert ready <= self.clock.held(), f"{one} is in its backoff"
             job = self.bench.job(one.job_id)
             assert (job.state, job.run) == (JobState.RUNNING, one.run)
             if one.role is ItemRole.FINALIZE:
@@ -226,6 +229,8 @@ class Lifecycle(RuleBasedStateMachine):
         assert landed == expected
         for one, outcome in landing.values():
             del self.live[one.item_id]
+            if outcome.delay is not None:
+                self.ready[one.item_id] = (one.job_id, self.clock.held() + timedelta(seconds=outcome.delay))
             if one.role is ItemRole.FINALIZE and outcome.status is ItemStatus.DONE:
                 self.finalized[one.job_id, one.run] += 1
                 assert self.finalized[one.job_id, one.run] == 1, "finalized twice in one run"
@@ -337,6 +342,7 @@ class Lifecycle(RuleBasedStateMachine):
             return
         assert after.run == job.run + 1
         # The new run takes a finalize step of the run before it out of its worker's hands.
+        self.ready = {item: ready for item, ready in self.ready.items() if ready[0] != job.id}
         for one in [*self.lost, *(one for held in self.held.values() for one in held)]:
             if one.job_id == job.id and one.role is ItemRole.FINALIZE and self.holds(one):
                 del self.live[one.item_id]

@@ -23,8 +23,8 @@ from penstock.lifecycle.job import Answer, Claimed
 from penstock.lifecycle.states import ItemRole, JobState
 from penstock.operations import control, heartbeat, outbox
 from penstock.operations.reprocess import reprocess
-from penstock.store.engine import Store
-from penstock.store.tables import job_items
+from penstock.store.engine import Store, Transaction
+from penstock.store.tables import job_items, jobs
 from penstock.testing.drive import LEASE, MOST, Workbench
 from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import engine_kinds
@@ -304,3 +304,21 @@ def test_no_deadlock_has_to_be_broken(postgres_store: Store, together: Together)
         "SELECT pg_stat_force_next_flush(), deadlocks FROM pg_stat_database WHERE datname = current_database()"
     )
     assert bench.store.read(lambda one: one.run(asked).one()).deadlocks == 0
+
+
+def test_a_heartbeat_waits_for_nobody(postgres_store: Store) -> None:
+    """It comes while others hold the job; waiting for them is how it once met a recorder in a deadlock."""
+    clock = postgres_store.clock
+    assert isinstance(clock, HeldClock)
+    bench = Workbench(postgres_store, clock, engine_kinds())
+    job = bench.submit("bulk", items=[1]).job
+    held = bench.claim("bulk")
+    with postgres_store.engine.connect() as other:
+        other.execute(select(jobs.c.id).where(jobs.c.id == job.id).with_for_update())
+
+        def impatiently(transaction: Transaction) -> frozenset[int]:
+            transaction.run(text("SET LOCAL lock_timeout = '2s'"))
+            return heartbeat.extend(transaction, held, LEASE)
+
+        assert bench.store.write(impatiently) == frozenset()
+        other.rollback()

@@ -32,12 +32,14 @@ def worker(
     from penstock.cli.application import opened
     from penstock.errors import ConfigurationError
     from penstock.settings import load_settings
+    from penstock.worker.interpreter import settle_interpreter
 
     with opened(app, log_level=load_settings().log_level) as one:
         names = kind or [each.name for each in one.kinds]
         if not names:
             raise ConfigurationError("the app has no kinds, so there is nothing to work on", code="NO_KINDS")
         stop = _until_told_to_stop()
+        settle_interpreter()
         working = one.worker(kinds=names)
         working.start()
         print(f"worker {working.name} runs {', '.join(names)}", flush=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from hashlib import sha256
 from itertools import islice
 from typing import Any
@@ -20,10 +21,10 @@ from uuid_utils.compat import uuid7
 
 from penstock.errors import InvalidInput, PenstockError
 from penstock.lifecycle.callers import SYSTEM, Caller
-from penstock.lifecycle.job import Answer, Job, Submission
+from penstock.lifecycle.job import Answer, Job, Progress, Submission
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.payloads import JSON, encode, storable_text
-from penstock.lifecycle.states import ErrorType, ItemRole, JobState
+from penstock.lifecycle.payloads import JSON, decode, encode, storable_text
+from penstock.lifecycle.states import ErrorType, ItemRole, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
 from penstock.operations.change import change
 from penstock.operations.control import go_on
@@ -32,7 +33,6 @@ from penstock.operations.inspect import get_job
 from penstock.store.engine import Transaction
 from penstock.store.statements import submit as statements
 from penstock.store.statements.control import change_one, fail_one
-from penstock.store.translation import job_from
 
 ITEMS_AT_ONCE = 5_000
 JOBS_AT_ONCE = 5_000
@@ -95,6 +95,12 @@ def submit(
     raise PenstockError(
         f"the active {kind.name!r} job of key {request.unique_key!r} changed hands ten times; submit again", code="BUSY"
     )
+
+
+def is_one_statement(kind: Kind, request: Request) -> bool:
+    """Is recording one job a single statement (on a database server), because nothing has to be looked up?"""
+    looked_up = (request.unique_key, request.idempotency_key, kind.policy.queue_limit)
+    return all(one is None for one in looked_up)
 
 
 def submit_many(
@@ -167,9 +173,9 @@ def _insert_chunk(transaction: Transaction, kind: Kind, encoded: Sequence[str], 
     ways = transaction.ways
     ids: list[UUID] = [uuid7() for _ in encoded]
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, list(zip(ids, encoded, strict=True)))
-    shared = _shared(kind, request) | _shape(kind, with_items=False)
-    transaction.run(statements.insert_jobs(ways), rows | shared)
-    _insert_beginnings(transaction, kind, ids, encoded, request, with_items=False)
+    first = _beginnings(transaction, kind, request, with_items=False)
+    parameters = rows | _shared(kind, request) | _shape(kind, with_items=False) | first.parameters
+    transaction.run_together(first.statements, statements.insert_jobs(ways), parameters)
     return ids
 
 
@@ -186,14 +192,19 @@ def _insert(
     job_id: UUID = uuid7()
     # Recorded as created until its items are all there.
     held = request if items is None else replace(request, hold=True)
-    shared = _shared(kind, held) | _shape(kind, with_items=items is not None)
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
-    inserted = transaction.run(statements.insert_job(ways), rows | shared).one_or_none()
-    if inserted is None:
-        return None
-    _insert_beginnings(transaction, kind, [job_id], [encoded], held, with_items=items is not None)
+    first = _beginnings(transaction, kind, held, with_items=items is not None)
+    parameters = rows | _shared(kind, held) | _shape(kind, with_items=items is not None) | first.parameters
+    if request.unique_key is None and request.idempotency_key is None:
+        inserted = transaction.run_together(first.statements, statements.insert_job(ways), parameters).one()
+    else:
+        taken = transaction.run(statements.insert_job(ways), parameters).one_or_none()
+        if taken is None:
+            return None
+        inserted = taken
+        transaction.run_together(first.statements[:-1], first.statements[-1], parameters)
     if items is None:
-        return job_from(inserted)
+        return _new_job(kind, request, job_id, decode(encoded), inserted.created_at)
     total = insert_items(transaction, kind, job_id, request.owner, items, after=0, most=most)
     transaction.run(statements.open_items(ways), {"the_job_id": job_id, "the_count": total})
     if not request.hold:
@@ -201,31 +212,68 @@ def _insert(
     return get_job(transaction, job_id, SYSTEM)
 
 
-def _insert_beginnings(
-    transaction: Transaction,
-    kind: Kind,
-    ids: Sequence[UUID],
-    encoded: Sequence[str],
-    request: Request,
-    *,
-    with_items: bool,
-) -> None:
+def _new_job(kind: Kind, request: Request, job_id: UUID, params: JSON, now: datetime) -> Job:
+    """The job as it was just recorded; reading it back would be one more way to the database."""
+    return Job(
+        id=job_id,
+        kind=kind.name,
+        user_id=request.owner,
+        state=JobState.CREATED if request.hold else JobState.QUEUED,
+        phase=Phase.INIT,
+        run=1,
+        priority=kind.policy.priority if request.priority is None else request.priority,
+        params=params,
+        result=None,
+        unique_key=request.unique_key,
+        leader_id=None,
+        progress=Progress(total=1 if kind.plan is None else 0, processed=0, failed=0, not_found=0, skipped=0),
+        attempts=0,
+        retries=0,
+        max_retries=kind.policy.retries,
+        last_error=None,
+        error_code=None,
+        error_type=None,
+        failed_phase=None,
+        killed_by=None,
+        killed_reason=None,
+        message=None,
+        file_id=request.file_id,
+        ip_address=request.ip_address,
+        last_heartbeat=None,
+        created_at=now,
+        queued_at=None if request.hold else now,
+        started_at=None,
+        completed_at=None,
+        committed_at=None,
+        abandoned_at=None,
+        canceled_at=None,
+        updated_at=now,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginnings:
+    """What is written with every new job, and the parameters that takes."""
+
+    statements: tuple[Any, ...]
+    parameters: dict[str, Any]
+
+
+def _beginnings(transaction: Transaction, kind: Kind, request: Request, *, with_items: bool) -> _Beginnings:
     """The first item of each job, unless items are given with it, and the first line of its history."""
     ways = transaction.ways
-    # A single step reads its job's params where they are, and so does a plan; an item beside others has an input.
-    inputs = encoded if kind.plan is None and not kind.single_step else [None] * len(ids)
-    rows = ways.parameters("new_jobs", statements.NEW_JOBS, list(zip(ids, inputs, strict=True)))
-    if not with_items:
-        role, position = (ItemRole.ITEM, 1) if kind.plan is None else (ItemRole.PLAN, 0)
-        first = {"the_role": role.value, "the_position": position}
-        of_job = {"the_user_id": request.owner, "the_kind": kind.name}
-        transaction.run(statements.insert_first_items(ways), rows | first | of_job)
-    by = {
-        "the_state": JobState.CREATED.value if request.hold else JobState.QUEUED.value,
+    role, position = (ItemRole.ITEM, 1) if kind.plan is None else (ItemRole.PLAN, 0)
+    parameters = {
+        "the_role": role.value,
+        "the_position": position,
+        # A single step reads its job's params where they are, and so does a plan; an item beside others has an input.
+        "the_own_input": kind.plan is None and not kind.single_step,
         "the_actor": request.caller.actor.value,
         "the_actor_id": request.caller.id,
     }
-    transaction.run(statements.insert_first_events(ways), rows | by)
+    if with_items:
+        return _Beginnings((statements.insert_first_events(ways),), parameters)
+    return _Beginnings((statements.insert_first_items(ways), statements.insert_first_events(ways)), parameters)
 
 
 def insert_items(
@@ -256,7 +304,7 @@ def _let_flow(transaction: Transaction, kind: Kind, job: Job, request: Request) 
         return job
     if _refused_by_bound(transaction, kind, job.id):
         return get_job(transaction, job.id, SYSTEM)
-    transaction.wake(kind.name)
+    transaction.woke(kind.name)
     return job
 
 
@@ -346,6 +394,7 @@ def _without_items(transaction: Transaction, kind: Kind, encoded: str, request: 
     request = replace(request, hold=False)
     shape = _shape(kind, with_items=True) | {"the_leader_id": leader_id}
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
-    transaction.run(statements.insert_jobs(ways), rows | _shared(kind, request) | shape)
-    _insert_beginnings(transaction, kind, [job_id], [encoded], request, with_items=True)
+    first = _beginnings(transaction, kind, request, with_items=True)
+    parameters = rows | _shared(kind, request) | shape | first.parameters
+    transaction.run_together(first.statements, statements.insert_jobs(ways), parameters)
     return job_id

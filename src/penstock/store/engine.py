@@ -22,6 +22,7 @@ from sqlalchemy import (
     CursorResult,
     Engine,
     Executable,
+    RootTransaction,
     create_engine,
     event,
 )
@@ -56,6 +57,19 @@ class Transaction:
             parameters = {NOW: self._held, **parameters}
         return self.connection.execute(statement, parameters)
 
+    def run_together(
+        self, others: tuple[Any, ...], last: Any, parameters: dict[str, Any]
+    ) -> CursorResult[*tuple[Any, ...]]:
+        """Execute statements that do not need each other's effects; the answer is the last one's."""
+        *before, answering = self.ways.together(others, last)
+        for statement in before:
+            self.run(statement, parameters)
+        return self.run(answering, parameters)
+
+    def woke(self, kind: str) -> None:
+        """A statement has told the workers of this kind already; this process's own hear of it at the commit."""
+        self._woken.add(kind)
+
     def wake(self, *kinds: str) -> None:
         """There will be work of these kinds once this commits."""
         fresh = [kind for kind in kinds if kind not in self._woken]
@@ -88,12 +102,17 @@ class Store:
         """Do not call ``listener`` any more."""
         self._on_wake.remove(listener)
 
-    def write(self, operation: Callable[[Transaction], Answer]) -> Answer:
-        """Run ``operation`` in a transaction of its own."""
+    def write(self, operation: Callable[[Transaction], Answer], *, at_once: bool = False) -> Answer:
+        """Run ``operation`` in a transaction of its own.
+
+        ``at_once`` promises that it is a single statement on a database server: that is a transaction by itself, and
+        saves the two ways there and back of BEGIN and COMMIT.
+        """
+        at_once = at_once and not self.ways.in_our_process
         for left in reversed(range(_TRIES)):
-            committing = False
+            committing = at_once
             try:
-                with self._writing, self.engine.connect() as connection, connection.begin() as begun:
+                with self._writing, self.engine.connect() as connection, _begun(connection, at_once) as begun:
                     transaction = Transaction(connection, self)
                     answer = operation(transaction)
                     committing = True
@@ -148,6 +167,12 @@ class Store:
     def _reading(self) -> AbstractContextManager[Any]:
         # An in-memory database is one connection: readers must wait for the writer too.
         return self._writing if isinstance(self.engine.pool, StaticPool) else nullcontext()
+
+
+def _begun(connection: Connection, at_once: bool) -> RootTransaction:
+    if at_once:
+        connection.execution_options(isolation_level="AUTOCOMMIT")
+    return connection.begin()
 
 
 def _in_our_words(error: DBAPIError) -> PenstockError:

@@ -218,7 +218,10 @@ class Lane:
         landed = self._record(batch)
         self._unwritten = []
         for one in batch:
-            self._held.pop(one.item_id, None)
+            call = self._held.get(one.item_id)
+            # A late outcome must not let go of the item when we have claimed it again meanwhile.
+            if call is not None and call.owner.lease is one.lease:
+                del self._held[one.item_id]
         now = time.monotonic()
         if self._busy_since is not None:
             self.size.observe(elapsed_ms=(now - self._busy_since) * 1000.0, items=len(batch))

@@ -65,6 +65,12 @@ class Ways(Protocol):
     def insert_unless_taken(self, table: Table) -> Insert:
         """An INSERT that does nothing, instead of failing, where a unique index already has the row."""
 
+    def together(self, others: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
+        """Statements that do not need each other's effects, as few as the database can take them; the last answers."""
+
+    def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:
+        """What wakes workers of a kind when a row that returns it is written, where a statement can."""
+
     def wake(self, connection: Connection, kinds: Sequence[str]) -> None:
         """Tell listening workers, when this transaction commits, that there is work of these kinds."""
 

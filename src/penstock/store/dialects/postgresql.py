@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -80,6 +81,14 @@ class PostgreSQL:
         """ON CONFLICT DO NOTHING."""
         return insert(table).on_conflict_do_nothing()
 
+    def together(self, others: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
+        """One statement, with the others as its common table expressions."""
+        return _joined(others, last)
+
+    def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:
+        """NOTIFY, delivered when the transaction commits."""
+        return cast(func.pg_notify(CHANNEL, kind), TEXT)
+
     def wake(self, connection: Connection, kinds: Sequence[str]) -> None:
         """Delivered when the transaction commits, and not at all when it does not."""
         connection.execute(_NOTIFY, {"channel": CHANNEL, "kinds": list(kinds)})
@@ -87,6 +96,11 @@ class PostgreSQL:
     def is_passing(self, error: BaseException) -> bool:
         """A deadlock, a serialization failure or a lock that could not be had in time."""
         return getattr(error, "sqlstate", None) in _PASSING_STATES
+
+
+@cache
+def _joined(others: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
+    return (last.add_cte(*(one.cte(f"also_{number}") for number, one in enumerate(others))),)
 
 
 def _element(field: Field) -> Any:

@@ -22,6 +22,7 @@ from sqlalchemy import (
     cast,
     func,
     literal_column,
+    null,
     select,
     type_coerce,
 )
@@ -102,6 +103,14 @@ class SQLite:
     def insert_unless_taken(self, table: Table) -> Insert:
         """ON CONFLICT DO NOTHING."""
         return insert(table).on_conflict_do_nothing()
+
+    def together(self, others: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
+        """One after the other: there is no way to the server and back to be saved."""
+        return (*others, last)
+
+    def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:
+        """Nothing to send."""
+        return null()
 
     def wake(self, connection: Connection, kinds: Sequence[str]) -> None:
         """Nothing to send: the process wakes itself, and others watch the file (see ``store.wakeups``)."""

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Update,
     bindparam,
     insert,
+    literal,
     null,
     select,
     update,
@@ -87,6 +88,23 @@ def insert_events(ways: Ways, *, explained: bool) -> Insert:
         rows.c.reason if explained else null(),
         ways.json(rows.c.data) if explained else null(),
         bindparam("the_to_state", type_=String),
+        bindparam("the_actor", type_=String),
+        bindparam("the_actor_id", type_=String),
+        ways.now(),
+    )
+    return insert(job_events).from_select(columns, source)
+
+
+def tell_of(ways: Ways, change: Update, transition: Transition) -> Insert:
+    """The change and one history row for each job it happens to, in one statement."""
+    changed = change.cte("changed")
+    columns = ["job_id", "sequence", "run", "from_state", "to_state", "actor", "actor_id", "at"]
+    source = select(
+        changed.c.id,
+        changed.c.event_sequence,
+        changed.c.run,
+        changed.c.previous_state,
+        literal(transition.target.value),
         bindparam("the_actor", type_=String),
         bindparam("the_actor_id", type_=String),
         ways.now(),

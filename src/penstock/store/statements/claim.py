@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     Float,
+    Insert,
     Integer,
     Select,
     String,
@@ -23,7 +24,7 @@ from penstock.lifecycle.states import ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import START
 from penstock.store.dialects.contract import Field, Ways
 from penstock.store.statements.built_once import built_once
-from penstock.store.statements.change_state import change_state
+from penstock.store.statements.change_state import change_state, tell_of
 from penstock.store.tables import job_items, jobs
 from penstock.store.types import Identifier, Moment
 
@@ -45,6 +46,7 @@ def pick_jobs(ways: Ways, *, patient: bool) -> Select[Any]:
             jobs.c.returned_items,
             jobs.c.max_retries,
             jobs.c.single_step,
+            jobs.c.followed,
         )
         .where(jobs.c.kind == bindparam("the_kind"), jobs.c.turn_at <= ways.now())
         .order_by(jobs.c.priority.desc(), jobs.c.turn_at)
@@ -197,6 +199,12 @@ def start_served(ways: Ways) -> Update:
             "phase": case((jobs.c.planned, phase), else_=Phase.BATCHING.value),
         },
     )
+
+
+@built_once
+def start_and_tell(ways: Ways) -> Insert:
+    """START for the queued jobs among those served, with its history, where one statement can do both."""
+    return tell_of(ways, start_served(ways), START)
 
 
 @built_once

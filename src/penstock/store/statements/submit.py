@@ -63,8 +63,9 @@ def insert_jobs(ways: Ways) -> Insert:
 
 @built_once
 def insert_job(ways: Ways) -> Insert:
-    """Record one job and answer its row, or no row when its key is in use."""
-    return ways.insert_unless_taken(jobs).from_select(*_new_jobs(ways)).returning(*jobs.c)
+    """Record one job, wake the workers of its kind and answer when that was; no row when its key is in use."""
+    notice = case((jobs.c.turn_at.is_not(None), ways.notice(jobs.c.kind)), else_=null())
+    return ways.insert_unless_taken(jobs).from_select(*_new_jobs(ways)).returning(jobs.c.created_at, notice)
 
 
 def _new_jobs(ways: Ways) -> tuple[list[str], Select[Any]]:
@@ -90,7 +91,7 @@ def insert_first_items(ways: Ways) -> Insert:
         bindparam("the_role", type_=String),
         bindparam("the_position", type_=Integer),
         literal(ItemStatus.PENDING.value),
-        ways.json(rows.c.params),
+        case((bindparam("the_own_input", type_=Boolean), ways.json(rows.c.params)), else_=null()),
         ways.now(),
     )
     columns = ["job_id", "user_id", "kind", "role", "position", "status", "input_json", "updated_at"]
