@@ -209,7 +209,7 @@ def test_a_migration_that_fails_half_way_leaves_nothing(
         configuration.attributes["connection"].execute(text("CREATE TABLE half (id integer)"))
         raise ZeroDivisionError
 
-    monkeypatch.setattr("penstock.store.migrating.command.upgrade", fails)
+    monkeypatch.setattr("alembic.command.upgrade", fails)
     with pytest.raises(ZeroDivisionError):
         migrate(store)
     assert inspect(store.engine).get_table_names() == []

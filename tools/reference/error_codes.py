@@ -68,6 +68,7 @@ OF_CALLS = {
     "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
     "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the owner used the key for a job of another kind already"),
     "JOB_SHARED": ("TransitionRefused", "pause: others wait for the same work; reprocess: another job did its work"),
+    "NOT_ALLOWED": ("TransitionRefused", "the lifecycle does not let this caller make that transition"),
     "NOTHING_TO_REPROCESS": ("TransitionRefused", "no item of the job is in the statuses that were asked for"),
     "REPROCESS_NOT_ALLOWED": ("TransitionRefused", "the job's kind does not allow it: `reprocess` is false"),
     "UNIQUE_KEY_IN_USE": ("TransitionRefused", "another active job does the work of the job's key"),
