@@ -71,11 +71,6 @@ class _Tally:
             self.not_found += status is ItemStatus.NOT_FOUND
             self.skipped += status is ItemStatus.SKIPPED
 
-    def add_done(self, count: int, outcome: Outcome) -> None:
-        """Count so many items that are all done."""
-        self.deciding[ItemRole.ITEM] = outcome
-        self.processed += count
-
     def counts(self, job_id: UUID) -> tuple[object, ...]:
         """The row that adds them to the job's counters."""
         return (job_id, self.processed, self.failed, self.not_found, self.skipped, self.returned)
@@ -87,24 +82,13 @@ def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller) -> 
     tallies: defaultdict[UUID, _Tally] = defaultdict(_Tally)
     for batch in _each_item_once(ended):
         ready = _end_items(transaction, batch)
-        if len(ready) == len(batch) and _all_done_in_one_job(batch):
-            tallies[batch[0].job_id].add_done(len(batch), batch[0].outcome)
-        else:
-            for item_id, _, job_id, role, outcome in batch:
-                if item_id in ready:
-                    tallies[job_id].add(role, outcome, ready[item_id])
+        for item_id, _, job_id, role, outcome in batch:
+            if item_id in ready:
+                tallies[job_id].add(role, outcome, ready[item_id])
         landed.update(ready)
     if tallies:
         _settle(transaction, tallies, caller)
     return frozenset(landed)
-
-
-def _all_done_in_one_job(batch: Sequence[Ended]) -> bool:
-    """The usual batch of a large job, which needs no counting one by one."""
-    job_id = batch[0].job_id
-    return all(
-        one.job_id is job_id and one.role is ItemRole.ITEM and one.outcome.status is ItemStatus.DONE for one in batch
-    )
 
 
 def _each_item_once(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:

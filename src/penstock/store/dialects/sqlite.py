@@ -60,9 +60,8 @@ class SQLite:
     in_our_process = True
 
     def now(self) -> ColumnElement[datetime]:
-        """Milliseconds are what SQLite's clock has; as a subquery it is asked once, not for every row."""
-        milliseconds = "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
-        return literal_column(f"(SELECT {milliseconds} * 1000)", Moment)
+        """Milliseconds are what SQLite's clock has; julianday is in every version."""
+        return literal_column("CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000", Moment)
 
     def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
         """Moments are microseconds here."""
