@@ -18,9 +18,9 @@ BATCH_SIZES = (100, 500, 1000, 2000)
 class Plan:
     """The sizes of one run."""
 
-    items: int = 30_000
+    items: int = 60_000
     jobs: int = 20_000
-    repetitions: int = 7
+    repetitions: int = 9
     rounds_to_choose: int = 3
     pick_ups: int = 300
     large_table: int = 5_000_000

@@ -120,8 +120,9 @@ def measure_rows() -> None:
     )
 
     def together(one: Transaction, held: Sequence[Claimed]) -> None:
-        rows = [(each.item_id, each.lease, "1") for each in held]
-        one.run(record.finish_items(one.ways), one.ways.parameters("done", record.DONE, rows)).all()
+        rows = [(each.item_id, "1") for each in held]
+        parameters = one.ways.parameters("done", record.DONE, rows) | {"the_lease": held[0].lease}
+        one.run(record.finish_items(one.ways, named=False), parameters)
 
     def singly(one: Transaction, held: Sequence[Claimed]) -> None:
         rows = [{"the_id": each.item_id, "the_lease": each.lease, "the_result": 1} for each in held]

@@ -12,7 +12,7 @@ from sqlalchemy import insert, select, update
 from penstock import Penstock
 from penstock.errors import InvalidInput, JobNotFound, TransitionRefused, WorkerCrashed
 from penstock.lifecycle import outcomes
-from penstock.lifecycle.callers import SYSTEM, admin, owner
+from penstock.lifecycle.callers import SYSTEM, admin, owner, worker
 from penstock.lifecycle.job import Answer
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.policy import Policy
@@ -27,11 +27,12 @@ from penstock.lifecycle.states import (
 )
 from penstock.operations import control, heartbeat, inspect, sweep
 from penstock.operations.claim import claim
+from penstock.operations.record import SomeWereLate, record
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import Request, submit, submit_created, submit_many
 from penstock.store.engine import open_store
 from penstock.store.tables import job_items, jobs, metadata
-from penstock.testing.drive import LEASE, MOST, Workbench
+from penstock.testing.drive import LEASE, MOST, Workbench, ended
 from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import PlanProcessFinalize, process
 
@@ -455,6 +456,24 @@ class TestRecording:
         ended = bench.job(job.id)
         assert (ended.state, ended.result, ended.completed_at) == (S.SUCCEEDED, "sum", bench.clock.held())
         assert bench.claim("bulk") == []
+
+    def test_a_slice_thought_to_be_all_ours_lands_whole_or_not_at_all(self, bench: Workbench) -> None:
+        job = bench.submit("bulk", items=[1, 2, 3]).job
+        held = bench.claim("bulk", "w1", lease=10)
+        slice_of = [ended(one, DONE) for one in held]
+        bench.clock.advance(5)
+        bench.store.write(lambda one: heartbeat.extend(one, held[1:], 100.0))
+        bench.clock.advance(6)
+        bench.sweep()
+        bench.clock.advance(60)
+        [again] = bench.claim("bulk", "w2", lease=100)
+        with pytest.raises(SomeWereLate):
+            write(bench, record, slice_of, worker("w1"), all_ours=True)
+        assert bench.job(job.id).progress.processed == 0
+        assert {one.status for one in items(bench, job.id)} == {ItemStatus.PROCESSING}
+        assert write(bench, record, slice_of, worker("w1")) == {one.item_id for one in held[1:]}
+        assert write(bench, record, [ended(again, DONE)], worker("w2"), all_ours=True) == {again.item_id}
+        assert bench.job(job.id).progress.processed == 3
 
     def test_a_late_outcome_changes_nothing(self, bench: Workbench) -> None:
         job = bench.submit("bulk", items=[1]).job

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
 from penstock import (
     ItemStatus,
@@ -26,6 +29,7 @@ from penstock import (
     owner,
 )
 from penstock.operations.record import record
+from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
 from penstock.worker import lane
 from tests.integration import handlers
@@ -232,13 +236,35 @@ def test_a_result_that_is_not_json_fails_its_item_only(app: Penstock) -> None:
     assert [item.error_code for item in app.items(job.id)] == [None, "PAYLOAD_NOT_STORABLE", None]
 
 
+def test_a_late_outcome_in_a_slice_does_not_keep_the_others(app: Penstock) -> None:
+    long_ago = datetime(2001, 1, 1, tzinfo=UTC)
+    overtaken_once = threading.Event()
+
+    @app.kind("overtaken")
+    def overtaken(item: WorkItem) -> str:
+        if item.position == 2 and item.attempt == 1:
+            theirs = update(job_items).where(job_items.c.id == item.id).values(lease=uuid4(), lock_expires_at=long_ago)
+            app.store.write(lambda one: one.run(theirs))
+            overtaken_once.set()
+        return "fine"
+
+    with app.working() as worker:
+        worker.points.listen()
+        job = app.submit("overtaken", items=[1, 2, 3]).job
+        assert overtaken_once.wait(PATIENCE)
+        assert worker.points.wait("recorded", timeout=PATIENCE)
+        app.sweep()
+        assert finished(app, job).progress.done == 3
+    assert [one.attempts for one in app.items(job.id)] == [1, 2, 1]
+
+
 def test_a_result_the_database_refuses_fails_its_item_only(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     real = record
 
-    def refusing(transaction: Any, batch: Any, caller: Any) -> Any:
+    def refusing(transaction: Any, batch: Any, caller: Any, **named: Any) -> Any:
         if any(one.outcome.result == '"poison"' for one in batch):
             raise StoreRefused("the database will not have it")
-        return real(transaction, batch, caller)
+        return real(transaction, batch, caller, **named)
 
     monkeypatch.setattr(lane, "record", refusing)
 
@@ -256,10 +282,10 @@ def test_a_result_the_database_refuses_fails_its_item_only(app: Penstock, monkey
 def test_outcomes_are_kept_while_the_database_is_away(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     real, failures = record, iter(range(3))
 
-    def away(transaction: Any, batch: Any, caller: Any) -> Any:
+    def away(transaction: Any, batch: Any, caller: Any, **named: Any) -> Any:
         if next(failures, None) is not None:
             raise StoreUnavailable("the database is away")
-        return real(transaction, batch, caller)
+        return real(transaction, batch, caller, **named)
 
     monkeypatch.setattr(lane, "record", away)
     ran: list[int] = []

@@ -213,7 +213,7 @@ STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
     ),
     "finish_items": (
         lambda ways: (
-            recording.finish_items(ways),
+            recording.finish_items(ways, named=False),
             {"the_lease": job_id(RUNNING)}
             | ways.parameters("done", recording.DONE, [(one.item_id, "1") for one in held(RUNNING)]),
         ),

@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 
 def done(result: str | None) -> Outcome:
     """The handler answered; ``result`` is its answer as JSON text."""
-    return Outcome(ItemStatus.DONE, result=result)
+    return Outcome(ItemStatus.DONE, result)
 
 
 def failed(

@@ -102,7 +102,7 @@ def _take_returned(transaction: Transaction, shares: dict[UUID, _Share], taking:
     ids = transaction.run(statements.returned_items(transaction.ways), asked).scalars().all()
     if not ids:
         return 0
-    taken = transaction.run(statements.take_returned(transaction.ways), taking | {"the_items": ids}).all()
+    taken = transaction.rows(statements.take_returned(transaction.ways), taking | {"the_items": ids})
     for row in taken:
         share = shares[row[-1]]
         share.returned += 1
@@ -114,7 +114,7 @@ def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], taking: di
     ranges = _ranges(shares, most)
     if ranges:
         statement, parameters = _taking(transaction, ranges)
-        _share_out(shares, ranges, transaction.run(statement, taking | parameters).all())
+        _share_out(shares, ranges, transaction.rows(statement, taking | parameters))
 
 
 def _ranges(shares: dict[UUID, _Share], most: int) -> list[tuple[UUID, int, int]]:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -30,7 +31,7 @@ from penstock.operations.follow import fail_followers, succeed_followers
 from penstock.store.engine import Transaction
 from penstock.store.statements import record as statements
 
-_ITEM_ID = itemgetter(0)
+_ITEM_ID, _LEASE, _JOB_ID = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
 class Ended(NamedTuple):
@@ -53,42 +54,59 @@ class _Tally:
     skipped: int = 0
     returned: int = 0
     ready_at: datetime | None = None
-    deciding: dict[ItemRole, Outcome] = field(default_factory=dict)
+    plan: Outcome | None = None
+    item: Outcome | None = None
+    """The last one's; of a single-step job there is only one."""
+    finalize: Outcome | None = None
 
     def add(self, role: ItemRole, outcome: Outcome, ready_at: datetime | None) -> None:
         """Count one outcome; plan and finalize items decide, but are not counted as items."""
-        self.deciding[role] = outcome
         status = outcome.status
-        if status is ItemStatus.DONE:
-            self.processed += role is ItemRole.ITEM
-        elif status is ItemStatus.PENDING:
-            self.returned += 1
-            if ready_at is not None and (self.ready_at is None or ready_at < self.ready_at):
-                self.ready_at = ready_at
-        elif role is ItemRole.ITEM:
-            self.processed += 1
+        if role is ItemRole.ITEM:
+            self.item = outcome
+            self.processed += status is not ItemStatus.PENDING
+            if status is ItemStatus.DONE:
+                return
             self.failed += status is ItemStatus.ERROR
             self.not_found += status is ItemStatus.NOT_FOUND
             self.skipped += status is ItemStatus.SKIPPED
+        elif role is ItemRole.PLAN:
+            self.plan = outcome
+        else:
+            self.finalize = outcome
+        if status is ItemStatus.PENDING:
+            self.returned += 1
+            if ready_at is not None and (self.ready_at is None or ready_at < self.ready_at):
+                self.ready_at = ready_at
 
     def counts(self, job_id: UUID) -> tuple[object, ...]:
         """The row that adds them to the job's counters."""
         return (job_id, self.processed, self.failed, self.not_found, self.skipped, self.returned)
 
 
-def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller) -> frozenset[int]:
-    """Write outcomes back; the answer is the ids of the items whose outcome landed."""
+class SomeWereLate(Exception):
+    """Not every item was still ours: nothing may be kept, and the caller asks again which of them are."""
+
+
+def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller, *, all_ours: bool = False) -> set[int]:
+    """Write outcomes back; the answer is the ids of the items whose outcome landed.
+
+    With ``all_ours`` the caller thinks that all will: then the database need not name them, which for a large slice
+    takes as long as a tenth of writing them. Where that was wrong, :class:`SomeWereLate` undoes the transaction.
+    """
     landed: set[int] = set()
     tallies: defaultdict[UUID, _Tally] = defaultdict(_Tally)
     for batch in _each_item_once(ended):
-        ready = _end_items(transaction, batch)
-        for item_id, _, job_id, role, outcome in batch:
-            if item_id in ready:
-                tallies[job_id].add(role, outcome, ready[item_id])
-        landed.update(ready)
+        ready = _end_items(transaction, batch, all_ours=all_ours)
+        counted = batch if len(ready) == len(batch) else [one for one in batch if one.item_id in ready]
+        for job_id, its in groupby(counted, _JOB_ID):
+            tally = tallies[job_id]
+            for item_id, _, _, role, outcome in its:
+                tally.add(role, outcome, ready[item_id])
+        landed |= ready.keys()
     if tallies:
         _settle(transaction, tallies, caller)
-    return frozenset(landed)
+    return landed
 
 
 def _each_item_once(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:
@@ -104,27 +122,43 @@ def _each_item_once(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:
         yield list(batch.values())[::-1]
 
 
-def _end_items(transaction: Transaction, ended: Sequence[Ended]) -> dict[int, datetime | None]:
+def _end_items(transaction: Transaction, ended: Sequence[Ended], *, all_ours: bool) -> dict[int, datetime | None]:
     """Write the outcomes whose lease still holds; for those that go back, when they are ready."""
     ways = transaction.ways
     done: defaultdict[UUID, list[tuple[int, str | None]]] = defaultdict(list)
     others = []
     # In the order of their ids, as a heartbeat takes them: neither waits for what the other has.
-    for one in sorted(ended, key=_ITEM_ID):
-        item_id, lease, _, _, outcome = one
-        if outcome.status is ItemStatus.DONE:
-            done[lease].append((item_id, outcome.result))
-        else:
-            others.append(_ending(one))
+    for lease, its in groupby(sorted(ended, key=_ITEM_ID), _LEASE):
+        finished = done[lease]
+        for one in its:
+            item_id, _, _, _, outcome = one
+            if outcome.status is ItemStatus.DONE:
+                finished.append((item_id, outcome.result))
+            else:
+                others.append(_ending(one))
     landed: dict[int, datetime | None] = {}
     for lease, rows in done.items():
+        if not rows:
+            continue
         parameters = ways.parameters("done", statements.DONE, rows)
         parameters["the_lease"] = lease
-        landed |= dict.fromkeys(transaction.run(statements.finish_items(ways), parameters).scalars())
+        landed |= dict.fromkeys(_finish(transaction, rows, parameters, all_ours=all_ours))
     if others:
         parameters = ways.parameters("endings", statements.ENDINGS, others)
         landed.update(tuple(row) for row in transaction.run(statements.end_items(ways), parameters))
     return landed
+
+
+def _finish(
+    transaction: Transaction, rows: Sequence[tuple[int, str | None]], parameters: dict[str, Any], *, all_ours: bool
+) -> Iterable[int]:
+    """DONE for the items of one lease; the answer is the ids of those that landed."""
+    if not all_ours:
+        return transaction.run(statements.finish_items(transaction.ways, named=True), parameters).scalars()
+    finished = transaction.run(statements.finish_items(transaction.ways, named=False), parameters)
+    if finished.rowcount != len(rows):
+        raise SomeWereLate
+    return map(_ITEM_ID, rows)
 
 
 def _ending(one: Ended) -> tuple[object, ...]:
@@ -147,8 +181,7 @@ def _settle(transaction: Transaction, tallies: dict[UUID, _Tally], caller: Calle
     for row in rows:
         tally = tallies[row.id]
         kinds[row.id] = row.kind
-        plan = tally.deciding.get(ItemRole.PLAN)
-        plan_done = plan is not None and plan.status is ItemStatus.DONE
+        plan_done = tally.plan is not None and tally.plan.status is ItemStatus.DONE
         if plan_done:
             planned.append(row.id)
         if row.state != JobState.RUNNING:
@@ -163,9 +196,7 @@ def _settle(transaction: Transaction, tallies: dict[UUID, _Tally], caller: Calle
             total=row.total_items,
             processed=row.processed_items + tally.processed,
         )
-        following = follows(
-            ledger, plan=plan, single=tally.deciding.get(ItemRole.ITEM), finalize=tally.deciding.get(ItemRole.FINALIZE)
-        )
+        following = follows(ledger, plan=tally.plan, single=tally.item, finalize=tally.finalize)
         decided[type(following)].append((row, following))
     if planned:
         transaction.run(statements.open_planned(transaction.ways), {"the_jobs": planned})
@@ -251,7 +282,7 @@ def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> 
     """Let a running job become what its items' rows say: for outcomes that came in while it was paused."""
     ways = transaction.ways
     row = transaction.run(statements.lock_jobs(ways), {"the_jobs": [job_id]}).one()
-    deciding: dict[ItemRole, Outcome] = {}
+    written = _Tally()
     positions = [0] if not row.planned else []
     positions += [1] if row.single_step else []
     positions += [row.open_to] if row.open_to > row.total_items else []
@@ -260,7 +291,7 @@ def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> 
             statements.deciding_item(ways), {"the_job_id": job_id, "the_position": position}
         ).one_or_none()  # fmt: skip
         if item is not None and item.status not in (ItemStatus.PENDING, ItemStatus.PROCESSING):
-            deciding[ItemRole(item.role)] = _outcome_of(item)
+            written.add(ItemRole(item.role), _outcome_of(item), None)
     ledger = Ledger(
         single_step=row.single_step,
         planned=row.planned,
@@ -269,12 +300,7 @@ def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> 
         total=row.total_items,
         processed=row.processed_items,
     )
-    following = follows(
-        ledger,
-        plan=deciding.get(ItemRole.PLAN),
-        single=deciding.get(ItemRole.ITEM),
-        finalize=deciding.get(ItemRole.FINALIZE),
-    )
+    following = follows(ledger, plan=written.plan, single=written.item, finalize=written.finalize)
     nothing_new = {job_id: _Tally()}
     match following:
         case Succeed():

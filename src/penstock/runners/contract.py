@@ -10,10 +10,7 @@ from typing import Any, Protocol
 class StopFlag:
     """Whether a call is still wanted; a handler in a thread looks at it, everything else is stopped for real."""
 
-    __slots__ = ("set",)
-
-    def __init__(self) -> None:
-        self.set = False
+    set = False
 
 
 @dataclass(slots=True, eq=False)

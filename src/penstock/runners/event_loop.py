@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from penstock.errors import Stopped, TimeLimitExceeded
 from penstock.runners.contract import Call, Ended, EndedCall
@@ -109,7 +110,15 @@ class EventLoopRunner:
                 continue
             self._running[call] = task
             try:
-                ended = await self._make(call, task)
+                if call.timeout is None:
+                    result = await call.function(call.argument)
+                else:
+                    result = await self._in_time(call)
+                ended: EndedCall = (call, result, None)
+            except asyncio.CancelledError as error:
+                ended = (call, None, _meaning(call, task, error))
+            except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it raises is its outcome
+                ended = (call, None, error)
             finally:
                 del self._running[call]
             while task.cancelling():
@@ -119,22 +128,22 @@ class EventLoopRunner:
             if made % _CALLS_BEFORE_YIELD == 0:
                 await asyncio.sleep(0)
 
-    async def _make(self, call: Call, slot: asyncio.Task[None]) -> EndedCall:
-        deadline = None
+    async def _in_time(self, call: Call) -> Any:
+        """Make a call that has a time limit."""
+        deadline = asyncio.timeout(call.timeout)
         try:
-            if call.timeout is None:
-                return call, await call.function(call.argument), None
-            async with asyncio.timeout(call.timeout) as deadline:
-                return call, await call.function(call.argument), None
-        except asyncio.CancelledError as error:
-            if call.stop.set:
-                return call, None, Stopped("stopped while it ran")
-            if slot.cancelling():
-                raise  # the loop is closing
-            return call, None, error  # the handler's own: something it waited for was cancelled
+            async with deadline:
+                return await call.function(call.argument)
         except TimeoutError as error:
-            if deadline is not None and deadline.expired():
-                return call, None, TimeLimitExceeded(f"the handler ran longer than {call.timeout:g} s")
-            return call, None, error
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it raises is its outcome
-            return call, None, error
+            if deadline.expired():
+                raise TimeLimitExceeded(f"the handler ran longer than {call.timeout:g} s") from error
+            raise
+
+
+def _meaning(call: Call, slot: asyncio.Task[None], error: asyncio.CancelledError) -> BaseException:
+    """Why a call was cancelled."""
+    if call.stop.set:
+        return Stopped("stopped while it ran")
+    if slot.cancelling():
+        raise error  # the loop is closing
+    return error  # the handler's own: something it waited for was cancelled

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from sqlalchemy import (
     Engine,
     Executable,
     RootTransaction,
+    Update,
     create_engine,
     event,
 )
@@ -33,6 +34,7 @@ from sqlalchemy.pool import StaticPool
 from penstock.clock import Clock, DatabaseClock
 from penstock.errors import ConfigurationError, PenstockError, StoreRefused, StoreUnavailable
 from penstock.store.dialects.contract import NOW, ways_of
+from penstock.store.plain_rows import plain_rows
 
 Answer = TypeVar("Answer")
 CallersConnection = Connection
@@ -56,6 +58,10 @@ class Transaction:
         if self._held is not None:
             parameters = {NOW: self._held, **parameters}
         return self.connection.execute(statement, parameters)
+
+    def rows(self, statement: Update, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
+        """What the statement returns, in plain tuples: for answers of thousands of rows."""
+        return plain_rows(statement, self.run(statement, parameters))
 
     def run_together(
         self, others: tuple[Any, ...], last: Any, parameters: dict[str, Any]

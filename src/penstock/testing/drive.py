@@ -59,11 +59,11 @@ class Workbench:
         """Take items for a worker."""
         return list(self.store.write(lambda one: claim(one, kind, by, size=size, lease_seconds=lease)).items)
 
-    def record(self, held: Sequence[Claimed], outcome: Outcome, by: str = "w1") -> frozenset[int]:
+    def record(self, held: Sequence[Claimed], outcome: Outcome, by: str = "w1") -> set[int]:
         """Hand in the same outcome for each of the items."""
         return self.hand_in([(one, outcome) for one in held], by)
 
-    def hand_in(self, pairs: Sequence[tuple[Claimed, Outcome]], by: str = "w1") -> frozenset[int]:
+    def hand_in(self, pairs: Sequence[tuple[Claimed, Outcome]], by: str = "w1") -> set[int]:
         """Hand in outcomes; the answer is the items they landed on."""
         return self.store.write(lambda one: record(one, [ended(*pair) for pair in pairs], worker(by)))
 

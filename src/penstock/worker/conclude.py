@@ -13,8 +13,8 @@ from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON, encode
 
 
-def returned(kind: Kind, claimed: Claimed, value: JSON, *, most: int) -> Outcome:
-    """The handler answered."""
+def returned(kind: Kind, claimed: Claimed, value: JSON, most: int) -> Outcome:
+    """The handler answered; at most so many bytes of it are kept."""
     if value is None:
         return outcomes.done(None)
     try:

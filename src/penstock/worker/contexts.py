@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 from uuid import UUID
 
 from penstock.errors import Stopped
@@ -16,24 +15,68 @@ from penstock.lifecycle.states import ItemStatus
 from penstock.runners.contract import StopFlag
 
 
-class WorkItem(NamedTuple):
+class WorkItem:
     """One unit of work, as ``process`` sees it.
 
     ``input`` is what was planned or submitted for it (a single-step job's is its params), ``attempt`` counts from 1.
     """
 
-    id: int
-    job_id: UUID
-    kind: str
-    owner: str | None
-    position: int
-    attempt: int
-    last_attempt: bool
-    run: int
-    input: JSON
-    params: JSON
-    files_directory: Path
-    stop: StopFlag
+    __slots__ = ("_claimed", "files_directory", "stop")
+
+    def __init__(self, claimed: Claimed, files_directory: Path, stop: StopFlag) -> None:
+        self._claimed = claimed
+        self.files_directory = files_directory
+        self.stop = stop
+
+    @property
+    def id(self) -> int:
+        """The item's number in the store."""
+        return self._claimed.item_id
+
+    @property
+    def job_id(self) -> UUID:
+        """The job it belongs to."""
+        return self._claimed.job_id
+
+    @property
+    def kind(self) -> str:
+        """The kind of that job."""
+        return self._claimed.kind
+
+    @property
+    def owner(self) -> str | None:
+        """Whose job it is; None when nobody's."""
+        return self._claimed.user_id
+
+    @property
+    def position(self) -> int:
+        """Its place in the job, from 1."""
+        return self._claimed.position
+
+    @property
+    def attempt(self) -> int:
+        """Which try this is, from 1."""
+        return self._claimed.attempt
+
+    @property
+    def last_attempt(self) -> bool:
+        """Will there be no other try after this one?"""
+        return self._claimed.attempt > self._claimed.max_retries
+
+    @property
+    def run(self) -> int:
+        """Which run of the job this is, from 1."""
+        return self._claimed.run
+
+    @property
+    def input(self) -> JSON:
+        """What to work on."""
+        return self._claimed.input
+
+    @property
+    def params(self) -> JSON:
+        """The job's params."""
+        return self._claimed.params
 
     @property
     def stopped(self) -> bool:
@@ -49,13 +92,8 @@ class WorkItem(NamedTuple):
         if self.stopped:
             raise Stopped(f"job {self.job_id} was stopped")
 
-
-def work_item(claimed: Claimed, stop: StopFlag, files_directory: Path) -> WorkItem:
-    """The handler's view of a claimed item."""
-    item_id, job_id, kind, owner, run, _, position, attempt, retries, given, params, _ = claimed
-    return WorkItem(
-        item_id, job_id, kind, owner, position, attempt, attempt > retries, run, given, params, files_directory, stop
-    )
+    def __repr__(self) -> str:
+        return f"<WorkItem {self.position} of {self.kind} job {self.job_id}, attempt {self.attempt}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Where finished calls wait to be recorded together."""
+"""Where outcomes wait to be recorded together."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import threading
 import time
 from collections.abc import Sequence
 
-from penstock.runners.contract import EndedCall
+from penstock.operations.record import Ended
 
 
 class Inbox:
-    """Finished calls, a wake-up, and how many calls are still out.
+    """Outcomes, a wake-up, and how many calls are still out.
 
-    The first finished call does not go to the database alone while others are about to finish: the lane waits a little
+    The first outcome does not go to the database alone while others are about to finish: the lane waits a little
     for company, but not when nothing else is out, so that a single job is never kept waiting.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._finished: list[EndedCall] = []
+        self._finished: list[Ended] = []
         self._out = 0
         self._woken = False
 
@@ -32,8 +32,8 @@ class Inbox:
         with self._changed:
             self._out += count
 
-    def put(self, ended: Sequence[EndedCall]) -> None:
-        """A runner's calls ended."""
+    def put(self, ended: Sequence[Ended]) -> None:
+        """Calls ended."""
         with self._changed:
             before = len(self._finished)
             self._finished.extend(ended)
@@ -52,8 +52,8 @@ class Inbox:
             woken, self._woken = self._woken, False
             return woken
 
-    def take(self, *, timeout: float, gather: float, enough: int) -> list[EndedCall]:
-        """Wait for finished calls or a wake-up; once one is there, a little for more."""
+    def take(self, *, timeout: float, gather: float, enough: int) -> list[Ended]:
+        """Wait for outcomes or a wake-up; once one is there, a little for more."""
         with self._changed:
             self._changed.wait_for(lambda: self._finished or self._woken, timeout)
             if self._finished and not self._woken and gather > 0:

@@ -1,9 +1,8 @@
 """One kind's way through a worker: claim a slice, run it, write the outcomes back, again and again.
 
-The lane's thread alone talks to the database for the kind; the runners make the calls meanwhile. When a slice's
-outcomes come in, the next slice is claimed and handed to the runners first and then the outcomes are written: so the
-handlers of one slice run while a database server records the one before. SQLite works in our own process, where the two
-would only take the interpreter from each other; there the outcomes are written first.
+The lane's thread alone talks to the database for the kind; the runners make the calls meanwhile, and turn what was
+returned or raised into outcomes. When a slice's outcomes come in, the next slice is claimed and handed to the runners
+first and then the outcomes are written: so the handlers of one slice run while the database records the one before.
 
 What can go wrong here, and what happens then: a claim that fails took nothing. A record that fails for want of the
 database is kept and tried again, until it lands or the leases run out and somebody else has the items. A value the
@@ -16,6 +15,8 @@ import random
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from itertools import groupby
+from operator import attrgetter
 from uuid import UUID
 
 import structlog
@@ -25,10 +26,11 @@ from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import Caller, worker
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.operations.claim import claim
-from penstock.operations.record import Ended, record
+from penstock.operations.record import Ended, SomeWereLate, record
 from penstock.runners.contract import Call, EndedCall, Runner
 from penstock.settings import Settings
 from penstock.store.engine import Store
@@ -41,6 +43,7 @@ from penstock.worker.steps import Steps
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
 _LEAST_WAIT = 0.005
+_ROLE = attrgetter("role")
 _log = structlog.get_logger("penstock.lane")
 
 
@@ -55,6 +58,7 @@ class Lane:
         self.idle = threading.Event()
         self._store = store
         self._settings = settings
+        self._most = settings.max_payload_bytes
         self._caller: Caller = worker(worker_name)
         self._worker_name = worker_name
         self._runner_for = runner_for
@@ -112,20 +116,13 @@ class Lane:
         ended = self.inbox.take(
             timeout=self._patience(), gather=self._settings.flush_ms / 1000.0, enough=self.size.setting
         )
-        self._unwritten += [self._conclude(one) for one in ended]
+        self._unwritten += ended
         if self.inbox.take_wake():
             self._claim_again_at = 0.0
         if self._stopping.is_set():
             self._give_back_late()
-        steps = (self._claim_if_due, self._write_if_any)
-        for step in reversed(steps) if self._store.ways.in_our_process else steps:
-            step()
-
-    def _claim_if_due(self) -> None:
         if not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._claim_again_at:
             self._claim()
-
-    def _write_if_any(self) -> None:
         if self._unwritten:
             self._write()
 
@@ -175,23 +172,18 @@ class Lane:
         self._points.announce("claimed")
 
     def _start(self, items: Sequence[Claimed], renew_at: float) -> None:
-        by_runner: dict[Runner, list[Call]] = {}
-        make, held = self._steps.call, self._held
-        for one in items:
-            call = make(one)
-            call.runner = runner = self._by_role.get(one.role) or self._runner(one.role)
-            call.renew_at = renew_at
-            held[one.item_id] = call
-            by_runner.setdefault(runner, []).append(call)
         self.inbox.hand_out(len(items))
-        for runner, calls in by_runner.items():
+        for role, alike in groupby(items, _ROLE):
+            runner = self._runner(role)
+            calls = [self._steps.call(one, runner, renew_at) for one in alike]
+            self._held.update((call.owner.item_id, call) for call in calls)
             runner.start(calls)
 
     def _runner(self, role: ItemRole) -> Runner:
         runner = self._by_role.get(role)
         if runner is None:
             place = self.kind.runs_in(role)
-            runner = self._runners.get(place) or self._runner_for(self.kind, place, self.inbox.put)
+            runner = self._runners.get(place) or self._runner_for(self.kind, place, self._take_in)
             self._by_role[role] = self._runners[place] = runner
         return runner
 
@@ -204,11 +196,14 @@ class Lane:
 
     # Recording ----------------------------------------------------------------------------------------------------
 
-    def _conclude(self, ended: EndedCall) -> Ended:
-        call, value, error = ended
+    def _take_in(self, ended: Sequence[EndedCall]) -> None:
+        """In the runner's thread, while this lane's is with the database."""
+        self.inbox.put([self._conclude(*one) for one in ended])
+
+    def _conclude(self, call: Call, value: JSON, error: BaseException | None) -> Ended:
         claimed: Claimed = call.owner
         if error is None:
-            outcome = returned(self.kind, claimed, value, most=self._settings.max_payload_bytes)
+            outcome = returned(self.kind, claimed, value, self._most)
         else:
             outcome = raised(self.kind, claimed, error)
         return Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)
@@ -217,11 +212,12 @@ class Lane:
         batch = self._unwritten
         landed = self._record(batch)
         self._unwritten = []
-        for one in batch:
-            call = self._held.get(one.item_id)
-            # A late outcome must not let go of the item when we have claimed it again meanwhile.
-            if call is not None and call.owner.lease is one.lease:
-                del self._held[one.item_id]
+        came_back = False
+        for item_id, lease, _, _, outcome in batch:
+            call = self._held.pop(item_id, None)
+            if call is not None and call.owner.lease is not lease:
+                self._held[item_id] = call  # a late outcome: we have claimed the item again meanwhile
+            came_back = came_back or outcome.status is ItemStatus.PENDING
         now = time.monotonic()
         if self._busy_since is not None:
             self.size.observe(elapsed_ms=(now - self._busy_since) * 1000.0, items=len(batch))
@@ -229,16 +225,18 @@ class Lane:
         lost = len(batch) - len(landed)
         if lost:
             _log.info("late outcomes changed nothing", kind=self.kind.name, items=lost)
-        if any(one.outcome.status is ItemStatus.PENDING for one in batch):
+        if came_back:
             self._claim_again_at = 0.0
             self._in_line = True
         self._points.announce("recorded")
         self._rest()
 
-    def _record(self, batch: list[Ended]) -> frozenset[int]:
+    def _record(self, batch: list[Ended], *, all_ours: bool = True) -> set[int]:
         """Write a batch; when the database refuses a value, find the item it belongs to and fail that one."""
         try:
-            return self._store.write(lambda transaction: record(transaction, batch, self._caller))
+            return self._store.write(lambda transaction: record(transaction, batch, self._caller, all_ours=all_ours))
+        except SomeWereLate:
+            return self._record(batch, all_ours=False)
         except StoreRefused as error:
             if len(batch) > 1:
                 middle = len(batch) // 2

@@ -18,9 +18,9 @@ from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.operations.heartbeat import say
 from penstock.operations.inspect import get_job, items
 from penstock.operations.plan import add_planned
-from penstock.runners.contract import Call, StopFlag
+from penstock.runners.contract import Call, Runner, StopFlag
 from penstock.store.engine import Store
-from penstock.worker.contexts import WorkJob, work_item
+from penstock.worker.contexts import WorkItem, WorkJob
 
 PLANNED_AT_ONCE = 1_000
 _READ_AT_ONCE = 1_000
@@ -38,13 +38,14 @@ class Steps:
         self._timeout = kind.policy.timeout
         self._seeks = kind.plan is not None and len(inspect.signature(kind.plan).parameters) > 1
 
-    def call(self, claimed: Claimed) -> Call:
+    def call(self, claimed: Claimed, runner: Runner | None = None, renew_at: float = 0.0) -> Call:
         """The call that runs a claimed item."""
+        stop = StopFlag()
         if claimed.role is ItemRole.ITEM:
-            stop = StopFlag()
-            return Call(claimed, self._process, work_item(claimed, stop, self._files_directory), self._timeout, stop)
+            item = WorkItem(claimed, self._files_directory, stop)
+            return Call(claimed, self._process, item, self._timeout, stop, runner, renew_at)
         is_async = self._kind.runs_in(claimed.role) is RunsIn.EVENT_LOOP
-        call = Call(claimed, _nothing, None)
+        call = Call(claimed, _nothing, None, None, stop, runner, renew_at)
         if claimed.role is ItemRole.PLAN:
             call.function = self._plan_on_loop if is_async else self._plan_in_thread
         else:

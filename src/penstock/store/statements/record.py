@@ -37,10 +37,10 @@ DONE = (Field("id", RowNumber), Field("result", Text()))
 
 
 @built_once
-def finish_items(ways: Ways) -> Update:
-    """DONE for the items of one lease that is still ours; the rows it returns are those that landed."""
+def finish_items(ways: Ways, *, named: bool) -> Update:
+    """DONE for the items of one lease that is still ours; those that landed are counted, or named."""
     rows = ways.rows("done", DONE)
-    return (
+    finished = (
         update(job_items)
         .where(job_items.c.id == rows.c.id, ways.check(job_items.c.lease == bindparam("the_lease", type_=Identifier)))
         .values(
@@ -54,8 +54,8 @@ def finish_items(ways: Ways) -> Update:
             updated_at=ways.now(),
             **_UNLOCKED,
         )
-        .returning(job_items.c.id)
     )
+    return finished.returning(job_items.c.id) if named else finished
 
 
 ENDINGS = (
