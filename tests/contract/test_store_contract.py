@@ -378,8 +378,7 @@ class TestClaiming:
 
     def test_a_claim_says_when_to_come_again(self, bench: Workbench) -> None:
         def wait() -> float | None:
-            found: float | None = write(bench, claim, "single", "w1", size=5, lease_seconds=LEASE).wait
-            return found
+            return claim(bench.store, "single", "w1", size=5, lease_seconds=LEASE).wait
 
         assert wait() is None
         bench.submit("single")
@@ -391,7 +390,7 @@ class TestClaiming:
 
     def test_more_to_hand_out_means_come_at_once(self, bench: Workbench) -> None:
         bench.submit("bulk", items=[1, 2, 3])
-        brought = write(bench, claim, "bulk", "w1", size=2, lease_seconds=LEASE)
+        brought = claim(bench.store, "bulk", "w1", size=2, lease_seconds=LEASE)
         assert (len(brought.items), brought.wait) == (2, 0.0)
 
     def test_what_came_back_goes_before_what_is_fresh(self, bench: Workbench) -> None:

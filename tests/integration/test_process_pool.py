@@ -509,11 +509,12 @@ def test_close_waits_for_what_runs_and_drops_what_waits(make_pool: PoolFactory, 
     running = pool.submit(wait_for_file, str(fifo), FREE)
     waiting = pool.submit(abs, -1, FREE)
     closer = threading.Thread(target=pool.close, args=(PATIENCE,))
-    closer.start()
-    with pytest.raises(CancelledError):
-        waiting.result(PATIENCE)
-    assert not running.done()
-    fifo.write_text("finished")
+    with fifo.open("w") as gate:  # opens when the child has it open too: it runs
+        closer.start()
+        with pytest.raises(CancelledError):
+            waiting.result(PATIENCE)
+        assert not running.done()
+        gate.write("finished")
     assert running.result(PATIENCE) == "finished"
     closer.join(PATIENCE)
     assert not closer.is_alive()

@@ -115,7 +115,7 @@ def submit_what_was_held(bench: Workbench) -> Operation:
 
 
 def claiming(bench: Workbench, kind: str, size: int = 10) -> Operation:
-    return in_write(bench, claim, kind, "w9", size=size, lease_seconds=LEASE)
+    return lambda: claim(bench.store, kind, "w9", size=size, lease_seconds=LEASE)
 
 
 @case

@@ -25,10 +25,10 @@ from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import REQUEUE, START
 from penstock.operations.change import change
 from penstock.operations.follow import start_followers
-from penstock.store.engine import Transaction
+from penstock.store.engine import Store, Transaction
 from penstock.store.statements import claim as statements
 from penstock.store.statements.sweep import requeue_due
-from penstock.store.translation import claimed_from
+from penstock.store.translation import claimed_at_once, claimed_from
 
 _POSITION = attrgetter("position")
 _SOON = 0.02
@@ -59,8 +59,41 @@ class _Share:
         return bool(self.last < self.job.open_to)
 
 
-def claim(transaction: Transaction, kind: str, worker_name: str, *, size: int, lease_seconds: float) -> Claim:
-    """Take up to about ``size`` items of ``kind`` for a worker."""
+def claim(store: Store, kind: str, worker_name: str, *, size: int, lease_seconds: float) -> Claim:
+    """Take up to about ``size`` items of ``kind`` for a worker.
+
+    A database server is asked once where one statement can do it all; where that brought nothing although a job is due
+    (others have it locked, something came back, it is followed), and in our own process always, step by step.
+    """
+    if not store.ways.in_our_process:
+        at_once = store.write(
+            lambda one: claim_at_once(one, kind, worker_name, size=size, lease_seconds=lease_seconds), at_once=True
+        )
+        if at_once is not None:
+            return at_once
+        wait = store.read(lambda one: next_turn(one, kind))
+        if wait is None or wait > 0:
+            return Claim((), wait)
+    return store.write(lambda one: claim_in_steps(one, kind, worker_name, size=size, lease_seconds=lease_seconds))
+
+
+def claim_at_once(
+    transaction: Transaction, kind: str, worker_name: str, *, size: int, lease_seconds: float
+) -> Claim | None:
+    """A claim in a single statement; None when that could take nothing."""
+    lease: UUID = uuid7()
+    caller = worker(worker_name)
+    asked = {"the_kind": kind, "the_limit": size, "the_actor": caller.actor.value, "the_actor_id": caller.id}
+    taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
+    rows = transaction.rows(statements.claim_at_once(transaction.ways), asked | taking)
+    if not rows:
+        return None
+    items, more = claimed_at_once(rows, kind, lease)
+    return Claim(items, 0.0 if more or len(items) >= size else _SOON)
+
+
+def claim_in_steps(transaction: Transaction, kind: str, worker_name: str, *, size: int, lease_seconds: float) -> Claim:
+    """A claim in as many statements as it takes."""
     jobs = _pick(transaction, kind, size, patient=False)
     if not jobs:
         wait = next_turn(transaction, kind)
@@ -111,37 +144,21 @@ def _take_returned(transaction: Transaction, shares: dict[UUID, _Share], taking:
 
 
 def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], most: int) -> None:
-    ranges = _ranges(shares, most)
-    if ranges:
-        statement, parameters = _taking(transaction, ranges)
-        _share_out(shares, ranges, transaction.rows(statement, taking | parameters))
-
-
-def _ranges(shares: dict[UUID, _Share], most: int) -> list[tuple[UUID, int, int]]:
     """The next stretch of each job's positions."""
+    ways = transaction.ways
     ranges = []
     for share in shares.values():
         share.last = min(share.job.claimed_to + most, share.job.open_to)
         if share.last > share.job.claimed_to:
             ranges.append((share.job.id, share.job.claimed_to + 1, share.last))
-    return ranges
-
-
-def _taking(transaction: Transaction, ranges: list[tuple[UUID, int, int]]) -> tuple[Any, dict[str, Any]]:
-    """The statement that takes these stretches, and its parameters."""
-    ways = transaction.ways
     if len(ranges) == 1:
         job_id, first, last = ranges[0]
-        return statements.take_fresh_of_one(ways), {"the_job_id": job_id, "the_first": first, "the_last": last}
-    return statements.take_fresh(ways), ways.parameters("ranges", statements.RANGES, ranges)
-
-
-def _share_out(shares: dict[UUID, _Share], ranges: list[tuple[UUID, int, int]], rows: Sequence[Any]) -> None:
-    if len(ranges) == 1:
-        shares[ranges[0][0]].taken += rows
-        return
-    for row in rows:
-        shares[row[-1]].taken.append(row)
+        stretch = {"the_job_id": job_id, "the_first": first, "the_last": last}
+        shares[job_id].taken += transaction.rows(statements.take_fresh_of_one(ways), taking | stretch)
+    elif ranges:
+        stretches = ways.parameters("ranges", statements.RANGES, ranges)
+        for row in transaction.rows(statements.take_fresh(ways), taking | stretches):
+            shares[row[-1]].taken.append(row)
 
 
 def _line_up_returned(transaction: Transaction, shares: dict[UUID, _Share]) -> None:
@@ -161,10 +178,6 @@ def _serve(
 ) -> None:
     """Take what each job hands out, and write that down."""
     jobs = [share.job for share in shares.values()]
-    plain = all(not job.returned_items and job.state in (JobState.QUEUED, JobState.RUNNING) for job in jobs)
-    if plain and not transaction.ways.in_our_process:
-        _serve_at_once(transaction, shares, taking, max(1, size // len(jobs)), caller)
-        return
     returned = _take_returned(transaction, shares, taking, size)
     _take_fresh(transaction, shares, taking, max(1, (size - returned) // len(jobs)))
     _line_up_returned(transaction, shares)
@@ -179,29 +192,6 @@ def _serve(
         start_followers(transaction, [one.id for one in started if one.followed], caller)
     if running:
         transaction.run(statements.note_served(ways), ways.parameters("served", statements.SERVED, running))
-
-
-def _serve_at_once(
-    transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], most: int, caller: Caller
-) -> None:
-    """The same where nothing came back: all is known beforehand, so a database server is asked once, not four times.
-
-    The jobs are locked by the pick and in the states it saw, so START happens to each of them.
-    """
-    ways = transaction.ways
-    ranges = _ranges(shares, most)
-    starting, running = _notes(shares)
-    others = ((statements.start_and_tell(ways),) if starting else ()) + (
-        (statements.note_served(ways),) if running and not starting else ()
-    )
-    statement, parameters = _taking(transaction, ranges)
-    parameters |= ways.parameters("served", statements.SERVED, starting or running)
-    parameters |= taking | {"the_actor": caller.actor.value, "the_actor_id": caller.id}
-    _share_out(shares, ranges, transaction.run_together(others, statement, parameters).all())
-    if starting and running:
-        transaction.run(statements.note_served(ways), ways.parameters("served", statements.SERVED, running))
-    followed = [share.job.id for share in shares.values() if share.job.followed and share.job.state == JobState.QUEUED]
-    start_followers(transaction, followed, caller)
 
 
 def _notes(shares: dict[UUID, _Share]) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:

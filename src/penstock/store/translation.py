@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
@@ -91,6 +93,7 @@ def history_entry_from(row: Any) -> HistoryEntry:
     )
 
 
+_JOB_NUMBER, _IN_ORDER = itemgetter(5), itemgetter(5, 2)
 _ROLES = {role.value: role for role in ItemRole}
 
 
@@ -106,3 +109,23 @@ def claimed_from(rows: Sequence[Any], job: Any, kind: str, lease: UUID) -> list[
         )
         for item_id, role, position, attempts, given, _ in rows
     ]  # fmt: skip
+
+
+def claimed_at_once(rows: Sequence[Any], kind: str, lease: UUID) -> tuple[list[Claimed], bool]:
+    """Items taken by one statement, in the order of their jobs and positions, and whether any of the jobs has more."""
+    items: list[Claimed] = []
+    any_more = False
+    for _, its in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
+        first, *others = its
+        # The first of a job's items carries its data.
+        job_id_text, user_id, run, most, single, open_to, params = first[-1]
+        job_id = UUID(job_id_text)
+        any_more = any_more or (others or [first])[-1][2] < open_to
+        items += [
+            Claimed(
+                item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, most,
+                params if single else given, params, lease,
+            )
+            for item_id, role, position, attempts, given, _, _ in (first, *others)
+        ]  # fmt: skip
+    return items, any_more

@@ -57,7 +57,7 @@ class Workbench:
 
     def claim(self, kind: str, by: str = "w1", *, size: int = 10, lease: float = LEASE) -> list[Claimed]:
         """Take items for a worker."""
-        return list(self.store.write(lambda one: claim(one, kind, by, size=size, lease_seconds=lease)).items)
+        return list(claim(self.store, kind, by, size=size, lease_seconds=lease).items)
 
     def record(self, held: Sequence[Claimed], outcome: Outcome, by: str = "w1") -> set[int]:
         """Hand in the same outcome for each of the items."""

@@ -1,6 +1,7 @@
 """Stopping a program dead at a chosen statement, as a power cut would.
 
-Every statement a store sends is a point, and so is the COMMIT, before and after. ``count_points`` tells how many an
+Every statement a store sends is a point, and so is the COMMIT, before and after; of a statement that commits by itself
+(AUTOCOMMIT) only the moment before it and the one after. ``count_points`` tells how many an
 operation has; ``stop_dead_at`` stops it at one of them: from then on nothing reaches the database any more, not even
 the ROLLBACK, because the connection is torn down under the program. What the database makes of that is what it would
 make of a dead client.
@@ -81,7 +82,8 @@ def _points_reached(store: Store, reached: Callable[[str, Any], None]) -> Iterat
             reached(" ".join(statement.split())[:60], connection)
 
     def before_commit(connection: Connection) -> None:
-        reached(BEFORE_COMMIT, connection)
+        if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+            reached(BEFORE_COMMIT, connection)
         current.append(connection)
 
     def commit(driver_connection: Any) -> None:

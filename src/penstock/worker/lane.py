@@ -155,9 +155,7 @@ class Lane:
             floor_ms=self._settings.lock_floor_ms,
             cap_ms=self._settings.lock_cap_ms,
         )
-        claimed = self._store.write(
-            lambda transaction: claim(transaction, self.kind.name, self._worker_name, size=size, lease_seconds=length)
-        )
+        claimed = claim(self._store, self.kind.name, self._worker_name, size=size, lease_seconds=length)
         now = time.monotonic()
         wait = self._settings.poll_seconds if claimed.wait is None else min(claimed.wait, self._settings.poll_seconds)
         self._claim_again_at = now + max(wait, 0.0 if claimed.items else _LEAST_WAIT)

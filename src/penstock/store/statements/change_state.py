@@ -16,6 +16,7 @@ from sqlalchemy import (
     insert,
     literal,
     null,
+    or_,
     select,
     update,
 )
@@ -54,7 +55,7 @@ def change_state(
         changes["run"] = jobs.c.run + 1
     return (
         update(jobs)
-        .where(which, ways.check(jobs.c.state.in_([source.value for source in sorted(transition.sources)])))
+        .where(which, ways.check(or_(*(jobs.c.state == source.value for source in sorted(transition.sources)))))
         .values(
             previous_state=jobs.c.state,
             state=transition.target.value,

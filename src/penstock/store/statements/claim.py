@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import (
     Boolean,
+    ColumnElement,
     Float,
-    Insert,
     Integer,
     Select,
     String,
@@ -15,6 +15,7 @@ from sqlalchemy import (
     bindparam,
     case,
     func,
+    literal_column,
     null,
     select,
     update,
@@ -173,27 +174,28 @@ SERVED = (
 )
 
 
-def _served(ways: Ways, rows: Any) -> dict[str, Any]:
+def _served(ways: Ways, rows: Any, otherwise: Any) -> dict[str, Any]:
     """A job that still has items to hand out goes to the back of the line; one that has none leaves it."""
-    now = ways.now()
     return {
         "claimed_to": rows.c.claimed_to,
-        "returned_items": jobs.c.returned_items - rows.c.returned_taken,
-        "turn_at": case((rows.c.more, now), else_=rows.c.turn_at),
-        "last_heartbeat": now,
+        "turn_at": case((rows.c.more, ways.now()), else_=otherwise),
+        "last_heartbeat": ways.now(),
     }
 
 
-@built_once
-def start_served(ways: Ways) -> Update:
-    """START for the queued jobs among those served."""
-    rows = ways.rows("served", SERVED)
+def _served_in_steps(ways: Ways, rows: Any) -> dict[str, Any]:
+    """The same where items came back: some were taken, and for others the job's turn is known."""
+    left = jobs.c.returned_items - rows.c.returned_taken
+    return _served(ways, rows, rows.c.turn_at) | {"returned_items": left}
+
+
+def _start(ways: Ways, rows: Any, served: dict[str, Any]) -> Update:
     phase = case((jobs.c.open_to > jobs.c.total_items, Phase.FINALIZING.value), else_=Phase.PROCESSING.value)
     return change_state(
         ways,
         START,
         jobs.c.id == rows.c.id,
-        _served(ways, rows)
+        served
         | {
             "attempts": jobs.c.attempts + 1,
             "phase": case((jobs.c.planned, phase), else_=Phase.BATCHING.value),
@@ -201,18 +203,87 @@ def start_served(ways: Ways) -> Update:
     )
 
 
+def _note(ways: Ways, rows: Any, served: dict[str, Any]) -> Update:
+    return (
+        update(jobs)
+        .where(jobs.c.id == rows.c.id, ways.check(jobs.c.state == JobState.RUNNING.value))
+        .values(served | {"updated_at": ways.now()})
+    )
+
+
 @built_once
-def start_and_tell(ways: Ways) -> Insert:
-    """START for the queued jobs among those served, with its history, where one statement can do both."""
-    return tell_of(ways, start_served(ways), START)
+def start_served(ways: Ways) -> Update:
+    """START for the queued jobs among those served."""
+    rows = ways.rows("served", SERVED)
+    return _start(ways, rows, _served_in_steps(ways, rows))
 
 
 @built_once
 def note_served(ways: Ways) -> Update:
     """The same for jobs that run already."""
     rows = ways.rows("served", SERVED)
+    return _note(ways, rows, _served_in_steps(ways, rows))
+
+
+# A whole claim in one statement, where a statement can be so large (PostgreSQL) ---------------------------------------
+
+
+def _plain(job: Any) -> Any:
+    """Is taking the next stretch all there is to do for a job?"""
+    begins = (job.state == JobState.QUEUED.value) & ~job.followed
+    return (begins | (job.state == JobState.RUNNING.value)) & (job.returned_items == 0)
+
+
+@built_once
+def claim_at_once(ways: Ways) -> Update:
+    """Pick jobs, lock them, take a stretch of each, START those that wait and write their history.
+
+    All of it or nothing: where one of the jobs asks for more (items that came back, followers), or was changed after
+    the statement's view of the items was taken, no job is served and no row returned. Each job's data come with its
+    first item only.
+    """
+    version: ColumnElement[Any] = literal_column("jobs.xmin")
+    picked = pick_jobs(ways, patient=False).add_columns(version.label("version")).cte("picked")
+    one = picked.c
+    seen = select(jobs.c.id, version.label("version")).subquery("seen")
+    all_plain = (
+        select(func.bool_and(_plain(one) & (seen.c.version == one.version)))
+        .select_from(picked.join(seen, seen.c.id == one.id))
+        .scalar_subquery()
+    )
+    how_many = select(func.count()).select_from(picked).scalar_subquery()
+    share = func.greatest(1, bindparam("the_limit", type_=Integer) // how_many)
+    last = func.least(one.claimed_to + share, one.open_to)
+    job = func.jsonb_build_array(
+        one.id, one.user_id, one.run, one.max_retries, one.single_step, one.open_to, one.params
+    )
+    ranges = (
+        select(
+            one.id,
+            (one.claimed_to + 1).label("first"),
+            last.label("claimed_to"),
+            (last < one.open_to).label("more"),
+            func.row_number().over().label("number"),
+            job.label("job"),
+        )
+        .where(all_plain)
+        .cte("ranges")
+    )
+    served = _served(ways, ranges, null())
+    told = tell_of(ways, _start(ways, ranges, served), START).cte("told")
+    noted = _note(ways, ranges, served).cte("noted")
     return (
-        update(jobs)
-        .where(jobs.c.id == rows.c.id, ways.check(jobs.c.state == JobState.RUNNING.value))
-        .values(_served(ways, rows) | {"updated_at": ways.now()})
+        update(job_items)
+        .where(
+            job_items.c.job_id == ranges.c.id,
+            job_items.c.position.between(ranges.c.first, ranges.c.claimed_to),
+            ways.check(job_items.c.status == _PENDING),
+        )
+        .values(_taken(ways))
+        .returning(
+            *_TAKEN_OF_ONE,
+            ranges.c.number,
+            case((job_items.c.position == ranges.c.first, ranges.c.job), else_=null()),
+        )
+        .add_cte(told, noted)
     )
