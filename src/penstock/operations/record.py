@@ -65,8 +65,6 @@ class _Tally:
         if role is ItemRole.ITEM:
             self.item = outcome
             self.processed += status is not ItemStatus.PENDING
-            if status is ItemStatus.DONE:
-                return
             self.failed += status is ItemStatus.ERROR
             self.not_found += status is ItemStatus.NOT_FOUND
             self.skipped += status is ItemStatus.SKIPPED
@@ -102,7 +100,11 @@ def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller, *, 
         for job_id, its in groupby(counted, _JOB_ID):
             tally = tallies[job_id]
             for item_id, _, _, role, outcome in its:
-                tally.add(role, outcome, ready[item_id])
+                if role is ItemRole.ITEM and outcome.status is ItemStatus.DONE:
+                    tally.processed += 1
+                    tally.item = outcome
+                else:
+                    tally.add(role, outcome, ready[item_id])
         landed |= ready.keys()
     if tallies:
         _settle(transaction, tallies, caller)

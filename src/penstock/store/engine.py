@@ -226,6 +226,8 @@ def _prepare_postgresql(connection: Any, _record: object) -> None:
     connection.adapters.register_dumper(list, ListBinaryDumper)
     # Every statement here finds its rows by key. Before a table is analyzed the planner guesses otherwise.
     connection.execute("SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off")
+    # So there is one plan for each statement, whatever its parameters: it need not be made each time.
+    connection.execute("SET plan_cache_mode = force_generic_plan")
     connection.commit()
 
 

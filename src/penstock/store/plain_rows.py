@@ -6,12 +6,15 @@ Here the driver's tuples are taken as they are, and the columns whose type asks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from typing import Any
 
+import orjson
 from sqlalchemy import CursorResult, Update
 from sqlalchemy.engine import Dialect
+
+from penstock.store.types import json_of
 
 
 def plain_rows(statement: Update, result: CursorResult[Any]) -> Sequence[tuple[Any, ...]]:
@@ -23,13 +26,27 @@ def plain_rows(statement: Update, result: CursorResult[Any]) -> Sequence[tuple[A
         return rows
     columns: list[Any] = list(zip(*rows, strict=True))
     for index, turn in turned:
-        columns[index] = map(turn, columns[index])
+        columns[index] = turn(columns[index])
     return list(zip(*columns, strict=True))
 
 
+Turn = Callable[[Sequence[Any]], Iterable[Any]]
+
+
 @cache
-def _turned(statement: Update, dialect: Dialect) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+def _turned(statement: Update, dialect: Dialect) -> tuple[tuple[int, Turn], ...]:
     """Which of the statement's columns come from the driver as something else than their type says, and what to do."""
-    answered = enumerate(statement.returning_column_descriptions)
-    turns = ((index, one["type"].dialect_impl(dialect).result_processor(dialect, None)) for index, one in answered)
-    return tuple((index, turn) for index, turn in turns if turn is not None)
+    turns: list[tuple[int, Turn]] = []
+    for index, described in enumerate(statement.returning_column_descriptions):
+        one = described["type"].dialect_impl(dialect).result_processor(dialect, None)
+        if one is json_of:
+            turns.append((index, _texts_of_json))
+        elif one is not None:
+            turns.append((index, partial(map, one)))
+    return tuple(turns)
+
+
+def _texts_of_json(texts: Sequence[str | None]) -> Iterable[Any]:
+    """A thousand small texts are read in a third of the time as one large one."""
+    values: list[Any] = orjson.loads(f"[{','.join([text or 'null' for text in texts])}]")
+    return values

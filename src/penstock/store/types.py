@@ -78,7 +78,8 @@ def _uuid_of(digits: str | None) -> UUID | None:
     return made
 
 
-def _json_of(text: str | None) -> Any:
+def json_of(text: str | None) -> Any:
+    """A value from the text it is kept as."""
     return None if text is None else orjson.loads(text)
 
 
@@ -102,7 +103,7 @@ class PayloadType(TypeDecorator[Any]):
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
         """A value on its way out; one call a value, because there are many."""
-        return _json_of if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
+        return json_of if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
 
 
 Payload = PayloadType()
