@@ -7,10 +7,10 @@ STAMP := .venv/.up-to-date
 WORKERS ?= 2
 PYTHON_DIRS := $(foreach d,src tests benches tools,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 
-.PHONY: help setup run test check format bench docs lock clean distclean
+.PHONY: help setup run test check format bench bench-peers docs lock lock-peers clean distclean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## make .venv from requirements.lock, if it is not up to date
 
@@ -43,15 +43,21 @@ format: setup ## format the code and apply the safe fixes
 bench: setup ## run the benchmarks
 	$(BIN)/python -m benches $(ARGS)
 
+bench-peers: setup ## run the same work through other job libraries, each in an environment of its own in .peers
+	$(BIN)/python -m benches.peers $(ARGS)
+
 docs: setup ## regenerate the generated reference
 	$(BIN)/python -m tools.generate_reference $(ARGS)
 
 lock: ## resolve pyproject.toml into requirements.lock again (ARGS=--upgrade for newer versions)
 	@PYTHON="$(PYTHON)" tools/setup lock $(ARGS)
 
+lock-peers: setup ## resolve what each peer asks for again
+	$(BIN)/python -m benches.peers.environments lock
+
 clean: ## remove caches and build output
 	rm -rf dist build htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benches tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-distclean: clean ## also remove .venv and .tools
-	rm -rf .venv .tools
+distclean: clean ## also remove .venv, .tools and .peers
+	rm -rf .venv .tools .peers

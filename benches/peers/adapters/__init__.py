@@ -1,0 +1,1 @@
+"""One module for each peer, run as a program in that peer's environment."""
