@@ -30,7 +30,7 @@ from penstock.errors import (
     TimeLimitExceeded,
     WorkerCrashed,
 )
-from penstock.runners import processes
+from penstock.runners import process_handle, processes
 from penstock.runners.processes import ForeignError, Limits, ProcessPool
 
 FREE = Limits(timeout=None, memory_bytes=None)
@@ -390,7 +390,7 @@ def test_a_crash_is_told_and_the_child_replaced(
 def test_without_pidfds_a_crash_and_a_timeout_are_still_told(
     make_pool: PoolFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_open_exit_descriptor", lambda _pid: None)
+    monkeypatch.setattr(process_handle, "_open_exit_descriptor", lambda _pid: None)
     pool = make_pool()
     assert "exited with code 3" in str(pool.submit(os._exit, 3, FREE).exception(PATIENCE))
     error = pool.submit(time.sleep, 1000, Limits(timeout=0.2, memory_bytes=None)).exception(PATIENCE)
