@@ -69,6 +69,7 @@ def engines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     from penstock.store.tables import metadata
 
     kept: dict[str, Store] = {}
+    handed_out: dict[str, Store] = {}
 
     def url_of(database: str) -> str:
         if database == "memory":
@@ -83,13 +84,16 @@ def engines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         if database not in kept:
             kept[database] = open_store(url_of(database), sqlite_synchronous="OFF")
             migrate(kept[database])
+        if database in handed_out:
+            handed_out[database].rest()
         with kept[database].engine.begin() as connection:
             for table in metadata.sorted_tables:
                 connection.execute(table.delete())
-        return Store(kept[database].engine, HeldClock())
+        handed_out[database] = Store(kept[database].engine, HeldClock())
+        return handed_out[database]
 
     yield emptied
-    for store in kept.values():
+    for store in handed_out.values():
         store.close()
 
 

@@ -1020,7 +1020,7 @@ class TestLimits:
 class TestJoined:
     def test_a_rollback_leaves_nothing_and_a_commit_makes_it_claimable(self, bench: Workbench) -> None:
         woken: list[frozenset[str]] = []
-        bench.store.on_wake(woken.append)
+        bench.store.listen(woken.append)
         kind, other = bench.kinds.get("single"), metadata.tables["files"]
         row = {"id": uuid4(), "name": "mine", "size_bytes": 1, "sha256": "0", "created_at": bench.clock.held()}
 
@@ -1043,7 +1043,7 @@ class TestJoined:
 
     def test_a_write_wakes_those_who_listen_once_it_is_committed(self, bench: Workbench) -> None:
         seen: list[tuple[frozenset[str], int]] = []
-        bench.store.on_wake(lambda kinds: seen.append((kinds, len(bench.jobs()))))
+        bench.store.listen(lambda kinds: seen.append((kinds, len(bench.jobs()))))
         bench.submit("single")
         assert seen == [(frozenset({"single"}), 1)]
 
@@ -1074,6 +1074,7 @@ def test_a_real_clock_claims_and_expires_by_the_databases_time(bench: Workbench)
     moved = real.job(job.id).updated_at - real.job(job.id).created_at
     assert 0 <= moved.total_seconds() < 60
     real.store.write(lambda one: control.cancel(one, job.id, SYSTEM))
+    store.rest()
     if store.engine is not bench.store.engine:
         store.close()
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 
 # Words in capitals with an underscore that are no codes: other programs' variables and messages.
-NO_CODES = {"LC_ALL", "NO_COLOR", "XML_PARSE_HUGE", "MAX_BYTES", "QUEUE_LIMIT", "WAIT_LIMIT"}
+NO_CODES = {"AF_UNIX", "LC_ALL", "NO_COLOR", "XML_PARSE_HUGE", "MAX_BYTES", "QUEUE_LIMIT", "WAIT_LIMIT"}
 NO_CODES |= {str(field.validation_alias) for field in Settings.model_fields.values()}
 NO_CODES |= set(public_names)
 

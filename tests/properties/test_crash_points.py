@@ -42,13 +42,15 @@ class Databases:
         self._request = request
         self._empty, self._file = directory / "empty.db", directory / "crash.db"
         self._engines: dict[str, Engine] = {}
+        self._opened: Store | None = None
 
     def opened_anew(self, database: str, *, empty: bool, clock: HeldClock) -> Store:
         """Open a database as a new process would, all connections closed; at first emptied, later as it is."""
         if database not in self._engines:
             self._engines[database] = self._first(database)
         engine = self._engines[database]
-        engine.dispose()
+        if self._opened is not None:
+            self._opened.close()
         if empty and database == "file":
             for leftover in self._file.parent.glob("crash.db*"):
                 leftover.unlink()
@@ -57,7 +59,8 @@ class Databases:
             with engine.begin() as connection:
                 for table in metadata.sorted_tables:
                     connection.execute(table.delete())
-        return Store(engine, clock)
+        self._opened = Store(engine, clock)
+        return self._opened
 
     def _first(self, database: str) -> Engine:
         if database == "file":
@@ -73,6 +76,8 @@ class Databases:
 
     def close(self) -> None:
         """Close all connections."""
+        if self._opened is not None:
+            self._opened.close()
         for engine in self._engines.values():
             engine.dispose()
 

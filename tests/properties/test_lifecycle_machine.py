@@ -375,7 +375,7 @@ class Lifecycle(RuleBasedStateMachine):
         return self.bench.job(self.jobs[index % len(self.jobs)])
 
     def column(self, job_id: UUID, column: Any) -> Any:
-        return self.store.read(lambda one: one.run(select(column).where(jobs.c.id == job_id)).scalar_one())
+        return self.store.read(lambda one: one.run(select(column).where(jobs.c.id == job_id)).scalar())
 
     def history(self, job_id: UUID) -> list[Any]:
         return self.store.read(lambda one: inspect.history(one, job_id))

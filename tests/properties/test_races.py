@@ -81,7 +81,7 @@ def write(bench: Workbench, verb: Callable[..., Any], *arguments: Any, **named: 
 
 def finalize_items(bench: Workbench, job_id: UUID) -> int:
     found = select(func.count()).where(job_items.c.job_id == job_id, job_items.c.role == ItemRole.FINALIZE.value)
-    return int(bench.store.read(lambda one: one.run(found).scalar_one()))
+    return int(bench.store.read(lambda one: one.run(found).scalar()))
 
 
 def test_the_last_two_items_bring_one_finalize(bench: Workbench, together: Together, rounds: Any) -> None:
@@ -299,11 +299,11 @@ def test_no_deadlock_has_to_be_broken(postgres_store: Store, together: Together)
         bench.submit(kind, owner="ann", items=rows, unique_key=f"u{number}")
     busy = [Busy(bench, number) for number in range(4)]
     together(*(partial(one, 100) for one in busy))
-    postgres_store.engine.dispose()
+    postgres_store.close()
     asked = text(
         "SELECT pg_stat_force_next_flush(), deadlocks FROM pg_stat_database WHERE datname = current_database()"
     )
-    assert bench.store.read(lambda one: one.run(asked).one()).deadlocks == 0
+    assert bench.store.read(lambda one: one.connection.execute(asked).one()).deadlocks == 0
 
 
 def test_a_heartbeat_waits_for_nobody(postgres_store: Store) -> None:
@@ -317,7 +317,7 @@ def test_a_heartbeat_waits_for_nobody(postgres_store: Store) -> None:
         other.execute(select(jobs.c.id).where(jobs.c.id == job.id).with_for_update())
 
         def impatiently(transaction: Transaction) -> frozenset[int]:
-            transaction.run(text("SET LOCAL lock_timeout = '2s'"))
+            transaction.connection.execute(text("SET LOCAL lock_timeout = '2s'"))
             return heartbeat.extend(transaction, held, LEASE)
 
         assert bench.store.write(impatiently) == frozenset()

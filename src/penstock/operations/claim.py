@@ -132,7 +132,7 @@ def _take_returned(transaction: Transaction, shares: dict[UUID, _Share], taking:
     if not holders:
         return 0
     asked = {"the_jobs": holders, "the_limit": size}
-    ids = transaction.run(statements.returned_items(transaction.ways), asked).scalars().all()
+    ids = transaction.run(statements.returned_items(transaction.ways), asked).scalars()
     if not ids:
         return 0
     taken = transaction.rows(statements.take_returned(transaction.ways), taking | {"the_items": ids})

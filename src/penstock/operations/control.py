@@ -36,6 +36,7 @@ def cancel(transaction: Transaction, job_id: UUID, caller: Caller, reason: str |
     """CANCEL: stopped for good. Who waits for the same work is served all the same."""
     extra = {"the_killed_by": caller.killed_by.value}
     changed = _change(transaction, CANCEL, job_id, caller, reason, extra)
+    transaction.stop(job_id)
     if changed.followed:
         heir = hand_over(transaction, job_id)
         if heir is not None:

@@ -17,7 +17,7 @@ def extend(transaction: Transaction, held: Sequence[Claimed], lease_seconds: flo
     ids = [one.item_id for one in held]
     leases = list({one.lease for one in held})
     parameters = {"the_items": ids, "the_leases": leases, "the_lease_seconds": lease_seconds}
-    kept = transaction.run(statements.extend_leases(ways), parameters).scalars().all()
+    kept = transaction.run(statements.extend_leases(ways), parameters).scalars()
     transaction.run(statements.beat(ways), {"the_jobs": list({one.job_id for one in held})})
     return frozenset(ids).difference(kept)
 

@@ -70,7 +70,7 @@ def relay(store: Store, send: Send) -> int:
 
 
 def _take(transaction: Transaction) -> Sequence[Any]:
-    if transaction.run(statements.first_unsent(transaction.ways)).first() is None:
+    if transaction.run(statements.first_unsent(transaction.ways)).scalar() is None:
         return ()
     rows = transaction.run(statements.due_messages(transaction.ways), {"the_limit": AT_ONCE}).all()
     if rows:

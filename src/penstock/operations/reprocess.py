@@ -55,7 +55,7 @@ def reprocess(
     seen = named | {"the_caller_id": caller.id}
     if not change(transaction, REPROCESS, statements.open_run(ways, caller.sight), seen, caller, reason=reason):
         raise _refusal(get_job(transaction, job_id, caller))
-    dropped = transaction.run(statements.drop_finalize(ways), named).scalars().all()
+    dropped = transaction.run(statements.drop_finalize(ways), named).scalars()
     chosen = {
         **named,
         "the_statuses": [status.value for status in statuses],

@@ -315,7 +315,7 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
         return False
     ways = transaction.ways
     limit = {"the_kind": kind.name, "the_limit": bound + 1}
-    if transaction.run(statements.count_queued(ways), limit).scalar_one() <= bound:
+    if transaction.run(statements.count_queued(ways), limit).scalar() <= bound:
         return False
     parameters = {
         "the_job_id": job_id,

@@ -6,6 +6,7 @@ statements as everybody else.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -68,8 +69,23 @@ def _until_done(store: Store, part: Any) -> int:
 def rescue(transaction: Transaction, kinds: Kinds) -> int:
     """Items whose lease ran out go back in line, or fail when they have used up their tries."""
     rows = transaction.run(statements.expired_items(transaction.ways), {"the_limit": AT_ONCE}).all()
+    return _take_back(transaction, kinds, rows, "stopped responding")
+
+
+def rescue_from(store: Store, kinds: Kinds, worker: str) -> int:
+    """The same for all a worker holds that is known to be dead."""
+
+    def part(transaction: Transaction) -> int:
+        named = {"the_worker": worker, "the_limit": AT_ONCE}
+        rows = transaction.run(statements.items_held_by(transaction.ways), named).all()
+        return _take_back(transaction, kinds, rows, "died")
+
+    return _until_done(store, part)
+
+
+def _take_back(transaction: Transaction, kinds: Kinds, rows: Sequence[Any], what: str) -> int:
     ended = [
-        Ended(row.id, row.lease, row.job_id, ItemRole(row.role), _crashed(row, _policy(kinds, row.kind)))
+        Ended(row.id, row.lease, row.job_id, ItemRole(row.role), _crashed(row, _policy(kinds, row.kind), what))
         for row in rows
     ]
     if ended:
@@ -77,8 +93,8 @@ def rescue(transaction: Transaction, kinds: Kinds) -> int:
     return len(rows)
 
 
-def _crashed(row: Any, policy: Policy) -> outcomes.Outcome:
-    error = f"worker {row.locked_by} stopped responding while it held the item"
+def _crashed(row: Any, policy: Policy, what: str) -> outcomes.Outcome:
+    error = f"worker {row.locked_by} {what} while it held the item"
     return again(error, "WORKER_CRASH", row.attempts, policy.allowing(row.max_retries), killed_by=KilledBy.WORKER_CRASH)
 
 
@@ -89,7 +105,7 @@ def _policy(kinds: Kinds, name: str) -> Policy:
 
 def requeue_due(transaction: Transaction) -> int:
     """Retries whose backoff has passed wait for a worker again."""
-    ids = transaction.run(statements.due_retries(transaction.ways), {"the_limit": AT_ONCE}).scalars().all()
+    ids = transaction.run(statements.due_retries(transaction.ways), {"the_limit": AT_ONCE}).scalars()
     if not ids:
         return 0
     changed = change(transaction, REQUEUE, statements.requeue_due(transaction.ways), {"the_jobs": ids}, SYSTEM)
@@ -120,7 +136,7 @@ def _fail_overdue(
 ) -> int:
     ways = transaction.ways
     found = {"the_kind": kind.name, "the_seconds": limit, "the_limit": AT_ONCE}
-    ids = transaction.run(overdue(ways), found).scalars().all()
+    ids = transaction.run(overdue(ways), found).scalars()
     if not ids:
         return 0
     parameters = {
@@ -132,6 +148,7 @@ def _fail_overdue(
     }
     changed = change(transaction, FAIL, statements.fail_overdue(ways), parameters, SYSTEM, reason=error)
     fail_followers(transaction, changed, SYSTEM)
+    transaction.stop(*(one.id for one in changed))
     return len(changed)
 
 
@@ -141,7 +158,7 @@ def abandon_unused(transaction: Transaction, kind: Kind) -> int:
     if limit is None:
         return 0
     found = {"the_kind": kind.name, "the_seconds": limit, "the_limit": AT_ONCE}
-    ids = transaction.run(statements.unused_results(transaction.ways), found).scalars().all()
+    ids = transaction.run(statements.unused_results(transaction.ways), found).scalars()
     if not ids:
         return 0
     statement = statements.abandon_unused(transaction.ways, prune=kind.policy.prune_result)
@@ -151,7 +168,7 @@ def abandon_unused(transaction: Transaction, kind: Kind) -> int:
 def mend_stale(transaction: Transaction, seconds: float) -> int:
     """Jobs that should flow but have nothing that will move them are put back on the way their items show."""
     found = {"the_seconds": seconds, "the_limit": AT_ONCE}
-    ids = transaction.run(statements.stale_jobs(transaction.ways), found).scalars().all()
+    ids = transaction.run(statements.stale_jobs(transaction.ways), found).scalars()
     for job_id in ids:
         go_on(transaction, job_id)
     return len(ids)

@@ -11,61 +11,60 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any, TypeVar
+from uuid import UUID
 
 import orjson
 from sqlalchemy import (
     Connection,
-    CursorResult,
     Engine,
-    Executable,
-    RootTransaction,
-    Update,
     create_engine,
     event,
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import QueuePool, StaticPool
 
 from penstock.clock import Clock, DatabaseClock
 from penstock.errors import ConfigurationError, PenstockError, StoreRefused, StoreUnavailable
 from penstock.store.dialects.contract import NOW, ways_of
-from penstock.store.plain_rows import plain_rows
+from penstock.store.kept_connections import KeptConnections
+from penstock.store.neighbours import Neighbours
+from penstock.store.notices import stopped
+from penstock.store.prepared import Answer, Statement, prepared
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 CallersConnection = Connection
 """The connection of a caller who wants something done inside their own transaction."""
 _TRIES = 5
 
 
 class Transaction:
-    """One transaction: statements run in it, and the kinds it has made work for."""
+    """One transaction: statements run in it, and what it has to tell the workers."""
 
     def __init__(self, connection: Connection, store: Store) -> None:
         self.connection = connection
         self.store = store
         self.ways = store.ways
         self._held = store.clock.held()
-        self._woken: set[str] = set()
+        self._notices: set[str] = set()
 
-    def run(self, statement: Executable, parameters: dict[str, Any] | None = None) -> CursorResult[*tuple[Any, ...]]:
+    def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
         """Execute one statement."""
-        parameters = parameters or {}
-        if self._held is not None:
-            parameters = {NOW: self._held, **parameters}
-        return self.connection.execute(statement, parameters)
+        return prepared(statement, self.connection.dialect).run(self.connection, self._given(parameters))
 
-    def rows(self, statement: Update, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
+    def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
         """What the statement returns, in plain tuples: for answers of thousands of rows."""
-        return plain_rows(statement, self.run(statement, parameters))
+        return prepared(statement, self.connection.dialect).rows(self.connection, self._given(parameters))
 
-    def run_together(
-        self, others: tuple[Any, ...], last: Any, parameters: dict[str, Any]
-    ) -> CursorResult[*tuple[Any, ...]]:
+    def _given(self, parameters: dict[str, Any] | None) -> dict[str, Any]:
+        parameters = parameters or {}
+        return parameters if self._held is None else {NOW: self._held, **parameters}
+
+    def run_together(self, others: tuple[Any, ...], last: Any, parameters: dict[str, Any]) -> Answer:
         """Execute statements that do not need each other's effects; the answer is the last one's."""
         *before, answering = self.ways.together(others, last)
         for statement in before:
@@ -74,19 +73,26 @@ class Transaction:
 
     def woke(self, kind: str) -> None:
         """A statement has told the workers of this kind already; this process's own hear of it at the commit."""
-        self._woken.add(kind)
+        self._notices.add(kind)
 
     def wake(self, *kinds: str) -> None:
         """There will be work of these kinds once this commits."""
-        fresh = [kind for kind in kinds if kind not in self._woken]
+        self._tell(kinds)
+
+    def stop(self, *job_ids: UUID) -> None:
+        """The handlers of these jobs need not go on once this commits."""
+        self._tell([stopped(one) for one in job_ids])
+
+    def _tell(self, notices: Iterable[str]) -> None:
+        fresh = [one for one in notices if one not in self._notices]
         if fresh:
-            self._woken.update(fresh)
-            self.ways.wake(self.connection, fresh)
+            self._notices.update(fresh)
+            self.ways.tell(self.connection, fresh)
 
     @property
-    def woken(self) -> frozenset[str]:
-        """The kinds this transaction made work for."""
-        return frozenset(self._woken)
+    def notices(self) -> frozenset[str]:
+        """What the workers are told when this commits."""
+        return frozenset(self._notices)
 
 
 class Store:
@@ -96,29 +102,33 @@ class Store:
         self.engine = engine
         self.clock = clock or DatabaseClock()
         self.ways = ways_of(engine.dialect.name, held=self.clock.held() is not None)
-        self._on_wake: list[Callable[[frozenset[str]], None]] = []
+        self.neighbours = Neighbours.of(engine.url)
+        self._listeners: list[Callable[[frozenset[str]], None]] = []
         # SQLite has one writer: threads of this process queue here, fairly, instead of in its busy handler's sleeps.
         self._writing: AbstractContextManager[Any] = threading.RLock() if self.ways.name == "sqlite" else nullcontext()
+        served = not self.ways.in_our_process
+        self._kept = KeptConnections(engine, most=_pool_size(engine) // 2 if served else 1, autocommit=served)
 
-    def on_wake(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Call ``listener`` with the kinds each committed transaction of this process made work for."""
-        self._on_wake.append(listener)
+    def listen(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Call ``listener`` with the notices of each transaction of this process, once it has committed."""
+        self._listeners.append(listener)
 
-    def no_wake(self, listener: Callable[[frozenset[str]], None]) -> None:
+    def unlisten(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Do not call ``listener`` any more."""
-        self._on_wake.remove(listener)
+        self._listeners.remove(listener)
 
-    def write(self, operation: Callable[[Transaction], Answer], *, at_once: bool = False) -> Answer:
+    def write(self, operation: Callable[[Transaction], Result], *, at_once: bool = False) -> Result:
         """Run ``operation`` in a transaction of its own.
 
         ``at_once`` promises that it is a single statement on a database server: that is a transaction by itself, and
         saves the two ways there and back of BEGIN and COMMIT.
         """
         at_once = at_once and not self.ways.in_our_process
+        connecting = self._kept.one if at_once or self.ways.in_our_process else self.engine.connect
         for left in reversed(range(_TRIES)):
             committing = at_once
             try:
-                with self._writing, self.engine.connect() as connection, _begun(connection, at_once) as begun:
+                with self._writing, connecting() as connection, connection.begin() as begun:
                     transaction = Transaction(connection, self)
                     answer = operation(transaction)
                     committing = True
@@ -130,11 +140,11 @@ class Store:
                 if not left or not (lost or passing):
                     raise _in_our_words(error) from error
             else:
-                self._announce(transaction.woken)
+                self._announce(transaction.notices)
                 return answer
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def read(self, question: Callable[[Transaction], Answer]) -> Answer:
+    def read(self, question: Callable[[Transaction], Result]) -> Result:
         """Run ``question`` in a transaction that only reads."""
         try:
             with self._reading(), self.engine.connect() as connection:
@@ -153,32 +163,38 @@ class Store:
             )
         transaction = Transaction(connection, self)
         yield transaction
-        if transaction.woken:
-            woken = transaction.woken
+        if transaction.notices:
+            notices = transaction.notices
 
             def announce(_connection: Connection) -> None:
-                self._announce(woken)
+                self._announce(notices)
 
             event.listen(connection, "commit", announce, once=True)
 
+    def rest(self) -> None:
+        """Hand the connections that are kept for the next transaction back to the pool."""
+        with self._writing:
+            self._kept.close()
+
     def close(self) -> None:
         """Let go of all connections."""
+        self.rest()
         self.engine.dispose()
 
-    def _announce(self, kinds: frozenset[str]) -> None:
-        if kinds:
-            for listener in tuple(self._on_wake):
-                listener(kinds)
+    def _announce(self, notices: frozenset[str]) -> None:
+        if notices:
+            for listener in tuple(self._listeners):
+                listener(notices)
+            if self.ways.in_our_process:
+                self.neighbours.tell(notices)
 
     def _reading(self) -> AbstractContextManager[Any]:
         # An in-memory database is one connection: readers must wait for the writer too.
         return self._writing if isinstance(self.engine.pool, StaticPool) else nullcontext()
 
 
-def _begun(connection: Connection, at_once: bool) -> RootTransaction:
-    if at_once:
-        connection.execution_options(isolation_level="AUTOCOMMIT")
-    return connection.begin()
+def _pool_size(engine: Engine) -> int:
+    return engine.pool.size() if isinstance(engine.pool, QueuePool) else 1
 
 
 def _in_our_words(error: DBAPIError) -> PenstockError:
@@ -243,7 +259,10 @@ def sqlite_module() -> ModuleType:
 
 def _sqlite_engine(url: URL, pool_size: int, synchronous: str) -> Engine:
     in_memory = url.database in (None, "", ":memory:")
-    options: dict[str, Any] = {"poolclass": StaticPool} if in_memory else {"pool_size": pool_size, "max_overflow": 0}
+    # One more than asked for: the writer keeps his.
+    options: dict[str, Any] = (
+        {"poolclass": StaticPool} if in_memory else {"pool_size": pool_size + 1, "max_overflow": 0}
+    )
     engine = create_engine(
         url,
         module=sqlite_module(),

@@ -14,7 +14,7 @@ from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, Jo
 
 def job_from(row: Any) -> Job:
     """A job's row as a value; a listing's row has no payloads."""
-    data = row._mapping
+    data = row._asdict()
     return Job(
         id=data["id"],
         kind=data["kind"],

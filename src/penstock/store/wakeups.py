@@ -1,9 +1,10 @@
-"""Hearing of new work without asking for it.
+"""Hearing of new work, and of jobs that were stopped, without asking for it.
 
 PostgreSQL tells (LISTEN on one connection of its own); a lost connection is made again, and everybody is woken then,
-because nobody knows what was missed. SQLite cannot tell another process, but its ``data_version`` changes with every
-commit of anyone else: reading it takes microseconds, so it is looked at ten times a second. Work submitted in this
-process is announced by the store itself, at once.
+because nobody knows what was missed. SQLite cannot tell another process: there a process of the same user and machine
+is told by a socket of its own (``store.neighbours``). For everybody else SQLite's ``data_version`` changes with every
+commit: reading it takes microseconds, so it is looked at ten times a second. What this process itself commits is
+announced by the store, at once.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from sqlalchemy.pool import StaticPool
 
 from penstock.store.dialects.postgresql import CHANNEL
 from penstock.store.engine import Store
+from penstock.store.neighbours import Presence
 
-Woken = Callable[[frozenset[str] | None], None]
-"""Called with the kinds that have work, or None when it may be any."""
+Heard = Callable[[frozenset[str] | None], None]
+"""Called with notices, or None when any kind may have work."""
 
 _WATCH_SECONDS = 0.1
 _LISTEN_SECONDS = 1.0
@@ -32,18 +34,20 @@ _log = structlog.get_logger("penstock.wakeups")
 class Wakeups:
     """A thread that listens for the whole worker."""
 
-    def __init__(self, store: Store, woken: Woken) -> None:
+    def __init__(self, store: Store, heard: Heard) -> None:
         self._store = store
-        self._woken = woken
+        self._heard = heard
+        self._presence: Presence | None = None
         self._stop = threading.Event()
         self.listening = threading.Event()
         self._thread: threading.Thread | None = None
         driver: Any = store.engine.dialect.loaded_dbapi
         self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error, OSError)
-        store.on_wake(woken)
+        store.listen(heard)
 
-    def start(self) -> None:
-        """Begin to listen."""
+    def start(self, presence: Presence | None) -> None:
+        """Begin to listen; ``presence`` is the worker's own socket, if it has one."""
+        self._presence = presence
         if isinstance(self._store.engine.pool, StaticPool):
             self.listening.set()
             return
@@ -56,12 +60,12 @@ class Wakeups:
     def stop(self) -> None:
         """Stop listening."""
         self._stop.set()
-        self._store.no_wake(self._woken)
+        self._store.unlisten(self._heard)
         if self._thread is not None:
             if self._store.ways.name == "postgresql":
                 # Its own notice ends the thread's wait; where even that fails, the wait ends by itself.
                 with contextlib.suppress(SQLAlchemyError), self._store.engine.begin() as connection:
-                    self._store.ways.wake(connection, [""])
+                    self._store.ways.tell(connection, [""])
             self._thread.join()
 
     def _again_and_again(self, listen: Callable[[Any], None]) -> None:
@@ -80,18 +84,28 @@ class Wakeups:
 
     def _listen(self, driver: Any) -> None:
         driver.execute(f"LISTEN {CHANNEL}")
-        self._woken(None)
+        self._heard(None)
         self.listening.set()
         while not self._stop.is_set():
             for notice in driver.notifies(timeout=_LISTEN_SECONDS, stop_after=1):
-                self._woken(frozenset({notice.payload}))
+                self._heard(frozenset({notice.payload}))
 
     def _watch(self, driver: Any) -> None:
         cursor = driver.cursor()
         seen = cursor.execute("PRAGMA data_version").fetchone()
         self.listening.set()
-        while not self._stop.wait(_WATCH_SECONDS):
+        while not self._stop.is_set():
+            told = self._told()
             version = cursor.execute("PRAGMA data_version").fetchone()
-            if version != seen:
-                seen = version
-                self._woken(None)
+            if told:
+                self._heard(told)
+            elif version != seen:
+                self._heard(None)
+            seen = version
+
+    def _told(self) -> frozenset[str]:
+        """What a neighbour has told; wait for it a little."""
+        if self._presence is not None:
+            return self._presence.hear(_WATCH_SECONDS)
+        self._stop.wait(_WATCH_SECONDS)
+        return frozenset()

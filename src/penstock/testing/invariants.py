@@ -86,6 +86,11 @@ class Picture:
         return [item for item in self.items if item.status == ItemStatus.PROCESSING]
 
 
+_JOBS = select(*jobs.c).order_by(jobs.c.id)
+_ITEMS = select(*job_items.c).order_by(job_items.c.position)
+_EVENTS = select(*job_events.c).order_by(job_events.c.sequence)
+
+
 def violations(store: Store) -> list[str]:
     """Everything that is wrong with a database; nothing when all is well."""
     pictures = store.read(_pictures)
@@ -101,11 +106,11 @@ def violations(store: Store) -> list[str]:
 def _pictures(transaction: Transaction) -> list[Picture]:
     items: defaultdict[UUID, list[Any]] = defaultdict(list)
     events: defaultdict[UUID, list[Any]] = defaultdict(list)
-    for item in transaction.run(select(*job_items.c).order_by(job_items.c.position)):
+    for item in transaction.run(_ITEMS):
         items[item.job_id].append(item)
-    for event in transaction.run(select(*job_events.c).order_by(job_events.c.sequence)):
+    for event in transaction.run(_EVENTS):
         events[event.job_id].append(event)
-    rows = {row.id: row for row in transaction.run(select(*jobs.c).order_by(jobs.c.id))}
+    rows = {row.id: row for row in transaction.run(_JOBS)}
     orphans = (set(items) | set(events)) - set(rows)
     if orphans:
         raise AssertionError(f"items or history of jobs that do not exist: {sorted(map(str, orphans))}")

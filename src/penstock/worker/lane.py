@@ -1,8 +1,9 @@
 """One kind's way through a worker: claim a slice, run it, write the outcomes back, again and again.
 
-The lane's thread alone talks to the database for the kind; the runners make the calls meanwhile, and turn what was
-returned or raised into outcomes. When a slice's outcomes come in, the next slice is claimed and handed to the runners
-first and then the outcomes are written: so the handlers of one slice run while the database records the one before.
+The lane's thread talks to the database for the kind; the runners make the calls meanwhile, and turn what was returned
+or raised into outcomes. When a slice's outcomes come in, the next slice is claimed and handed to the runners before
+they are written, or at the same time where a database server works beside us: so the handlers of one slice run while
+the one before is recorded.
 
 What can go wrong here, and what happens then: a claim that fails took nothing. A record that fails for want of the
 database is kept and tried again, until it lands or the leases run out and somebody else has the items. A value the
@@ -15,6 +16,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import groupby
 from operator import attrgetter
 from uuid import UUID
@@ -66,6 +68,9 @@ class Lane:
         self._by_role: dict[ItemRole, Runner] = {}
         self._steps = Steps(store, kind, most=settings.max_payload_bytes, files_directory=settings.files_directory)
         self._points = points
+        self._writer: Executor | None = None
+        if not store.ways.in_our_process:
+            self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"penstock-writer-{kind.name}")
         self._held: dict[int, Call] = {}
         self._unwritten: list[Ended] = []
         self._stopping = threading.Event()
@@ -110,6 +115,8 @@ class Lane:
                 self._pause.wait(min(wait, 1.0) if self._stopping.is_set() else wait)
         for runner in self._runners.values():
             runner.close()
+        if self._writer is not None:
+            self._writer.shutdown()
 
     def run_once(self) -> None:
         """Wait for something to do, and do it once."""
@@ -121,10 +128,22 @@ class Lane:
             self._claim_again_at = 0.0
         if self._stopping.is_set():
             self._give_back_late()
-        if not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._claim_again_at:
+        due = not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._claim_again_at
+        if due and self._unwritten and self._writer is not None:
+            self._claim_while_writing(self._writer)
+            return
+        if due:
             self._claim()
         if self._unwritten:
-            self._write()
+            self._written(self._record(self._unwritten))
+
+    def _claim_while_writing(self, writer: Executor) -> None:
+        """A database server can do both at once; what each of them changes here, it changes in this thread."""
+        writing = writer.submit(self._record, self._unwritten)
+        try:
+            self._claim()
+        finally:
+            self._written(writing.result())
 
     def _patience(self) -> float:
         """How long there is nothing to do, unless somebody says otherwise."""
@@ -206,10 +225,8 @@ class Lane:
             outcome = raised(self.kind, claimed, error)
         return Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)
 
-    def _write(self) -> None:
-        batch = self._unwritten
-        landed = self._record(batch)
-        self._unwritten = []
+    def _written(self, landed: Collection[int]) -> None:
+        batch, self._unwritten = self._unwritten, []
         came_back = False
         for item_id, lease, _, _, outcome in batch:
             call = self._held.pop(item_id, None)

@@ -17,13 +17,15 @@ from penstock.lifecycle.states import JobState
 from penstock.operations import outbox
 from penstock.operations.inspect import count_by_state
 from penstock.operations.outbox import Send
-from penstock.operations.sweep import sweep
+from penstock.operations.sweep import rescue_from, sweep
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
 from penstock.runners.in_processes import ProcessRunner
 from penstock.runners.threads import ThreadRunner
 from penstock.settings import Settings
 from penstock.store.engine import Store
+from penstock.store.neighbours import Presence
+from penstock.store.notices import stopped_jobs
 from penstock.store.wakeups import Wakeups
 from penstock.worker.lane import Lane
 from penstock.worker.lease_keeper import LeaseKeeper
@@ -58,7 +60,8 @@ class Worker:
         self._lanes: list[Lane] = []
         self._threads: list[threading.Thread] = []
         self._duties: list[Loop] = []
-        self._wakeups = Wakeups(store, self._woken)
+        self._presence: Presence | None = None
+        self._wakeups = Wakeups(store, self._heard)
         self._stopped = threading.Event()
 
     @property
@@ -77,13 +80,17 @@ class Worker:
             Loop("sweep", self._settings.sweep_seconds, self._sweep),
             Loop("relay", self._settings.heartbeat_seconds, self._relay),
         ]
+        looking_around = Loop("neighbours", self._settings.heartbeat_seconds, self._look_around)
+        looking_around.run_once()  # whoever was here before us may have been killed
+        self._duties.append(looking_around)
+        self._presence = self._store.neighbours.settle(self.name)
         for lane in self._lanes:
             thread = threading.Thread(target=lane.run, name=f"penstock-lane-{lane.kind.name}", daemon=True)
             self._threads.append(thread)
             thread.start()
         for duty in self._duties:
             duty.start()
-        self._wakeups.start()
+        self._wakeups.start(self._presence)
         _log.info("worker started", worker=self.name, kinds=[kind.name for kind in self._chosen])
 
     def stop(self, grace: float | None = None) -> None:
@@ -104,6 +111,8 @@ class Worker:
             duty.stop()
         if self._loop_thread is not None:
             self._loop_thread.close()
+        if self._presence is not None:
+            self._presence.leave()
         _log.info("worker stopped", worker=self.name)
 
     def run(self, until: threading.Event) -> None:
@@ -136,10 +145,20 @@ class Worker:
                 lane.idle.clear()
                 lane.inbox.wake()
 
-    def _woken(self, kinds: frozenset[str] | None) -> None:
+    def _heard(self, notices: frozenset[str] | None) -> None:
+        stopped = stopped_jobs(notices or ())
         for lane in self._lanes:
-            if kinds is None or lane.kind.name in kinds:
+            if stopped:
+                lane.drop(jobs=stopped)
+            if notices is None or lane.kind.name in notices:
                 lane.inbox.wake()
+
+    def _look_around(self) -> None:
+        """Take over from workers of this machine that were killed."""
+        for name in self._store.neighbours.dead():
+            rescued = rescue_from(self._store, self._kinds, name)
+            self._store.neighbours.forget(name)
+            _log.warning("a worker of this machine died", worker=name, items_taken_over=rescued)
 
     def _sweep(self) -> None:
         swept = sweep(self._store, self._kinds, stale_seconds=self._settings.stale_minutes * 60)

@@ -71,8 +71,8 @@ class Ways(Protocol):
     def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:
         """What wakes workers of a kind when a row that returns it is written, where a statement can."""
 
-    def wake(self, connection: Connection, kinds: Sequence[str]) -> None:
-        """Tell listening workers, when this transaction commits, that there is work of these kinds."""
+    def tell(self, connection: Connection, notices: Sequence[str]) -> None:
+        """Tell listening workers when this transaction commits."""
 
     def is_passing(self, error: BaseException) -> bool:
         """Would the same transaction have a chance if it were run again (deadlock, busy)?"""

@@ -33,7 +33,7 @@ from penstock.store.dialects.contract import Field
 from penstock.store.types import Moment
 
 CHANNEL = "penstock"
-_NOTIFY = text("SELECT pg_notify(:channel, kind) FROM unnest(CAST(:kinds AS text[])) AS kind")
+_NOTIFY = text("SELECT pg_notify(:channel, notice) FROM unnest(CAST(:notices AS text[])) AS notice")
 # Serialization failure, deadlock, lock not available, and a unique key that somebody took at the same instant: the
 # next try finds their row and is answered with it.
 _PASSING_STATES = frozenset({"40001", "40P01", "55P03", "23505"})
@@ -89,9 +89,9 @@ class PostgreSQL:
         """NOTIFY, delivered when the transaction commits."""
         return cast(func.pg_notify(CHANNEL, kind), TEXT)
 
-    def wake(self, connection: Connection, kinds: Sequence[str]) -> None:
+    def tell(self, connection: Connection, notices: Sequence[str]) -> None:
         """Delivered when the transaction commits, and not at all when it does not."""
-        connection.execute(_NOTIFY, {"channel": CHANNEL, "kinds": list(kinds)})
+        connection.execute(_NOTIFY, {"channel": CHANNEL, "notices": list(notices)})
 
     def is_passing(self, error: BaseException) -> bool:
         """A deadlock, a serialization failure or a lock that could not be had in time."""

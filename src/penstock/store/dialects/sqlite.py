@@ -112,8 +112,8 @@ class SQLite:
         """Nothing to send."""
         return null()
 
-    def wake(self, connection: Connection, kinds: Sequence[str]) -> None:
-        """Nothing to send: the process wakes itself, and others watch the file (see ``store.wakeups``)."""
+    def tell(self, connection: Connection, notices: Sequence[str]) -> None:
+        """Not by the database: the store itself tells its process and its neighbours (see ``store.wakeups``)."""
 
     def is_passing(self, error: BaseException) -> bool:
         """Another process held the file longer than we wait."""

@@ -29,7 +29,7 @@ def list_jobs(ways: Ways, sight: Sight, *, states: bool, kind: bool, after: bool
     """A page of jobs, newest first, without their payloads."""
     conditions = [visible_to(sight)]
     if states:
-        conditions.append(jobs.c.state.in_(bindparam("the_states", expanding=True, type_=String)))
+        conditions.append(ways.among(jobs.c.state, "the_states"))
     if kind:
         conditions.append(jobs.c.kind == bindparam("the_kind", type_=String))
     if after:
@@ -66,7 +66,7 @@ def items_of(ways: Ways, *, statuses: bool) -> Select[Any]:
         job_items.c.role == ItemRole.ITEM.value,
     ]
     if statuses:
-        conditions.append(job_items.c.status.in_(bindparam("the_statuses", expanding=True, type_=String)))
+        conditions.append(ways.among(job_items.c.status, "the_statuses"))
     given = case((jobs.c.single_step, jobs.c.params), else_=job_items.c.input_json).label("input_json")
     return (
         select(*(column for column in job_items.c if column is not job_items.c.input_json), given)

@@ -9,7 +9,6 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
-    String,
     Update,
     and_,
     bindparam,
@@ -79,7 +78,7 @@ def _chosen(ways: Ways, *, by_item: bool) -> ColumnElement[bool]:
     reset = bindparam("the_reset", type_=Boolean)
     wanted = and_(
         item.role == ItemRole.ITEM.value,
-        item.status.in_(bindparam("the_statuses", expanding=True, type_=String)),
+        ways.among(item.status, "the_statuses"),
         or_(reset, item.attempts < bindparam("the_max_attempts", type_=Integer)),
         or_(
             bindparam("the_permanent", type_=Boolean),

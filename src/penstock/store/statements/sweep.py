@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Float, Integer, Select, String, Text, Update, bindparam, case, func, null, select
+from sqlalchemy import ColumnElement, Float, Integer, Select, String, Text, Update, bindparam, case, func, null, select
 
 from penstock.lifecycle.states import ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE
@@ -18,6 +18,16 @@ from penstock.store.tables import ITEM_IS_OPEN, job_items, jobs
 @built_once
 def expired_items(ways: Ways) -> Select[Any]:
     """Items whose lease has run out: their worker is gone, or cannot reach the database."""
+    return _held_items(job_items.c.lock_expires_at < ways.now())
+
+
+@built_once
+def items_held_by(ways: Ways) -> Select[Any]:
+    """Items in the hands of one worker."""
+    return _held_items(job_items.c.locked_by == bindparam("the_worker", type_=String))
+
+
+def _held_items(condition: ColumnElement[bool]) -> Select[Any]:
     return (
         select(
             job_items.c.id,
@@ -30,9 +40,7 @@ def expired_items(ways: Ways) -> Select[Any]:
             jobs.c.max_retries,
         )
         .join(jobs, jobs.c.id == job_items.c.job_id)
-        .where(
-            job_items.c.status == ItemStatus.PROCESSING.value, ITEM_IS_OPEN, job_items.c.lock_expires_at < ways.now()
-        )
+        .where(job_items.c.status == ItemStatus.PROCESSING.value, ITEM_IS_OPEN, condition)
         .limit(bindparam("the_limit", type_=Integer))
         .with_for_update(skip_locked=True, of=job_items)
     )

@@ -1,0 +1,60 @@
+"""Connections that are not handed back to the pool after each transaction, because somebody waits for the next one.
+
+Taking one out of the pool, setting it up and putting it back costs as much as a small statement does. SQLite's one
+writer keeps his; on a server those for single statements are kept in AUTOCOMMIT. At most half of the pool is kept, so
+that nobody waits for a connection that does nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Connection, Engine
+
+
+class KeptConnections:
+    """A few connections of an engine, ready for use."""
+
+    def __init__(self, engine: Engine, *, most: int, autocommit: bool) -> None:
+        self._engine = engine
+        self._most = most
+        self._autocommit = autocommit
+        self._idle: list[Connection] = []
+        self._changing = threading.Lock()
+
+    @contextmanager
+    def one(self) -> Iterator[Connection]:
+        """A connection for the length of a ``with`` block."""
+        connection = self._take()
+        try:
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def close(self) -> None:
+        """Let go of those that are idle."""
+        with self._changing:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _take(self) -> Connection:
+        with self._changing:
+            if self._idle:
+                return self._idle.pop()
+        connection = self._engine.connect()
+        return connection.execution_options(isolation_level="AUTOCOMMIT") if self._autocommit else connection
+
+    def _give_back(self, connection: Connection) -> None:
+        if connection.invalidated:
+            # The server went away: the others are broken too, and each would tell somebody who waits.
+            connection.close()
+            self.close()
+            return
+        with self._changing:
+            if len(self._idle) < self._most:
+                self._idle.append(connection)
+                return
+        connection.close()
