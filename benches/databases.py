@@ -76,10 +76,15 @@ class PostgreSQLDatabases:
 
     def facts(self) -> dict[str, str]:
         """What the server says of itself."""
-        with psycopg.connect(plain(self._server.url("postgres"))) as link:
-            shown = {name: str(link.execute(f"SHOW {name}".encode()).fetchone()[0]) for name in _SHOWN}  # type: ignore[index]
-        durability = ", ".join(f"{name}={value}" for name, value in shown.items() if name != "server_version")
-        return {"postgresql": shown["server_version"], "postgresql_durability": durability}
+        return postgresql_facts(plain(self._server.url("postgres")))
+
+
+def postgresql_facts(url: str) -> dict[str, str]:
+    """What a server says of itself."""
+    with psycopg.connect(url) as link:
+        shown = {name: str(link.execute(f"SHOW {name}".encode()).fetchone()[0]) for name in _SHOWN}  # type: ignore[index]
+    durability = ", ".join(f"{name}={value}" for name, value in shown.items() if name != "server_version")
+    return {"postgresql": shown["server_version"], "postgresql_durability": durability}
 
 
 Databases = SQLiteDatabases | PostgreSQLDatabases

@@ -8,9 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-BEGIN = "<!-- benches: begin (written by python -m benches --write-docs) -->"
-END = "<!-- benches: end -->"
-
 _BLOCKS = 5
 
 
@@ -144,13 +141,19 @@ def write_json(path: Path, answers: Sequence[Answer], facts: dict[str, str]) -> 
 
 def write_docs(page: Path, answers: Sequence[Answer], facts: dict[str, str]) -> None:
     """Put the table and the machine between the page's two markers."""
-    text = page.read_text()
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{page} has no block to write to: it needs the lines {BEGIN!r} and {END!r}")
     parts = [table(answers), notes(answers), "The machine and the run:", machine_lines(facts)]
-    page.write_text(before + BEGIN + "\n\n" + "\n\n".join(part for part in parts if part) + "\n\n" + END + after)
+    write_block(page, "benches", parts)
+
+
+def write_block(page: Path, program: str, parts: Sequence[str]) -> None:
+    """Replace what a program wrote between its two markers; empty parts are left out."""
+    begin = f"<!-- {program}: begin (written by python -m {program} --write-docs) -->"
+    end = f"<!-- {program}: end -->"
+    before, found, rest = page.read_text().partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"{page} has no block to write to: it needs the lines {begin!r} and {end!r}")
+    page.write_text("\n\n".join([before + begin, *(part for part in parts if part), end + after]))
 
 
 def _figure(value: float) -> str:

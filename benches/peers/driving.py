@@ -21,7 +21,7 @@ from benches.peers.adapters.speaking import RECORD, REPORTS
 from benches.peers.environments import ROOT, python_of
 from benches.peers.roster import Peer
 
-SECONDS_TO_ANSWER = 300.0
+SECONDS_TO_ANSWER = 600.0
 
 
 class PeerFailed(Exception):

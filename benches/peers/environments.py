@@ -7,6 +7,7 @@ hashes, no index.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -16,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 LOCKS = Path(__file__).parent / "locks"
 WHERE = ROOT / ".peers"
 UV = ROOT / ".tools" / "bin" / "uv"
+PYTHONS = {"oban": "3.12"}
+"""Who needs a newer interpreter than ours."""
 
 
 @cache
@@ -26,10 +29,24 @@ def python_of(environment: str | None) -> Path:
     lock, place = LOCKS / f"{environment}.txt", WHERE / environment
     stamp = place / ".made-from"
     if not stamp.exists() or stamp.read_text() != lock.read_text():
-        _uv("venv", "--quiet", "--clear", "--python", sys.executable, str(place))
+        _uv("venv", "--quiet", "--clear", "--python", _interpreter(environment), str(place))
         _uv("pip", "sync", "--quiet", "--python", str(place), "--require-hashes", str(lock))
         stamp.write_text(lock.read_text())
     return place / "bin" / "python"
+
+
+def _interpreter(environment: str) -> str:
+    """What an environment is made with: ours, or one of this machine of the version it needs."""
+    if environment not in PYTHONS:
+        return sys.executable
+    name = f"python{PYTHONS[environment]}"
+    kept_by_pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for one in (name, *map(str, sorted(kept_by_pyenv.glob(f"{PYTHONS[environment]}*/bin/{name}")))):
+        program = shutil.which(one)
+        # A shim may stand for a version that it does not let one use.
+        if program and subprocess.run([program, "--version"], capture_output=True, check=False).returncode == 0:
+            return program
+    raise FileNotFoundError(f"{environment} needs {name}, which is not on this machine")
 
 
 def versions(environment: str | None, *packages: str) -> dict[str, str]:
@@ -44,7 +61,8 @@ def lock(*names: str) -> None:
     for source in sorted(LOCKS.glob("*.in")):
         if not names or source.stem in names:
             _uv(
-                "pip", "compile", str(source), "--quiet", "--universal", "--python-version", "3.11",
+                "pip", "compile", str(source), "--quiet", "--universal",
+                "--python-version", PYTHONS.get(source.stem, "3.11"),
                 "--generate-hashes", "--no-emit-index-url", "--custom-compile-command", "make lock-peers",
                 "--output-file", str(source.with_suffix(".txt")),
             )  # fmt: skip

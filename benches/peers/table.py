@@ -11,34 +11,58 @@ from typing import Any
 from benches.peers.roster import Peer
 from benches.report import quartiles
 
-COLUMNS = {
+JOBS = {
     "enqueue_one": "enqueue one, jobs/s",
     "enqueue_bulk": "in bulk, jobs/s",
     "drain": "drain, jobs/s",
     "pick_up_p50": "pick-up p50, ms",
     "pick_up_p95": "pick-up p95, ms",
     "memory_mb": "worker's peak, MB",
-    "lost": "lost by a kill",
-    "doubled": "done twice",
+}
+WORK = {
+    "units_of": "units",
+    "units": "units/s",
+    "units_left": "left when time was up",
+    "progress_p50": "a reading of progress, p50 ms",
+    "progress_worst": "the slowest, ms",
+    "cancel_ms": "cancel to last start, ms",
+    "cancel_started": "started meanwhile",
+}
+KILL = {
+    "unfinished": "unfinished",
+    "doubled": "started twice",
     "goes_on_after_s": "goes on after, s",
     "whole_after_s": "whole after, s",
 }
-LESS_IS_BETTER = frozenset(COLUMNS) - {"enqueue_one", "enqueue_bulk", "drain"}
+NAMES = JOBS | WORK | KILL
+MORE_IS_BETTER = frozenset({"enqueue_one", "enqueue_bulk", "drain", "units"})
 
 Samples = Mapping[str, Mapping[str, Sequence[float | None]]]
 """By peer and figure, one for each repetition; None where the peer does not offer it or it never came to pass."""
 
 
-def table(samples: Samples) -> str:
-    """Medians; the best of each column in bold."""
-    names = [name for name in COLUMNS if any(name in figures for figures in samples.values())]
+def table(samples: Samples, columns: Mapping[str, str]) -> str:
+    """Medians; the best of each column in bold. Nothing when none of the columns was asked for."""
+    names = [name for name in columns if any(name in figures for figures in samples.values())]
+    if not names:
+        return ""
     medians = {(peer, name): _median(figures.get(name, ())) for peer, figures in samples.items() for name in names}
-    best = {name: _best(name, [medians[peer, name] for peer in samples]) for name in names}
-    lines = ["| | " + " | ".join(COLUMNS[name] for name in names) + " |", "|---|" + "--:|" * len(names)]
-    for peer in samples:
-        cells = [_cell(medians[peer, name], best[name], peer_has=name in samples[peer]) for name in names]
-        lines.append(f"| {peer} | " + " | ".join(cells) + " |")
+    best = {
+        name: None if name == "units_of" else _best(name, [medians[one, name] for one in samples]) for name in names
+    }
+    lines = ["| | " + " | ".join(columns[name] for name in names) + " |", "|---|" + "--:|" * len(names)]
+    for peer, figures in samples.items():
+        if any(name in figures for name in names):
+            cells = [_cell(medians[peer, name], best[name], asked=name in figures) for name in names]
+            lines.append(f"| {peer} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def growth_columns(samples: Samples, what: str) -> dict[str, str]:
+    """The columns of ``claim_ms`` or ``page_ms``, by the number of rows in the table."""
+    found = {name for figures in samples.values() for name in figures if name.startswith(what)}
+    rows = sorted(int(name.rpartition("_")[2]) for name in found)
+    return {f"{what}_{count}": f"{count:,} waiting, ms" for count in rows}
 
 
 def spreads(samples: Samples) -> str:
@@ -48,9 +72,9 @@ def spreads(samples: Samples) -> str:
         parts = []
         for name, values in figures.items():
             known = [one for one in values if one is not None]
-            if len(known) > 1:
+            if len(known) > 1 and name in NAMES:
                 low, high = quartiles(known)
-                parts.append(f"{COLUMNS[name]} {_figure(low)}–{_figure(high)}")
+                parts.append(f"{NAMES[name]} {_figure(low)}–{_figure(high)}")
         if parts:
             lines.append(f"- {peer}: {'; '.join(parts)}")
     return "\n".join(lines)
@@ -58,10 +82,15 @@ def spreads(samples: Samples) -> str:
 
 def roster_table(peers: Sequence[Peer], versions: Mapping[str, str]) -> str:
     """Who they are, how they are set, and what they promise."""
-    lines = ["| | version | settings | durable | result kept |", "|---|---|---|---|:-:|"]
+    lines = [
+        "| | version | settings | durable | result kept | takes up a killed worker's jobs |",
+        "|---|---|---|---|:-:|---|",
+    ]
     for one in peers:
         kept = "yes" if one.result_kept else "no"
-        lines.append(f"| {one.name} | {versions.get(one.name, '')} | {one.settings} | {one.durable} | {kept} |")
+        lines.append(
+            f"| {one.name} | {versions.get(one.name, '')} | {one.settings} | {one.durable} | {kept} | {one.recovers} |"
+        )
     return "\n".join(lines)
 
 
@@ -80,12 +109,12 @@ def _best(name: str, values: Sequence[float | None]) -> float | None:
     known = [one for one in values if one is not None]
     if not known:
         return None
-    return min(known) if name in LESS_IS_BETTER else max(known)
+    return max(known) if name in MORE_IS_BETTER else min(known)
 
 
-def _cell(value: float | None, best: float | None, *, peer_has: bool) -> str:
+def _cell(value: float | None, best: float | None, *, asked: bool) -> str:
     if value is None:
-        return "–" if peer_has else ""
+        return "–" if asked else ""
     text = _figure(value)
     return f"**{text}**" if value == best else text
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from celery import Celery, group
+from celery.result import GroupResult
 from redis import Redis
 
 from benches.peers.adapters.speaking import RESULT, report, speak
+
+STAMP = {"work": "one"}
+"""What the tasks of one user's work have in common."""
 
 
 def application(url: str) -> Any:
@@ -33,6 +37,7 @@ class Client:
         self._app = application(url)
         self._noop = self._app.tasks["noop"]
         self._redis = Redis.from_url(url)
+        self._work: GroupResult
 
     def prepare(self, _: range) -> None:
         self._redis.ping()
@@ -50,6 +55,18 @@ class Client:
         both.llen("celery")
         both.hlen("unacked")
         return sum(both.execute())
+
+    def begin(self, numbers: range) -> None:
+        """A group with one stamp for all: of tasks revoked by their ids a worker remembers only 50,000."""
+        units = group([self._noop.s(number) for number in numbers])
+        units.stamp(**STAMP)
+        self._work = units.apply_async()
+
+    def progress(self, _: range) -> int:
+        return int(self._work.completed_count())
+
+    def cancel(self, _: range) -> None:
+        self._app.control.revoke_by_stamped_headers(STAMP)
 
 
 def work(url: str) -> None:

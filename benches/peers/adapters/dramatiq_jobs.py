@@ -12,7 +12,7 @@ from dramatiq.cli import main, make_argument_parser
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
 
-from benches.peers.adapters.speaking import RESULT, report, speak
+from benches.peers.adapters.speaking import RESULT, NotOffered, report, speak
 
 URL = "PENSTOCK_BENCH_URL"
 """The environment variable that tells the worker's processes where Redis is."""
@@ -43,6 +43,7 @@ class Client:
     def __init__(self, url: str) -> None:
         self._noop = declare(url)
         self._redis = self._noop.broker.client
+        self._work = dramatiq.group([])
 
     def prepare(self, _: range) -> None:
         self._redis.ping()
@@ -57,6 +58,15 @@ class Client:
     def left(self, _: range) -> int:
         """The messages of the queue: each stays among them, fetched or not, until it is acknowledged."""
         return int(self._redis.hlen("dramatiq:default.msgs"))
+
+    def begin(self, numbers: range) -> None:
+        self._work = dramatiq.group(self._noop.message(number) for number in numbers).run()
+
+    def progress(self, _: range) -> int:
+        return int(self._work.completed_count)
+
+    def cancel(self, _: range) -> None:
+        raise NotOffered("not in Dramatiq itself: dramatiq-abort, by others, is a middleware that aborts one message")
 
 
 def work(url: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from huey import Huey, RedisHuey, SqliteHuey
-from huey.api import TaskWrapper
+from huey.api import Result, TaskWrapper
 
 from benches.peers.adapters.speaking import RESULT, report, speak
 
@@ -33,6 +33,7 @@ class Client:
     def __init__(self, url: str) -> None:
         self._huey, self._noop = application(url)
         self._enqueued = 0
+        self._work: list[Result] = []
 
     def prepare(self, _: range) -> None:
         self._huey.flush()
@@ -50,6 +51,19 @@ class Client:
     def left(self, _: range) -> int:
         """Huey keeps no list of what runs: a task it took is open until its result is stored."""
         return int(self._huey.pending_count() or self._enqueued - self._huey.result_count())
+
+    def begin(self, numbers: range) -> None:
+        self._work = list(self._noop.map(numbers))
+        self._enqueued += len(numbers)
+
+    def progress(self, _: range) -> int:
+        """Each result is asked for, and left where it is; without ``preserve`` the first to ask would take it."""
+        return sum(result.get(preserve=True) is not None for result in self._work)
+
+    def cancel(self, _: range) -> None:
+        """One by one, the last first, because the workers come from the front; all of a task's would hit others."""
+        for result in reversed(self._work):
+            result.revoke()
 
 
 def work(url: str) -> None:

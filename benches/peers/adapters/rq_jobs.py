@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from redis import Redis
 from rq import Queue, SimpleWorker
+from rq.group import Group
+from rq.job import Job
 from rq.worker_pool import WorkerPool
 
 from benches.peers.adapters.speaking import RESULT, report, speak
@@ -24,6 +28,7 @@ class Client:
     def __init__(self, url: str) -> None:
         self._redis = Redis.from_url(url)
         self._queue = Queue(connection=self._redis)
+        self._work: dict[str, Job] = {}
 
     def prepare(self, _: range) -> None:
         self._redis.ping()
@@ -42,6 +47,25 @@ class Client:
         all_three.llen(self._queue.intermediate_queue_key)
         all_three.zcard(self._queue.started_job_registry.key)
         return sum(all_three.execute())
+
+    def begin(self, numbers: range) -> None:
+        data = [Queue.prepare_data(NOOP, args=(number,)) for number in numbers]
+        self._work = {job.id: job for job in Group.create(self._redis).enqueue_many(self._queue, data)}
+
+    def progress(self, _: range) -> int:
+        """Its jobs in the registries of those that ended: a group can only fetch every job with all its fields."""
+        registries = self._queue.finished_job_registry, self._queue.failed_job_registry
+        return sum(len(self._work.keys() & registry.get_job_ids()) for registry in registries)
+
+    def cancel(self, _: range) -> None:
+        """One by one: a group has no such call, and to empty the queue would hit the jobs of others.
+
+        The last first: at the front it races with the workers, and RQ raises for a job that ends meanwhile.
+        """
+        for job in reversed(self._work.values()):
+            if job.is_queued:
+                with suppress(ValueError):
+                    job.cancel()
 
 
 def work(url: str) -> None:

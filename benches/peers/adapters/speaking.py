@@ -5,7 +5,21 @@ as a program in two ways:
 
 ``python -m benches.peers.adapters.NAME client URL``
     reads one command a line, ``name FIRST COUNT``, calls the client's method of that name with the range of numbers,
-    and answers one line of JSON: when it began and ended by CLOCK_MONOTONIC, and what it answered.
+    and answers one line of JSON: when it began and ended by CLOCK_MONOTONIC, and what it answered. The methods:
+
+    ``prepare``             make the tables
+    ``enqueue``             one job for each number, one call after the other
+    ``enqueue_in_bulk``     the same by the peer's own way of adding many
+    ``left``                how many jobs are not at their end
+    ``begin``               one user's work: a unit for each number, so that its progress can be read and it can be
+                            canceled as a whole
+    ``progress``            how many of its units have ended
+    ``cancel``              ask that no more of its units start
+    ``grow``                so many more units wait, by whatever is fastest
+    ``claim``               take as many units as there are numbers, by the peer's own statement
+    ``page``                read as many jobs as there are numbers, beginning at about the first of them
+
+    A method raises ``NotOffered`` where the peer has no such thing.
 
 ``python -m benches.peers.adapters.NAME work URL``
     runs a worker until it is told to stop by SIGTERM. Its handler calls ``report(number)`` and nothing else: sixteen

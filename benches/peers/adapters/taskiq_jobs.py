@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from typing import Any
 
 from redis.asyncio import Redis
-from taskiq import AsyncBroker
+from taskiq import AsyncBroker, AsyncTaskiqTask
 from taskiq.cli.common_args import LogLevel
 from taskiq.cli.worker.args import WorkerArgs
 from taskiq.cli.worker.run import run_worker
@@ -18,6 +19,7 @@ URL = "PENSTOCK_BENCH_TASKIQ_URL"
 """The environment variable that tells a worker's processes where Redis is."""
 
 PROCESSES = 2
+AT_A_TIME = 100
 
 
 async def noop(number: int) -> dict[str, str]:
@@ -49,6 +51,7 @@ class Client:
         assert task is not None
         self._noop = task
         self._redis = Redis.from_url(url)
+        self._work: list[AsyncTaskiqTask[Any]] = []
 
     def prepare(self, _: range) -> None:
         """Make the stream's group of consumers: by default it sees only what was sent after it was made."""
@@ -68,6 +71,28 @@ class Client:
         """What the group has not been given, and what it has not acknowledged; that follows the stored result."""
         [group] = self._runner.run(self._redis.xinfo_groups(self._broker.queue_name))
         return int(group["lag"] + group["pending"])
+
+    def begin(self, numbers: range) -> None:
+        async def many_at_a_time() -> None:
+            for first in range(0, len(numbers), AT_A_TIME):
+                some = numbers[first : first + AT_A_TIME]
+                self._work += await asyncio.gather(*(self._noop.kiq(number) for number in some))
+
+        self._work = []
+        self._runner.run(many_at_a_time())
+
+    def progress(self, _: range) -> int:
+        async def ready() -> int:
+            ended = 0
+            for first in range(0, len(self._work), AT_A_TIME):
+                some = self._work[first : first + AT_A_TIME]
+                ended += sum(await asyncio.gather(*(task.is_ready() for task in some)))
+            return ended
+
+        return self._runner.run(ready())
+
+    def cancel(self, _: range) -> None:
+        raise NotOffered("not in TaskIQ itself: taskiq-cancellation, by others, cancels one task")
 
 
 def work(url: str) -> None:
