@@ -211,16 +211,17 @@ class SQLiteCeiling:
         """Start and succeed all jobs, so many at a time; the answer is seconds."""
         begun = time.perf_counter()
         processed = 0
-        while picked := self._start_jobs(size, one_by_one=one_by_one):
+        while picked := self.start_jobs(size, one_by_one=one_by_one):
             lease, jobs, items = picked
-            processed += self._succeed_jobs(lease, jobs, items, one_by_one=one_by_one)
+            processed += self.succeed_jobs(lease, jobs, items, one_by_one=one_by_one)
         taken = time.perf_counter() - begun
         assert processed == count, f"the ceiling completed {processed} of {count} jobs"
         return taken
 
-    def _start_jobs(
+    def start_jobs(
         self, size: int, *, one_by_one: bool
     ) -> tuple[str, list[tuple[Any, ...]], list[tuple[Any, ...]]] | None:
+        """Claim up to so many jobs; the answer is the lease, the jobs and their items."""
         lease, now = uuid7().hex, now_microseconds()
         link = self._link
         link.execute("BEGIN IMMEDIATE")
@@ -241,9 +242,10 @@ class SQLiteCeiling:
         link.execute("COMMIT")
         return lease, jobs, items
 
-    def _succeed_jobs(
+    def succeed_jobs(
         self, lease: str, jobs: list[tuple[Any, ...]], items: list[tuple[Any, ...]], *, one_by_one: bool
     ) -> int:
+        """Write the ends of jobs that were claimed; the answer is how many."""
         now = now_microseconds()
         link = self._link
         link.execute("BEGIN IMMEDIATE")

@@ -59,6 +59,8 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
         for repetition in range(options.repetitions):
             for question in options.questions:
                 for peer in peers:
+                    if peer.questions is not None and question not in peer.questions:
+                        continue
                     say(f"{repetition + 1}/{options.repetitions} {question}: {peer.name} …")
                     begun = time.perf_counter()
                     try:

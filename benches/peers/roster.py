@@ -22,6 +22,8 @@ class Peer:
     """Whose versions are named."""
     recovers: str
     """When it takes up again what a killed worker had in hand, by its documentation."""
+    questions: tuple[str, ...] | None = None
+    """What it can be asked, if not everything."""
     slow: bool = False
     """Would a hundred thousand units take it more than a few minutes? Then it gets fewer."""
 
@@ -47,6 +49,15 @@ PEERS = (
         result_kept=True,
         packages=("penstock",),
         recovers="after a second when another worker runs on the machine, else when the lease runs out (30 s)",
+    ),
+    Peer(
+        "(our rows on SQLite, no library)", "bare_sqlite_jobs", None, "sqlite",
+        settings="the sqlite3 module, our tables and statements written by hand; one job at a time",
+        durable="as Penstock on SQLite",
+        result_kept=True,
+        packages=("penstock",),
+        recovers="not at all",
+        questions=("pick-up",),
     ),
     Peer(
         "PgQueuer", "pgqueuer_jobs", "pgqueuer", "postgresql",
