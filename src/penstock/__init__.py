@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         WorkerCrashed,
     )
     from penstock.lifecycle.callers import SYSTEM, Caller, admin, owner
+    from penstock.lifecycle.celery_states import EFFECTIVE_STATUSES, effective_status
     from penstock.lifecycle.job import Answer, HistoryEntry, Item, Job, Progress, Submission
     from penstock.lifecycle.kind import Kind
     from penstock.lifecycle.policy import Policy, RunsIn
@@ -67,6 +68,7 @@ _HOME = {
         "TransitionRefused", "WorkerCrashed",
     ),
     "penstock.lifecycle.callers": ("SYSTEM", "Caller", "admin", "owner"),
+    "penstock.lifecycle.celery_states": ("EFFECTIVE_STATUSES", "effective_status"),
     "penstock.lifecycle.job": ("Answer", "HistoryEntry", "Item", "Job", "Progress", "Submission"),
     "penstock.lifecycle.kind": ("Kind",),
     "penstock.lifecycle.policy": ("Policy", "RunsIn"),
@@ -86,7 +88,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "After", "Answer", "Backoff", "Caller", "Clock",
+    "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "After", "Answer", "Backoff", "Caller", "Clock",
     "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError", "HeldClock", "HistoryEntry",
     "InvalidInput", "Item", "ItemRole", "ItemStatus", "Job", "JobNotFound", "JobState", "Killed", "KilledBy", "Kind",
     "KindUnknown", "MemoryLimitExceeded", "Message", "NotFound", "PayloadNotStorable", "PayloadTooLarge", "Penstock",
@@ -94,7 +96,7 @@ __all__ = [
     "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission", "Swept",
     "TimeLimitExceeded",
     "Transition", "TransitionRefused", "Vocabulary", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions",
-    "admin", "load_settings", "owner", "parse_job_id", "seconds", "size_in_bytes",
+    "admin", "effective_status", "load_settings", "owner", "parse_job_id", "seconds", "size_in_bytes",
 ]  # fmt: skip
 
 

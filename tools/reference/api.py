@@ -23,7 +23,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     ),
     "Lifecycle": (
         "JobState", "ItemStatus", "ItemRole", "Phase", "KilledBy", "ErrorType", "Transition", "TRANSITIONS", "actions",
-        "Vocabulary", "VOCABULARIES",
+        "Vocabulary", "VOCABULARIES", "EFFECTIVE_STATUSES", "effective_status",
     ),
     "Who asks": ("Caller", "Actor", "SYSTEM", "owner", "admin"),
     "Settings and time": ("Settings", "load_settings", "Clock", "DatabaseClock", "HeldClock"),
