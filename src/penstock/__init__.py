@@ -88,8 +88,8 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "After", "Answer", "Backoff", "Caller", "Clock",
-    "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError", "HeldClock", "HistoryEntry",
+    "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "After", "Answer", "Backoff", "Caller",
+    "Clock", "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError", "HeldClock", "HistoryEntry",
     "InvalidInput", "Item", "ItemRole", "ItemStatus", "Job", "JobNotFound", "JobState", "Killed", "KilledBy", "Kind",
     "KindUnknown", "MemoryLimitExceeded", "Message", "NotFound", "PayloadNotStorable", "PayloadTooLarge", "Penstock",
     "PenstockError", "Permanent", "Phase", "Policy", "Progress", "Retryable", "RunsIn", "SchemaOutOfDate", "Settings",
