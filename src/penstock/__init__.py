@@ -89,14 +89,14 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "After", "Answer", "Backoff", "Caller",
-    "Clock", "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError", "HeldClock", "HistoryEntry",
-    "InvalidInput", "Item", "ItemRole", "ItemStatus", "Job", "JobNotFound", "JobState", "Killed", "KilledBy", "Kind",
-    "KindUnknown", "MemoryLimitExceeded", "Message", "NotFound", "PayloadNotStorable", "PayloadTooLarge", "Penstock",
-    "PenstockError", "Permanent", "Phase", "Policy", "Progress", "Retryable", "RunsIn", "SchemaOutOfDate", "Settings",
-    "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission", "Swept",
-    "TimeLimitExceeded",
-    "Transition", "TransitionRefused", "Vocabulary", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions",
-    "admin", "effective_status", "load_settings", "owner", "parse_job_id", "seconds", "size_in_bytes",
+    "Clock", "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError", "HeldClock",
+    "HistoryEntry", "InvalidInput", "Item", "ItemRole", "ItemStatus", "Job", "JobNotFound", "JobState", "Killed",
+    "KilledBy", "Kind", "KindUnknown", "MemoryLimitExceeded", "Message", "NotFound", "PayloadNotStorable",
+    "PayloadTooLarge", "Penstock", "PenstockError", "Permanent", "Phase", "Policy", "Progress", "Retryable", "RunsIn",
+    "SchemaOutOfDate", "Settings", "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission",
+    "Swept", "TimeLimitExceeded", "Transition", "TransitionRefused", "Vocabulary", "WorkItem", "WorkJob", "Worker",
+    "WorkerCrashed", "actions", "admin", "effective_status", "load_settings", "owner", "parse_job_id", "seconds",
+    "size_in_bytes",
 ]  # fmt: skip
 
 
