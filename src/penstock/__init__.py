@@ -25,7 +25,9 @@ if TYPE_CHECKING:
         Killed,
         KindUnknown,
         MemoryLimitExceeded,
+        NotAllowed,
         NotFound,
+        NotSignedIn,
         PayloadNotStorable,
         PayloadTooLarge,
         PenstockError,
@@ -37,9 +39,11 @@ if TYPE_CHECKING:
         StoreRefused,
         StoreUnavailable,
         TimeLimitExceeded,
+        TooManyRequests,
         TransitionRefused,
         WorkerCrashed,
     )
+    from penstock.http.application import create_app
     from penstock.lifecycle.callers import SYSTEM, Caller, admin, owner
     from penstock.lifecycle.celery_states import EFFECTIVE_STATUSES, effective_status
     from penstock.lifecycle.job import Answer, HistoryEntry, Item, Job, Progress, Submission
@@ -63,10 +67,11 @@ _HOME = {
     "penstock.clock": ("Clock", "DatabaseClock", "HeldClock"),
     "penstock.errors": (
         "ConfigurationError", "FileNotFound", "HandlerError", "InvalidInput", "JobNotFound", "Killed", "KindUnknown",
-        "MemoryLimitExceeded", "NotFound", "PayloadNotStorable", "PayloadTooLarge", "PenstockError", "Permanent",
-        "Retryable", "SchemaOutOfDate", "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "TimeLimitExceeded",
-        "TransitionRefused", "WorkerCrashed",
+        "MemoryLimitExceeded", "NotAllowed", "NotFound", "NotSignedIn", "PayloadNotStorable", "PayloadTooLarge",
+        "PenstockError", "Permanent", "Retryable", "SchemaOutOfDate", "Skip", "Stopped", "StoreRefused",
+        "StoreUnavailable", "TimeLimitExceeded", "TooManyRequests", "TransitionRefused", "WorkerCrashed",
     ),
+    "penstock.http.application": ("create_app",),
     "penstock.lifecycle.callers": ("SYSTEM", "Caller", "admin", "owner"),
     "penstock.lifecycle.celery_states": ("EFFECTIVE_STATUSES", "effective_status"),
     "penstock.lifecycle.job": ("Answer", "HistoryEntry", "Item", "Job", "Progress", "Submission"),
@@ -91,12 +96,12 @@ __all__ = [
     "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "After", "Answer", "Backoff", "Caller",
     "Clock", "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError", "HeldClock",
     "HistoryEntry", "InvalidInput", "Item", "ItemRole", "ItemStatus", "Job", "JobNotFound", "JobState", "Killed",
-    "KilledBy", "Kind", "KindUnknown", "MemoryLimitExceeded", "Message", "NotFound", "PayloadNotStorable",
-    "PayloadTooLarge", "Penstock", "PenstockError", "Permanent", "Phase", "Policy", "Progress", "Retryable", "RunsIn",
-    "SchemaOutOfDate", "Settings", "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission",
-    "Swept", "TimeLimitExceeded", "Transition", "TransitionRefused", "Vocabulary", "WorkItem", "WorkJob", "Worker",
-    "WorkerCrashed", "actions", "admin", "effective_status", "load_settings", "owner", "parse_job_id", "seconds",
-    "size_in_bytes",
+    "KilledBy", "Kind", "KindUnknown", "MemoryLimitExceeded", "Message", "NotAllowed", "NotFound", "NotSignedIn",
+    "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent", "Phase", "Policy", "Progress",
+    "Retryable", "RunsIn", "SchemaOutOfDate", "Settings", "Skip", "Stopped", "StoreRefused", "StoreUnavailable",
+    "StoredFile", "Submission", "Swept", "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused",
+    "Vocabulary", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app",
+    "effective_status", "load_settings", "owner", "parse_job_id", "seconds", "size_in_bytes",
 ]  # fmt: skip
 
 

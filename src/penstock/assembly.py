@@ -18,6 +18,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -40,7 +41,7 @@ from penstock.operations.sweep import Swept, sweep
 from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, Transaction, open_store
 from penstock.store.migrating import HEAD, current_revision, migrate, require_current
-from penstock.store.opening import check_database, said_plainly
+from penstock.store.opening import check_database, file_of, said_plainly
 from penstock.telemetry.logs import hand_to_logging
 from penstock.transports.in_process import InProcess, Subscriber
 from penstock.worker.worker import Worker
@@ -99,6 +100,11 @@ class Penstock:
             pool_size=settings.pool_size,
             sqlite_synchronous=settings.sqlite_synchronous,
         )
+
+    @property
+    def database_file(self) -> Path | None:
+        """The file of an embedded database; None for a server's, and for one in memory."""
+        return file_of(self.settings.database_url)
 
     def migrate(self) -> None:
         """Bring the database's schema up to date; safe while old code runs, and when called twice."""
@@ -278,6 +284,14 @@ class Penstock:
             return inspect.history(transaction, job_id, after=after)
 
         return self.store.read(question)
+
+    def counts(self) -> dict[tuple[str, JobState], int]:
+        """How many jobs there are of each kind in each state."""
+        return self.store.read(inspect.count_by_state)
+
+    def marks(self, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:
+        """For each of these jobs something that changes whenever the job does: one look for many who watch."""
+        return self.store.read(lambda one: inspect.marks(one, job_ids))
 
     def items(
         self,

@@ -10,6 +10,9 @@
     ├── JobNotFound             no such job, or it belongs to somebody else
     ├── FileNotFound            no such stored file, or it belongs to somebody else
     ├── TransitionRefused       the lifecycle does not allow that now
+    ├── NotSignedIn             nobody knows who asks: no token, or one that is not good
+    ├── NotAllowed              … somebody is known, but may not do that
+    ├── TooManyRequests         … may do it, but not so often
     ├── StoreUnavailable        the database cannot be reached, or did not answer
     ├── StoreRefused            the database will not keep a value
     ├── ConfigurationError      a setting is missing or contradicts another
@@ -87,6 +90,28 @@ class TransitionRefused(PenstockError):
     """The job's state does not allow what was asked."""
 
     code = "TRANSITION_REFUSED"
+
+
+class NotSignedIn(PenstockError):
+    """Who asks is not known: there is no token, or it is expired, forged or not for us."""
+
+    code = "TOKEN_MISSING"
+
+
+class NotAllowed(PenstockError):
+    """Who asks is known, and may not do that."""
+
+    code = "NOT_ALLOWED"
+
+
+class TooManyRequests(PenstockError):
+    """More than the limit; ``retry_after`` says in how many seconds the next one is welcome."""
+
+    code = "TOO_MANY_REQUESTS"
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class StoreUnavailable(PenstockError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from penstock.errors import ConfigurationError
@@ -143,6 +143,60 @@ class Settings(BaseSettings):
             description="A running job without a sign of life for this long is looked into and put right.",
         ),
     ] = 15.0
+    jwt_secret: Annotated[
+        SecretStr | None,
+        Field(
+            validation_alias="PENSTOCK_JWT_SECRET",
+            min_length=32,
+            description="Signs and checks tokens (HS256). Without it, one is made and kept beside the SQLite file.",
+        ),
+    ] = None
+    jwks_url: Annotated[
+        str | None,
+        Field(
+            validation_alias="PENSTOCK_JWKS_URL",
+            description="Where your identity provider publishes its keys; tokens are then RS256 or ES256, not ours.",
+        ),
+    ] = None
+    jwt_issuer: Annotated[
+        str | None, Field(validation_alias="PENSTOCK_JWT_ISSUER", description="The only issuer whose tokens are good.")
+    ] = None
+    jwt_audience: Annotated[
+        str | None,
+        Field(validation_alias="PENSTOCK_JWT_AUDIENCE", description="The audience a token must be made for."),
+    ] = None
+    admin_claim: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_ADMIN_CLAIM",
+            min_length=1,
+            description="The claim that makes a token an admin's, when it is true.",
+        ),
+    ] = "admin"
+    submissions_per_minute: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_SUBMISSIONS_PER_MINUTE",
+            ge=1,
+            description="How many jobs one user may submit over HTTP in a minute.",
+        ),
+    ] = 600
+    guest_requests_per_minute: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_GUEST_REQUESTS_PER_MINUTE",
+            ge=1,
+            description="How many requests one address may make in a minute without a token.",
+        ),
+    ] = 60
+    max_body_bytes: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_MAX_BODY_BYTES",
+            ge=1024,
+            description="The largest request body the server takes.",
+        ),
+    ] = 1024 * 1024 * 1024
     log_level: Annotated[
         str,
         Field(
@@ -172,6 +226,8 @@ def load_settings(**overrides: object) -> Settings:
         raise ConfigurationError("the settings are wrong: " + "; ".join(lines)) from error
     if settings.claim_min > settings.claim_max:
         raise ConfigurationError(f"CLAIM_MIN is {settings.claim_min}, above CLAIM_MAX, which is {settings.claim_max}")
+    if settings.jwt_secret is not None and settings.jwks_url is not None:
+        raise ConfigurationError("PENSTOCK_JWT_SECRET and PENSTOCK_JWKS_URL are both set; tokens come from one of them")
     if settings.lock_floor_ms > settings.lock_cap_ms:
         raise ConfigurationError(
             f"LOCK_FLOOR_MS is {settings.lock_floor_ms}, above LOCK_CAP_MS, which is {settings.lock_cap_ms}"

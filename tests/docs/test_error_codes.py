@@ -11,7 +11,7 @@ from penstock import __all__ as public_names
 from penstock.lifecycle.states import ItemStatus
 from penstock.settings import Settings
 from penstock_apps.documents.failures import DocumentFailure
-from tools.reference.error_codes import OF_CALLS, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
+from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.errors import classes
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +50,7 @@ def documented_codes() -> set[str]:
     return {
         *ON_JOBS,
         *OF_CALLS,
+        *OF_HTTP,
         *OF_THE_COMMAND_LINE,
         *OF_THE_DEMONSTRATION,
         *(one.code for one in classes()),
@@ -70,5 +71,5 @@ def test_every_documented_code_is_in_the_source():
 
 
 def test_a_code_has_one_place_in_the_list():
-    listed = [*ON_JOBS, *OF_CALLS, *OF_THE_COMMAND_LINE, *OF_THE_DEMONSTRATION]
+    listed = [*ON_JOBS, *OF_CALLS, *OF_HTTP, *OF_THE_COMMAND_LINE, *OF_THE_DEMONSTRATION]
     assert len(set(listed)) == len(listed)

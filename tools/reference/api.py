@@ -17,6 +17,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "Killed", "TimeLimitExceeded", "MemoryLimitExceeded", "WorkerCrashed", "Stopped",
     ),
     "Working": ("Worker",),
+    "Serving": ("create_app",),
     "Jobs, items and history": (
         "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message", "Swept",
         "parse_job_id",
@@ -29,8 +30,8 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "Settings and time": ("Settings", "load_settings", "Clock", "DatabaseClock", "HeldClock"),
     "Errors of calls": (
         "PenstockError", "InvalidInput", "PayloadNotStorable", "PayloadTooLarge", "KindUnknown", "JobNotFound",
-        "FileNotFound", "TransitionRefused", "StoreUnavailable", "StoreRefused", "ConfigurationError",
-        "SchemaOutOfDate",
+        "FileNotFound", "TransitionRefused", "NotSignedIn", "NotAllowed", "TooManyRequests", "StoreUnavailable",
+        "StoreRefused", "ConfigurationError", "SchemaOutOfDate",
     ),
 }  # fmt: skip
 

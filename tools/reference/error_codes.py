@@ -74,16 +74,32 @@ OF_CALLS = {
     "UNIQUE_KEY_IN_USE": ("TransitionRefused", "another active job does the work of the job's key"),
 }
 
+OF_HTTP = {
+    "ADMINS_ONLY": (403, "the token is good, but not an admin's"),
+    "BODY_TOO_LARGE": (413, "the body is larger than `PENSTOCK_MAX_BODY_BYTES`"),
+    "INTERNAL_ERROR": (500, "a mistake of ours; the `request_id` leads to it in the server's log"),
+    "KEYS_UNAVAILABLE": (503, "the keys at `PENSTOCK_JWKS_URL` cannot be had just now; ask again"),
+    "METHOD_NOT_ALLOWED": (405, "the address is right, the method is not"),
+    "NO_SUCH_ADDRESS": (404, "there is nothing at this address"),
+    "REQUEST_REFUSED": (400, "the request is not one the server understands"),
+    "TOKEN_EXPIRED": (401, "the token was good once; get a new one"),
+    "TOKEN_INVALID": (401, "the token is forged, for somebody else, or no token at all"),
+}
+
 OF_THE_COMMAND_LINE = {
+    "ADDRESS_IN_USE": "the server cannot listen there: something else does, or the address is not this machine's",
     "APP_NOT_LOADED": "`--app` or `PENSTOCK_APP` does not lead to a `Penstock` object",
     "BAD_JSON": "an argument or a file is not JSON",
     "FILES_NOT_WRITABLE": "the files directory cannot be written",
     "FILE_NOT_READABLE": "a file that was named cannot be read",
     "FILE_NOT_WRITABLE": "the file to export to cannot be written",
+    "JWT_SECRET_MISSING": "a server that others can reach, or on a database server, needs `PENSTOCK_JWT_SECRET`",
     "JOB_AMBIGUOUS": "the part of an id that was typed fits more than one job",
     "NO_KINDS": "the app has no kinds for a worker to work on",
     "NO_RESULT": "the job has no result, or not yet",
     "NO_TEXT": "the result has no text to print",
+    "SECRET_NOT_PRIVATE": "the file that keeps the tokens' secret can be read by others, or holds none",
+    "TOKENS_FROM_ELSEWHERE": "tokens come from the identity provider at `PENSTOCK_JWKS_URL`; Penstock makes none",
     "USAGE": "the command line itself is wrong",
 }
 

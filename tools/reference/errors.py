@@ -7,7 +7,7 @@ import inspect
 from penstock import errors
 from penstock.errors import PenstockError
 from penstock_apps.documents.failures import DocumentFailure
-from tools.reference.error_codes import OF_CALLS, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
+from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.markdown import code, document, fenced, first_sentence, table
 
 
@@ -48,6 +48,13 @@ def page() -> str:
         table(
             ("code", "exception", "meaning"),
             ((code(name), code(kind), meaning) for name, (kind, meaning) in sorted(OF_CALLS.items())),
+        ),
+        "## Codes of the HTTP server",
+        "The body of every problem has its `code`, a `message`, the `field` at fault and the `request_id`. Besides the "
+        "codes above it may be one of these:",
+        table(
+            ("code", "status", "meaning"),
+            ((code(name), str(status), meaning) for name, (status, meaning) in sorted(OF_HTTP.items())),
         ),
         "## Codes of the command line",
         "Printed in brackets at the end of the line on standard error; the exit code is 2.",

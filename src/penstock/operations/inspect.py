@@ -88,3 +88,9 @@ def count_by_state(transaction: Transaction) -> dict[tuple[str, JobState], int]:
     """How many jobs there are of each kind in each state."""
     rows = transaction.run(statements.count_by_state(transaction.ways))
     return {(kind, JobState(state)): count for kind, state, count in rows}
+
+
+def marks(transaction: Transaction, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:
+    """For each of these jobs something that changes whenever the job does; for whoever watches many of them."""
+    rows = transaction.run(statements.marks_of(transaction.ways), {"the_jobs": list(job_ids)})
+    return {row.id: (row.updated_at, row.event_sequence) for row in rows}

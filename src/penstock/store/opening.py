@@ -31,6 +31,15 @@ def said_plainly(url: str) -> Iterator[None]:
         raise StoreUnavailable(f"the database {shown} cannot be opened: {first_line}") from error
 
 
+def file_of(url: str) -> Path | None:
+    """The file of an embedded database; None for a server's, and for one in memory."""
+    with said_plainly(url):
+        parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
+        return None
+    return Path(str(parsed.database))
+
+
 def check_database(store: Store) -> None:
     """Reach the database and look at its schema without changing anything.
 
@@ -39,10 +48,9 @@ def check_database(store: Store) -> None:
     if store.ways.name != "sqlite":
         require_current(store)
         return
-    name = store.engine.url.database
-    if name in (None, "", ":memory:"):
+    path = file_of(str(store.engine.url))
+    if path is None:
         return
-    path = Path(str(name))
     if path.exists():
         current_revision(store)
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):

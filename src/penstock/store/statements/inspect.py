@@ -81,3 +81,9 @@ def items_of(ways: Ways, *, statuses: bool) -> Select[Any]:
 def count_by_state(ways: Ways) -> Select[Any]:
     """How many jobs there are of each kind in each state."""
     return select(jobs.c.kind, jobs.c.state, func.count()).group_by(jobs.c.kind, jobs.c.state)
+
+
+@built_once
+def marks_of(ways: Ways) -> Select[Any]:
+    """What changes whenever something about these jobs does."""
+    return select(jobs.c.id, jobs.c.updated_at, jobs.c.event_sequence).where(ways.among(jobs.c.id, "the_jobs"))

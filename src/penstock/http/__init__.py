@@ -1,0 +1,1 @@
+"""Penstock over HTTP: an application to serve, or to mount in one's own."""

@@ -1,0 +1,73 @@
+"""The HTTP application: for ``penstock serve``, or to mount in a FastAPI application of one's own.
+
+::
+
+    from fastapi import FastAPI
+    from penstock import Penstock, create_app
+
+    jobs = create_app(Penstock())
+    site = FastAPI(lifespan=jobs.router.lifespan_context)
+    site.mount("/jobs", jobs)
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import APIRouter, FastAPI
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+
+from penstock.assembly import Penstock
+from penstock.http import health, live
+from penstock.http.problems import answer_problems
+from penstock.http.requests import RequestIds
+from penstock.http.service import Service
+from penstock.http.vocabularies.tasks import routes as tasks
+
+_DESCRIPTION = """
+Jobs that people wait for: durable, stoppable, honest about their progress.
+
+Send a token in the `Authorization` header, `Bearer TOKEN`; `penstock token --user NAME` makes one. You see your own
+jobs; somebody else's is a 404, like one that does not exist. Every problem has the same body, with a stable `code`.
+"""
+
+
+def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter] = ()) -> FastAPI:
+    """An HTTP application for ``app``; with ``worker`` it also runs the jobs, in threads of the same process.
+
+    ``more`` are the routes of applications, which find what they need by the dependencies of :mod:`penstock.http.who`.
+    """
+    service = Service(app)
+
+    @asynccontextmanager
+    async def running(_api: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(
+            lambda: app.store
+        )  # a database that cannot be had is said now, not at the first request
+        working = app.worker() if worker else None
+        if working is not None:
+            await run_in_threadpool(working.start)
+        try:
+            yield
+        finally:
+            service.watching.close()
+            if working is not None:
+                await run_in_threadpool(working.stop)
+
+    api = FastAPI(
+        title="Penstock",
+        version=version("penstock"),
+        description=_DESCRIPTION,
+        lifespan=running,
+        redirect_slashes=False,
+    )
+    api.state.penstock = service
+    answer_problems(api)
+    api.add_middleware(RequestBodyLimitMiddleware, max_body_size=app.settings.max_body_bytes)
+    api.add_middleware(RequestIds, metrics=service.metrics)
+    for routes in (tasks.routes, live.routes, health.routes, *more):
+        api.include_router(routes)
+    return api

@@ -1,0 +1,51 @@
+"""How often somebody may ask: a bucket for each of them, refilled steadily, in this process's memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from penstock.errors import TooManyRequests
+
+_MOST_KEPT = 10_000
+
+
+class RateLimit:
+    """So many a minute for each key; as many at once as fit into a minute.
+
+    >>> limit = RateLimit(60, "requests", now=lambda: 0.0)
+    >>> for _ in range(60):
+    ...     limit.take("ada")
+    >>> limit.take("ada")
+    Traceback (most recent call last):
+    ...
+    penstock.errors.TooManyRequests: more than 60 requests a minute; the next one is welcome in 1 s
+    """
+
+    def __init__(self, per_minute: int, what: str, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._most = float(per_minute)
+        self._per_second = per_minute / 60.0
+        self._what = what
+        self._now = now
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._changing = threading.Lock()
+
+    def take(self, key: str) -> None:
+        """One more for ``key``; :class:`TooManyRequests` when that is too many."""
+        now = self._now()
+        with self._changing:
+            left, since = self._left.pop(key, (self._most, now))
+            left = min(self._most, left + (now - since) * self._per_second)
+            taken = left >= 1.0
+            self._left[key] = (left - 1.0 if taken else left, now)
+            while len(self._left) > _MOST_KEPT:
+                # Whoever has not asked for longest: their bucket is full again, or nearly.
+                self._left.popitem(last=False)
+        if not taken:
+            wait = (1.0 - left) / self._per_second
+            raise TooManyRequests(
+                f"more than {self._most:g} {self._what} a minute; the next one is welcome in {wait:.0f} s",
+                retry_after=wait,
+            )

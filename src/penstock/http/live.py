@@ -1,0 +1,83 @@
+"""``/api/jobs/{job_id}/events``: a job as it happens, for ``EventSource``.
+
+Two kinds of events come: ``history``, each line of the job's history with its sequence number as id, so that whoever
+comes back with ``Last-Event-ID`` misses none; and ``progress``, the job as it stands, whenever it has changed. After
+``end`` nothing more comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+from uuid import UUID
+
+import orjson
+from fastapi import APIRouter, Depends, Header
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from penstock.http.problems import documented
+from penstock.http.service import Service
+from penstock.http.tokens import Identity
+from penstock.http.vocabularies.tasks.routes import whole
+from penstock.http.vocabularies.tasks.translation import history_line
+from penstock.http.who import AService, SignedIn
+from penstock.lifecycle.job import HistoryEntry, Job
+
+routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
+_LAST_SEQUENCE = 2**31 - 1
+
+
+def visible(job_id: UUID, who: SignedIn, one: AService) -> UUID:
+    """A job that whoever asks may see: said before the stream begins."""
+    one.app.get(job_id, by=who.caller)
+    return job_id
+
+
+@routes.get(
+    "/{job_id}/events",
+    summary="A job as it happens (server-sent events)",
+    response_class=EventSourceResponse,
+    responses=documented(401, 404, 422, 503),
+)
+async def follow_job(
+    job_id: Annotated[UUID, Depends(visible)],
+    who: SignedIn,
+    one: AService,
+    last_event_id: Annotated[str | None, Header(description="The last `history` event that was seen.")] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """`history` for every transition, `progress` whenever something changed, `end` when the job is over."""
+    after = _sequence(last_event_id)
+    told = None
+    with one.watching.follow(job_id) as changed:
+        while True:
+            changed.clear()
+            lines, job, state = await run_in_threadpool(_look, job_id, after, who, one)
+            for line in lines:
+                after = line.sequence
+                yield ServerSentEvent(event="history", id=str(after), raw_data=_text(history_line(line)))
+            if state != told:
+                told = state
+                yield ServerSentEvent(event="progress", raw_data=state)
+            if job.finished:
+                yield ServerSentEvent(event="end", raw_data="{}")
+                return
+            await changed.wait()
+            if one.watching.closed:
+                return
+
+
+def _look(job_id: UUID, after: int, who: Identity, one: Service) -> tuple[list[HistoryEntry], Job, str]:
+    job = one.app.get(job_id, by=who.caller)
+    return one.app.history(job_id, by=who.caller, after=after), job, _text(whole(job, who, one))
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_UTC_Z).decode()
+
+
+def _sequence(text: str | None) -> int:
+    """What a browser sends back; anything else begins anew."""
+    if text is None or not (text.isascii() and text.isdigit() and len(text) <= len(str(_LAST_SEQUENCE))):
+        return 0
+    return min(int(text), _LAST_SEQUENCE)

@@ -1,0 +1,143 @@
+"""Errors over HTTP: one table from what went wrong to a status, and one body for all of them.
+
+The body is ``{"code", "message", "field", "request_id"}``: the code is stable and for programs, the message is for
+people, the field is the one at fault where there is one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from penstock.errors import (
+    ConfigurationError,
+    FileNotFound,
+    InvalidInput,
+    JobNotFound,
+    KindUnknown,
+    NotAllowed,
+    NotSignedIn,
+    PayloadTooLarge,
+    PenstockError,
+    StoreRefused,
+    StoreUnavailable,
+    TooManyRequests,
+    TransitionRefused,
+)
+
+_log = structlog.get_logger("penstock.http")
+
+STATUSES: dict[type[PenstockError], int] = {
+    InvalidInput: 422,
+    PayloadTooLarge: 413,
+    KindUnknown: 404,
+    JobNotFound: 404,
+    FileNotFound: 404,
+    TransitionRefused: 409,
+    NotSignedIn: 401,
+    NotAllowed: 403,
+    TooManyRequests: 429,
+    StoreUnavailable: 503,
+    StoreRefused: 422,
+    ConfigurationError: 500,
+    PenstockError: 500,
+}
+"""The nearest class counts."""
+
+_CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
+_BUSY_CODES = {"BUSY": 409}
+
+
+class Problem(BaseModel):
+    """What went wrong."""
+
+    code: str = Field(description="Stable, for programs.", examples=["JOB_NOT_FOUND"])
+    message: str = Field(description="For people.", examples=["there is no job 0198…, or it is not yours"])
+    field: str | None = Field(default=None, description="The field at fault, where there is one.")
+    request_id: str | None = Field(default=None, description="The same as in the server's log.")
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The ``responses`` of a route that may answer with these problems."""
+    return {status: {"model": Problem, "description": _DESCRIPTIONS[status]} for status in statuses}
+
+
+_DESCRIPTIONS = {
+    401: "No token, or one that is not good.",
+    403: "Not for this user.",
+    404: "There is no such thing, or it belongs to somebody else.",
+    409: "Its state does not allow that.",
+    413: "Larger than the limit.",
+    422: "Something in the request is wrong; `field` says what.",
+    429: "Too often; `Retry-After` says when again.",
+    503: "The database does not answer; ask again.",
+}
+
+
+def status_of(error: PenstockError) -> int:
+    """The status for an error."""
+    if error.code in _BUSY_CODES:
+        return _BUSY_CODES[error.code]
+    return next(STATUSES[one] for one in type(error).__mro__ if one in STATUSES)
+
+
+def answer_problems(api: FastAPI) -> None:
+    """Let every error of ``api`` become such a body."""
+    api.add_exception_handler(PenstockError, _ours)
+    api.add_exception_handler(RequestValidationError, _invalid)
+    api.add_exception_handler(HTTPException, _frameworks)
+    api.add_exception_handler(Exception, _unforeseen)
+
+
+def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, PenstockError)
+    status = status_of(error)
+    headers = {}
+    if isinstance(error, NotSignedIn):
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooManyRequests):
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    if isinstance(error, StoreUnavailable):
+        headers["Retry-After"] = "1"
+    if status >= 500:
+        _log.error("a request failed", error=error.message, code=error.code, path=request.url.path)
+    field = getattr(error, "field", None)
+    return _answer(request, status, error.code, error.message, field, headers)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
+    return _answer(request, 422, "INVALID_INPUT", f"{field or 'the request'}: {first['msg']}", field or None)
+
+
+def _frameworks(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = _CODES.get(error.status_code, "REQUEST_REFUSED")
+    return _answer(request, error.status_code, code, str(error.detail), None, dict(error.headers or {}))
+
+
+def _unforeseen(request: Request, error: Exception) -> Response:
+    _log.error("a request failed in a way nobody foresaw", path=request.url.path, exc_info=error)
+    message = "something went wrong here, not in your request; the request id leads to it in the server's log"
+    return _answer(request, 500, "INTERNAL_ERROR", message)
+
+
+def _answer(
+    request: Request,
+    status: int,
+    code: str,
+    message: str,
+    field: str | None = None,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    body = {"code": code, "message": message, "field": field, "request_id": request.scope.get("request_id")}
+    return JSONResponse(body, status, headers)

@@ -1,0 +1,59 @@
+"""Every request has an id: the caller's own or a new one, in the answer's header, in errors and in each log line."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uuid_utils.compat import uuid7
+
+from penstock.http.metrics import Metrics
+
+_HEADER = b"x-request-id"
+_GOOD = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_log = structlog.get_logger("penstock.http")
+
+
+class RequestIds:
+    """ASGI middleware that names requests, times them and writes a line about each."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Name one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = next((value for name, value in scope["headers"] if name == _HEADER), b"")
+        request_id = given.decode() if _GOOD.fullmatch(given) else uuid7().hex
+        scope["request_id"] = request_id
+        seen: dict[str, Any] = {}
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seen["status"] = message["status"]
+                message["headers"] = [*message["headers"], (_HEADER, request_id.encode())]
+            await send(message)
+
+        begun = time.perf_counter()
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self._app(scope, receive, named)
+            finally:
+                taken = time.perf_counter() - begun
+                status = seen.get("status", 0)
+                _log.info(
+                    "request",
+                    method=scope["method"],
+                    path=scope["path"],
+                    status=status,
+                    milliseconds=round(taken * 1000.0, 1),
+                )
+                # The route's own words, not the address: there must not be a figure for every job.
+                route = getattr(scope.get("route"), "path", "none")
+                self._metrics.requests.labels(scope["method"], route, status).observe(taken)

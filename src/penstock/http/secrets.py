@@ -1,0 +1,45 @@
+"""The secret that signs tokens: the one that is set, or one made for an embedded database and kept beside it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from penstock.errors import ConfigurationError
+from penstock.settings import Settings
+
+_BYTES = 32
+
+
+def signing_secret(settings: Settings, database_file: Path | None) -> str:
+    """What tokens are signed with; ``database_file`` is where an embedded database lies."""
+    if settings.jwt_secret is not None:
+        return settings.jwt_secret.get_secret_value()
+    if database_file is None:
+        raise ConfigurationError(
+            "nothing signs the tokens: set PENSTOCK_JWT_SECRET to 32 characters or more, or PENSTOCK_JWKS_URL",
+            code="JWT_SECRET_MISSING",
+        )
+    return _kept(database_file.with_name(database_file.name + ".secret"))
+
+
+def _kept(path: Path) -> str:
+    """The secret in this file, which is made if it is not there. Two processes that start at once read the same one."""
+    made = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    if not path.exists():
+        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(_BYTES))
+        try:
+            os.link(made, path)  # whole, and only if nobody was first
+        except FileExistsError:
+            pass
+        finally:
+            made.unlink()
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise ConfigurationError(f"{path} can be read by others; make it private: chmod 600", code="SECRET_NOT_PRIVATE")
+    text = path.read_text().strip()
+    if len(text) < _BYTES:
+        raise ConfigurationError(f"{path} holds no secret; remove it, and a new one is made", code="SECRET_NOT_PRIVATE")
+    return text

@@ -1,0 +1,86 @@
+"""Serving: uvicorn, told to let go of open event streams as soon as it is asked to stop."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from penstock.errors import ConfigurationError
+from penstock.settings import Settings
+
+
+class Server(uvicorn.Server):
+    """One that says where it serves, does not wait for those who only listen, and ends well when it is told to."""
+
+    def __init__(
+        self, api: FastAPI, *, host: str, port: int, grace: float, started: Callable[[str], None] | None = None
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                api, host=host, port=port, log_config=None, access_log=False, server_header=False,
+                timeout_graceful_shutdown=int(grace) + 1,
+            )
+        )  # fmt: skip
+        self._watching = api.state.penstock.watching
+        self._told_started = started
+
+    @property
+    def address(self) -> str:
+        """Where it serves."""
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and say so."""
+        await super().startup(sockets)
+        if self.started and self._told_started is not None:
+            self._told_started(self.address)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The first signal stops the server, and that is no failure; the second ends the program where it stands."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Streams end first: they would hold the server until its grace is over."""
+        if self.should_exit and frame is not None:
+            os._exit(128 + sig)
+        if self.servers:
+            self.servers[0].get_loop().call_soon_threadsafe(self._watching.close)
+        self.should_exit = True
+
+
+def refuse_open_door(settings: Settings, host: str) -> None:
+    """A server that others can reach needs a secret somebody has chosen, or the keys of an identity provider."""
+    if settings.jwt_secret is None and settings.jwks_url is None and not is_loopback(host):
+        raise ConfigurationError(
+            f"{host} can be reached by others: set PENSTOCK_JWT_SECRET (32 characters or more) or PENSTOCK_JWKS_URL",
+            code="JWT_SECRET_MISSING",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Does only this machine reach it?"""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

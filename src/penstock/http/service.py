@@ -1,0 +1,33 @@
+"""What all routes share: the Penstock they serve, who signs tokens, the limits."""
+
+from __future__ import annotations
+
+from penstock.assembly import Penstock
+from penstock.http.limits import RateLimit
+from penstock.http.metrics import Metrics
+from penstock.http.secrets import signing_secret
+from penstock.http.tokens import Keys, OwnSecret, PublishedKeys, Tokens
+from penstock.http.watching import Watching
+
+
+class Service:
+    """One server's own things."""
+
+    def __init__(self, app: Penstock) -> None:
+        self.app = app
+        self.tokens = tokens_of(app)
+        self.watching = Watching(app)
+        self.metrics = Metrics(app)
+        self.submissions = RateLimit(app.settings.submissions_per_minute, "submissions")
+        self.guest_requests = RateLimit(app.settings.guest_requests_per_minute, "requests without a token")
+
+
+def tokens_of(app: Penstock) -> Tokens:
+    """What checks the tokens of an application, by its settings."""
+    settings = app.settings
+    keys: Keys
+    if settings.jwks_url is not None:
+        keys = PublishedKeys(settings.jwks_url)
+    else:
+        keys = OwnSecret(signing_secret(settings, app.database_file))
+    return Tokens(keys, admin_claim=settings.admin_claim, issuer=settings.jwt_issuer, audience=settings.jwt_audience)

@@ -1,0 +1,123 @@
+"""Who a token speaks for. A token is a JWT whose ``sub`` is the user, and perhaps an admin; nothing else is looked at.
+
+The algorithm is what the configuration says, never what the token says: HS256 with our own secret, or RS256 and ES256
+with the keys an identity provider publishes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+
+from penstock.errors import ConfigurationError, NotSignedIn, StoreUnavailable
+from penstock.lifecycle.callers import Caller, admin, owner
+
+_LEEWAY_SECONDS = 10
+_LONGEST_USER = 255
+_LONGEST_TOKEN = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody who is signed in, or a guest."""
+
+    user: str | None
+    admin: bool = False
+
+    @property
+    def caller(self) -> Caller:
+        """Who that is to the engine."""
+        return admin(self.user) if self.admin else owner(self.user)
+
+
+GUEST = Identity(None)
+
+
+class OwnSecret:
+    """HS256 with a secret of our own: we can also make tokens."""
+
+    algorithms = ("HS256",)
+
+    def __init__(self, secret: str) -> None:
+        self.secret = secret
+
+    def key_of(self, token: str) -> str:
+        """Always the same one."""
+        return self.secret
+
+
+class PublishedKeys:
+    """The keys an identity provider publishes; fetched when a key is not known yet, at most every few seconds."""
+
+    algorithms = ("RS256", "ES256")
+
+    def __init__(self, url: str) -> None:
+        self._keys = jwt.PyJWKClient(url, cache_keys=True, lifespan=300, timeout=5)
+
+    def key_of(self, token: str) -> Any:
+        """The one the token's header names."""
+        try:
+            return self._keys.get_signing_key_from_jwt(token).key
+        except jwt.PyJWKClientConnectionError as error:
+            raise StoreUnavailable(f"the keys for tokens cannot be had: {error}", code="KEYS_UNAVAILABLE") from error
+        except jwt.PyJWKClientError as error:
+            raise jwt.InvalidTokenError(str(error)) from error
+
+
+Keys = OwnSecret | PublishedKeys
+"""What tokens are checked with."""
+
+
+class Tokens:
+    """Reads tokens, and makes them where the secret is ours."""
+
+    def __init__(
+        self, keys: Keys, *, admin_claim: str = "admin", issuer: str | None = None, audience: str | None = None
+    ) -> None:
+        self._keys = keys
+        self._admin_claim = admin_claim
+        self._issuer = issuer
+        self._audience = audience
+
+    def read(self, token: str) -> Identity:
+        """Who the token speaks for; :class:`NotSignedIn` says why it speaks for nobody."""
+        if len(token) > _LONGEST_TOKEN:
+            raise NotSignedIn("the token is too long to be one of ours", code="TOKEN_INVALID")
+        try:
+            claims = jwt.decode(
+                token,
+                self._keys.key_of(token),
+                algorithms=list(self._keys.algorithms),
+                issuer=self._issuer,
+                audience=self._audience,
+                leeway=_LEEWAY_SECONDS,
+                options={"require": ["exp", "sub"], "verify_aud": self._audience is not None},
+            )
+        except jwt.ExpiredSignatureError as error:
+            raise NotSignedIn("the token has expired; get a new one", code="TOKEN_EXPIRED") from error
+        except jwt.PyJWTError as error:
+            raise NotSignedIn(f"the token is not good: {error}", code="TOKEN_INVALID") from error
+        user = claims["sub"]
+        if not isinstance(user, str) or not 0 < len(user) <= _LONGEST_USER or not user.isprintable():
+            raise NotSignedIn("the token names no user", code="TOKEN_INVALID")
+        return Identity(user, claims.get(self._admin_claim) is True)
+
+    def issue(self, user: str, *, is_admin: bool = False, seconds: float = 86_400.0) -> str:
+        """A token for somebody; only where the secret is ours."""
+        if not isinstance(self._keys, OwnSecret):
+            raise ConfigurationError(
+                "tokens come from your identity provider (PENSTOCK_JWKS_URL); Penstock cannot make any",
+                code="TOKENS_FROM_ELSEWHERE",
+            )
+        now = int(time.time())
+        claims: dict[str, Any] = {"sub": user, "iat": now, "exp": now + int(seconds)}
+        if is_admin:
+            claims[self._admin_claim] = True
+        if self._issuer is not None:
+            claims["iss"] = self._issuer
+        if self._audience is not None:
+            claims["aud"] = self._audience
+        return jwt.encode(claims, self._keys.secret, algorithm="HS256")

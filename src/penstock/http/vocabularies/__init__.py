@@ -1,0 +1,1 @@
+"""The words and shapes of each API family."""

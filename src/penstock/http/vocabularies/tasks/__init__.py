@@ -1,0 +1,1 @@
+"""Tasks: five statuses that never lie, who stopped a job, and why it failed."""

@@ -1,0 +1,107 @@
+"""``/api/jobs``: look at jobs, stop them, read their history."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from penstock.errors import InvalidInput
+from penstock.http.cursors import read_cursor, written_cursor
+from penstock.http.json import Json
+from penstock.http.problems import documented
+from penstock.http.service import Service
+from penstock.http.tokens import Identity
+from penstock.http.vocabularies.tasks.schemas import HistoryLine, JobKilled, JobListed, JobStatusResponse
+from penstock.http.vocabularies.tasks.translation import history_line, listed, shown
+from penstock.http.who import AService, SignedIn
+from penstock.lifecycle.job import Job
+from penstock.lifecycle.states import ItemStatus, JobState
+from penstock.lifecycle.transitions import actions
+from penstock.lifecycle.vocabularies import VOCABULARIES
+
+routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
+MOST_LISTED = 100
+_FAILED_SHOWN = 100
+_OVER_BADLY = (JobState.FAILED, JobState.CANCELED)
+_STATES = {
+    word: [state for state in JobState if VOCABULARIES["tasks"].words[state] == word]
+    for word in dict.fromkeys(VOCABULARIES["tasks"].words.values())
+}
+
+
+@routes.get("", summary="Jobs, newest first", response_model=list[JobListed], responses=documented(401, 422, 503))
+def list_jobs(
+    request: Request,
+    who: SignedIn,
+    one: AService,
+    status: Annotated[str | None, Query(description="Only jobs of this status.", examples=["running"])] = None,
+    job_type: Annotated[str | None, Query(description="Only jobs of this kind.", max_length=64)] = None,
+    cursor: Annotated[str | None, Query(description="From the `next` link of the page before.", max_length=200)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
+) -> Response:
+    """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page."""
+    if status is not None and status not in _STATES:
+        raise InvalidInput(f"status is one of {', '.join(_STATES)}, not {status!r}", field="status")
+    after = None if cursor is None else read_cursor(cursor)
+    states = None if status is None else _STATES[status]
+    jobs = one.app.jobs(by=who.caller, states=states, kind=job_type, after=after, limit=limit)
+    now = datetime.now(UTC)
+    answer = [listed(job, now) for job in jobs]
+    headers = {}
+    if len(jobs) == limit:
+        address = request.url.include_query_params(cursor=written_cursor(jobs[-1].created_at, jobs[-1].id))
+        headers["Link"] = f'<{address}>; rel="next"'
+    return Json(answer, headers=headers)
+
+
+@routes.get("/{job_id}", summary="One job", response_model=JobStatusResponse, responses=documented(401, 404, 422, 503))
+def get_job(job_id: UUID, who: SignedIn, one: AService) -> Response:
+    """Its status, how far it is, what it came to, and why it ended."""
+    return Json(whole(one.app.get(job_id, by=who.caller), who, one))
+
+
+@routes.delete(
+    "/{job_id}", summary="Stop a job", response_model=JobKilled, responses=documented(401, 404, 409, 422, 503)
+)
+def kill_job(
+    job_id: UUID,
+    who: SignedIn,
+    one: AService,
+    reason: Annotated[str | None, Query(description="Why; kept and shown.", max_length=2000)] = None,
+) -> Response:
+    """No new item starts, running ones are stopped, and the history says who did it and why."""
+    job = one.app.cancel(job_id, by=who.caller, reason=reason or "User requested cancellation")
+    return Json({**whole(job, who, one), "message": "Job cancelled"})
+
+
+@routes.get(
+    "/{job_id}/history",
+    summary="A job's history",
+    response_model=list[HistoryLine],
+    responses=documented(401, 404, 422, 503),
+)
+def get_history(
+    job_id: UUID,
+    who: SignedIn,
+    one: AService,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only lines behind this sequence number.")] = 0,
+) -> Response:
+    """Every transition: from where to where, by whom, why and when."""
+    return Json([history_line(entry) for entry in one.app.history(job_id, by=who.caller, after=after)])
+
+
+def whole(job: Job, who: Identity, one: Service) -> dict[str, Any]:
+    """A job with all that belongs to it; what takes another look into the database is looked up when it matters."""
+    caller = who.caller
+    history = one.app.history(job.id, by=caller) if job.state in _OVER_BADLY else ()
+    failed = None
+    if job.progress.failed and job.finished:
+        failed = one.app.items(job.id, by=caller, statuses=[ItemStatus.ERROR], limit=_FAILED_SHOWN)
+    trace = next((item.traceback for item in failed or () if item.traceback), None) if who.admin else None
+    known = job.kind in one.app.kinds
+    offered = actions(job.state, caller.actor, reprocessable=known and one.app.kinds.get(job.kind).policy.reprocess)
+    return shown(job, datetime.now(UTC), offered=offered, history=history, failed_items=failed, stack_trace=trace)

@@ -1,0 +1,111 @@
+"""The shapes of ``/api/jobs``: what the reference shows, and what a test holds the answers to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+Status = Literal["queued", "running", "completed", "failed", "killed"]
+PhaseName = Literal["init", "batching", "processing", "finalizing"]
+
+
+class JobProgress(BaseModel):
+    """How far a job is; none of it ever goes backwards within one run."""
+
+    current: int = Field(description="Items that have ended.", examples=[412])
+    total: int = Field(description="Items there are; grows while the job is being planned.", examples=[1000])
+    percent: float = Field(description="0 to 100; 100 only when the job is completed.", examples=[41.2])
+    message: str = Field(description="For people.", examples=["Processing... 41.2%"])
+    phase: PhaseName
+    batches_completed: int | None = Field(description="Whole hundreds of items; none for a job of one step.")
+    batches_total: int | None
+    failed: int = Field(description="Items that ended in an error.")
+    eta_seconds: float | None = Field(description="What is left, at the speed so far; none before the first item.")
+
+
+class Counts(BaseModel):
+    """How far a job was at some moment."""
+
+    processed: int
+    total: int
+    batches_completed: int | None = None
+    batches_total: int | None = None
+
+
+class FailedItem(BaseModel):
+    """An item that ended in an error."""
+
+    position: int
+    error: str | None
+    error_code: str | None
+    attempts: int
+
+
+class JobStatusResponse(BaseModel):
+    """A job as it stands now. A status is one of five, and ``completed`` means that nothing runs any more."""
+
+    job_id: UUID
+    status: Status
+    job_type: str = Field(description="The kind.", examples=["thumbnails"])
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    run: int
+    progress: JobProgress
+    actions: list[str] = Field(description="What may be asked of it now.", examples=[["cancel", "pause"]])
+    result: Any = Field(default=None, description="What the job came to, once it is completed.")
+    completed_with_errors: bool = Field(default=False, description="Completed, but some items ended in an error.")
+    error_details: list[FailedItem] | None = Field(default=None, description="The first hundred of those.")
+    continues: UUID | None = Field(default=None, description="The job whose remaining work this one does.")
+    continued_by: UUID | None = Field(default=None, description="The job that does what this one has left.")
+    error: str | None = None
+    error_type: str | None = None
+    error_code: str | None = None
+    failed_at: datetime | None = None
+    failed_phase: PhaseName | None = None
+    failed_batch: int | None = None
+    progress_at_failure: Counts | None = None
+    stack_trace: str | None = Field(default=None, description="For admins.")
+    killed_by: Literal["user", "system", "timeout", "worker_crash", "oom"] | None = None
+    killed_at: datetime | None = None
+    killed_reason: str | None = None
+    progress_at_kill: Counts | None = None
+    celery_status: str = Field(description="What Celery would say of a coordinator; for debugging.")
+
+
+class JobListed(BaseModel):
+    """A job in a list."""
+
+    job_id: UUID
+    status: Status
+    job_type: str
+    created_at: datetime
+    updated_at: datetime
+    progress: JobProgress
+    error_code: str | None
+    killed_by: str | None
+    celery_status: str
+
+
+class JobKilled(JobStatusResponse):
+    """A job that was just stopped."""
+
+    message: str = "Job cancelled"
+
+
+class HistoryLine(BaseModel):
+    """One transition of a job: from where to where, by whom, why and when."""
+
+    sequence: int
+    run: int
+    from_state: str | None
+    to_state: str
+    actor: str
+    actor_id: str | None
+    reason: str | None
+    data: Any
+    at: datetime

@@ -1,0 +1,64 @@
+"""Who asks, for routes: ``signed_in`` where a token is needed, ``anyone`` where guests are welcome."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from penstock.errors import NotAllowed, NotSignedIn
+from penstock.http.service import Service
+from penstock.http.tokens import GUEST, Identity
+
+_bearer = HTTPBearer(auto_error=False, description="A JWT; `penstock token --user NAME` makes one.")
+Given = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+
+def service(request: Request) -> Service:
+    """What the routes work with."""
+    found: Service = request.app.state.penstock
+    return found
+
+
+AService = Annotated[Service, Depends(service)]
+
+
+def anyone(request: Request, given: Given, one: AService) -> Identity:
+    """A user or a guest; guests are counted by their address."""
+    if given is not None:
+        return one.tokens.read(given.credentials)
+    if "authorization" in request.headers:
+        raise NotSignedIn("the Authorization header is not 'Bearer TOKEN'", code="TOKEN_INVALID")
+    one.guest_requests.take(request.client.host if request.client else "")
+    return GUEST
+
+
+def signed_in(request: Request, given: Given, one: AService) -> Identity:
+    """A user with a token."""
+    if given is None and "authorization" not in request.headers:
+        raise NotSignedIn("sign in: send a token in the Authorization header, 'Bearer TOKEN'")
+    return anyone(request, given, one)
+
+
+Anyone = Annotated[Identity, Depends(anyone)]
+SignedIn = Annotated[Identity, Depends(signed_in)]
+
+
+def an_admin(who: SignedIn) -> Identity:
+    """An admin."""
+    if not who.admin:
+        raise NotAllowed("that is for admins", code="ADMINS_ONLY")
+    return who
+
+
+Admin = Annotated[Identity, Depends(an_admin)]
+
+
+def submitting(who: SignedIn, one: AService) -> Identity:
+    """A user who submits something: not too often."""
+    one.submissions.take(who.user or "")
+    return who
+
+
+Submitting = Annotated[Identity, Depends(submitting)]

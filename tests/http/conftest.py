@@ -1,0 +1,96 @@
+"""A real server on a free port, with a client for each of its users."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+import httpx2
+import pytest
+
+from penstock import Penstock, Settings, load_settings
+from penstock.http.application import create_app
+from penstock.http.server import Server
+
+SECRET = "a secret of sixty-four characters or more, which is what HS512 would like to have"
+
+
+@dataclass
+class Served:
+    """A server, and who asks it."""
+
+    app: Penstock
+    server: Server
+    url: str
+    clients: list[httpx2.Client]
+
+    def client(self, user: str | None = "ada", *, admin: bool = False, token: str | None = None) -> httpx2.Client:
+        """Somebody with a token, or nobody."""
+        tokens = self.server.config.app.state.penstock.tokens  # type: ignore[union-attr]
+        if user is not None:
+            token = tokens.issue(user, is_admin=admin)
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        made = httpx2.Client(base_url=self.url, headers=headers, timeout=30)
+        self.clients.append(made)
+        return made
+
+
+@contextmanager
+def serving(app: Penstock, *, worker: bool) -> Iterator[Served]:
+    """A server in a thread of this process."""
+    addresses: SimpleQueue[str] = SimpleQueue()
+    server = Server(create_app(app, worker=worker), host="127.0.0.1", port=0, grace=5, started=addresses.put)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    one = Served(app, server, addresses.get(timeout=30), [])
+    try:
+        yield one
+    finally:
+        for client in one.clients:
+            client.close()
+        server.handle_exit(15, None)
+        thread.join(30)
+        assert not thread.is_alive(), "the server did not stop"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """Short intervals, on each database."""
+    url = f"sqlite:///{tmp_path}/penstock.db"
+    if request.param == "postgresql":
+        url = str(request.getfixturevalue("postgres_url"))
+    return load_settings(
+        database_url=url,
+        files_directory=tmp_path / "files",
+        heartbeat_seconds=0.05,
+        sweep_seconds=0.1,
+        jwt_secret=SECRET,
+    )
+
+
+@pytest.fixture
+def app(settings: Settings) -> Iterator[Penstock]:
+    """A Penstock to serve."""
+    one = Penstock(settings=settings)
+    one.migrate()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def serve(app: Penstock) -> Iterator[Callable[..., Served]]:
+    """Starts a server for ``app`` once its kinds are there."""
+    opened = []
+
+    def start(*, worker: bool = True) -> Served:
+        context = serving(app, worker=worker)
+        opened.append(context)
+        return context.__enter__()
+
+    yield start
+    for context in opened:
+        context.__exit__(None, None, None)

@@ -1,0 +1,87 @@
+"""A job as it happens: server-sent events that can be resumed, and end."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx2
+
+from penstock import Penstock, WorkItem
+from tests.http.conftest import Served
+
+PATIENCE = 30.0
+Serve = Callable[..., Served]
+
+
+def events(answer: httpx2.Response) -> Iterator[tuple[str, str | None, Any]]:
+    """What comes: the event's name, its id and its data."""
+    name, number, data = "message", None, ""
+    for line in answer.iter_lines():
+        if line.startswith("event: "):
+            name = line[7:]
+        elif line.startswith("id: "):
+            number = line[4:]
+        elif line.startswith("data: "):
+            data = line[6:]
+        elif not line and data:
+            yield name, number, json.loads(data)
+            name, number, data = "message", None, ""
+
+
+def test_a_job_is_followed_from_its_first_line_to_its_end(app: Penstock, serve: Serve) -> None:
+    gate = threading.Event()
+
+    @app.kind("gated")
+    def gated(item: WorkItem) -> int:
+        gate.wait(PATIENCE)
+        return 1
+
+    ada = serve().client()
+    job = app.submit("gated", items=[1, 2, 3], owner="ada").job
+    seen: list[tuple[str, str | None, Any]] = []
+    with ada.stream("GET", f"/api/jobs/{job.id}/events") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        for name, number, data in events(answer):
+            seen.append((name, number, data))
+            if name == "history" and data["to_state"] == "running":
+                gate.set()
+    assert seen[-1][0] == "end"
+    history = [(number, data["to_state"]) for name, number, data in seen if name == "history"]
+    assert history == [("1", "created"), ("2", "queued"), ("3", "running"), ("4", "succeeded")]
+    progress = [data for name, _, data in seen if name == "progress"]
+    assert progress[-1]["status"] == "completed"
+    assert [one["progress"]["current"] for one in progress] == sorted(one["progress"]["current"] for one in progress)
+
+
+def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice(app: Penstock, serve: Serve) -> None:
+    app.kind("quick")(lambda item: 1)
+    ada = serve().client()
+    job = app.submit("quick", {}, owner="ada").job
+    app.wait(job.id, timeout=PATIENCE)
+
+    def sequences(last: str | None) -> list[str | None]:
+        headers = {} if last is None else {"Last-Event-ID": last}
+        with ada.stream("GET", f"/api/jobs/{job.id}/events", headers=headers) as answer:
+            return [number for name, number, _ in events(answer) if name == "history"]
+
+    whole = sequences(None)
+    assert whole == ["1", "2", "3"]
+    assert sequences("2") == ["3"]
+    assert sequences("3") == []
+    for odd in ("", "x", "-1", "99999999999999999999", "1.5"):
+        assert sequences(odd) in (whole, []), odd
+
+
+def test_a_server_that_stops_lets_those_who_listen_go(app: Penstock, serve: Serve) -> None:
+    app.kind("held")(lambda item: None)
+    served = serve(worker=False)
+    ada = served.client()
+    job = app.submit("held", {}, owner="ada").job
+    with ada.stream("GET", f"/api/jobs/{job.id}/events") as answer:
+        following = events(answer)
+        assert next(following)[0] == "history"
+        served.server.handle_exit(15, None)
+        assert [name for name, _, _ in following if name != "progress"] == []

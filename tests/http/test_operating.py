@@ -1,0 +1,116 @@
+"""For those who look after a server: health, readiness, metrics, request ids, the reference, mounting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from fastapi import FastAPI
+
+from penstock import Penstock, Settings, create_app
+from penstock.errors import PenstockError, StoreUnavailable
+from penstock.http.problems import STATUSES, status_of
+from tests.http.conftest import Served
+
+Serve = Callable[..., Served]
+
+
+def test_alive_and_ready(app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = serve(worker=False).client(None)
+    assert nobody.get("/healthz").json() == {"status": "ok"}
+    assert nobody.get("/readyz").json() == {"status": "ok"}
+
+    def away(self: Penstock) -> None:
+        raise StoreUnavailable("the database is not available: connection refused")
+
+    monkeypatch.setattr(Penstock, "check_database", away)
+    answer = nobody.get("/readyz")
+    assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (503, "DB_CONN_REFUSED", "1")
+    assert nobody.get("/healthz").status_code == 200
+
+
+def test_metrics_count_jobs_and_requests_by_route(app: Penstock, serve: Serve) -> None:
+    app.kind("held")(lambda item: None)
+    served = serve(worker=False)
+    job = app.submit("held", {}, owner="ada").job
+    served.client().get(f"/api/jobs/{job.id}")
+    served.client().get("/nowhere")
+    text = served.client(None).get("/metrics").text
+    assert 'penstock_jobs{kind="held",state="queued"} 1.0' in text
+    assert 'penstock_http_request_seconds_count{method="GET",route="/api/jobs/{job_id}",status="200"} 1.0' in text
+    assert str(job.id) not in text
+
+
+def test_a_request_has_an_id(app: Penstock, serve: Serve) -> None:
+    ada = serve(worker=False).client()
+    assert ada.get("/healthz", headers={"X-Request-ID": "mine-1"}).headers["x-request-id"] == "mine-1"
+    for odd in ("", "a b", "x" * 65, "<script>"):
+        given = ada.get("/healthz", headers={"X-Request-ID": odd}).headers["x-request-id"]
+        assert given != odd
+        assert len(given) == 32
+    problem = ada.get("/api/jobs/nonsense", headers={"X-Request-ID": "mine-2"})
+    assert (problem.status_code, problem.json()["code"], problem.json()["request_id"]) == (
+        422,
+        "INVALID_INPUT",
+        "mine-2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nowhere", 404, "NO_SUCH_ADDRESS"),
+        ("PUT", "/api/jobs", 405, "METHOD_NOT_ALLOWED"),
+        ("GET", "/api/jobs?limit=0", 422, "INVALID_INPUT"),
+        ("GET", "/api/jobs?limit=many", 422, "INVALID_INPUT"),
+        ("GET", "/api/jobs/nonsense", 422, "INVALID_INPUT"),
+    ],
+)
+def test_every_problem_has_the_same_body(
+    app: Penstock, serve: Serve, method: str, path: str, status: int, code: str
+) -> None:
+    answer = serve(worker=False).client().request(method, path)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert sorted(answer.json()) == ["code", "field", "message", "request_id"]
+
+
+def test_a_mistake_of_ours_tells_nothing_but_where_to_look(
+    app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(self: Penstock, *_: object, **__: object) -> None:
+        raise RuntimeError("the password is swordfish")
+
+    monkeypatch.setattr(Penstock, "jobs", breaks)
+    answer = serve(worker=False).client().get("/api/jobs")
+    assert (answer.status_code, answer.json()["code"]) == (500, "INTERNAL_ERROR")
+    assert "swordfish" not in answer.text
+    assert answer.json()["request_id"]
+
+
+def test_every_error_has_a_status() -> None:
+    def subclasses(one: type[PenstockError]) -> list[type[PenstockError]]:
+        return [one, *(found for each in one.__subclasses__() for found in subclasses(each))]
+
+    for one in subclasses(PenstockError):
+        assert next(STATUSES[each] for each in one.__mro__ if each in STATUSES) in range(400, 600)
+    assert status_of(PenstockError("busy", code="BUSY")) == 409
+
+
+def test_the_reference_documents_every_answer(app: Penstock, serve: Serve) -> None:
+    reference = serve(worker=False).client(None).get("/openapi.json").json()
+    for path, methods in reference["paths"].items():
+        for method, operation in methods.items():
+            assert operation["summary"], (method, path)
+            if path.startswith("/api/"):
+                assert {"200", "401", "422", "503"} <= operation["responses"].keys(), (method, path)
+                assert operation["security"], (method, path)
+
+
+def test_it_can_be_mounted_in_an_application_of_ones_own(settings: Settings) -> None:
+    app = Penstock(settings=settings)
+    jobs = create_app(app)
+    site = FastAPI(lifespan=jobs.router.lifespan_context)
+    site.mount("/work", jobs)
+    paths = [getattr(route, "path", "") for route in site.routes]
+    assert "/work" in paths
+    app.close()
