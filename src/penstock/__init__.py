@@ -44,6 +44,10 @@ if TYPE_CHECKING:
         WorkerCrashed,
     )
     from penstock.http.application import create_app
+    from penstock.http.json import Json
+    from penstock.http.problems import documented
+    from penstock.http.tokens import Identity
+    from penstock.http.who import Admin, Anyone, SignedIn, Submitting
     from penstock.lifecycle.callers import SYSTEM, Caller, admin, owner
     from penstock.lifecycle.celery_states import EFFECTIVE_STATUSES, effective_status
     from penstock.lifecycle.job import Answer, HistoryEntry, Item, Job, Progress, Submission
@@ -72,6 +76,10 @@ _HOME = {
         "StoreUnavailable", "TimeLimitExceeded", "TooManyRequests", "TransitionRefused", "WorkerCrashed",
     ),
     "penstock.http.application": ("create_app",),
+    "penstock.http.json": ("Json",),
+    "penstock.http.problems": ("documented",),
+    "penstock.http.tokens": ("Identity",),
+    "penstock.http.who": ("Admin", "Anyone", "SignedIn", "Submitting"),
     "penstock.lifecycle.callers": ("SYSTEM", "Caller", "admin", "owner"),
     "penstock.lifecycle.celery_states": ("EFFECTIVE_STATUSES", "effective_status"),
     "penstock.lifecycle.job": ("Answer", "HistoryEntry", "Item", "Job", "Progress", "Submission"),
@@ -93,15 +101,16 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "After", "Answer", "Backoff", "Caller",
-    "Clock", "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError", "HeldClock",
-    "HistoryEntry", "InvalidInput", "Item", "ItemRole", "ItemStatus", "Job", "JobNotFound", "JobState", "Killed",
-    "KilledBy", "Kind", "KindUnknown", "MemoryLimitExceeded", "Message", "NotAllowed", "NotFound", "NotSignedIn",
-    "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent", "Phase", "Policy", "Progress",
-    "Retryable", "RunsIn", "SchemaOutOfDate", "Settings", "Skip", "Stopped", "StoreRefused", "StoreUnavailable",
-    "StoredFile", "Submission", "Swept", "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused",
-    "Vocabulary", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app",
-    "effective_status", "load_settings", "owner", "parse_job_id", "seconds", "size_in_bytes",
+    "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "Admin", "After", "Answer", "Anyone",
+    "Backoff", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError",
+    "HeldClock", "HistoryEntry", "Identity", "InvalidInput", "Item", "ItemRole", "ItemStatus", "Job", "JobNotFound",
+    "JobState", "Json", "Killed", "KilledBy", "Kind", "KindUnknown", "MemoryLimitExceeded", "Message", "NotAllowed",
+    "NotFound", "NotSignedIn", "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent",
+    "Phase", "Policy", "Progress", "Retryable", "RunsIn", "SchemaOutOfDate", "Settings", "SignedIn", "Skip",
+    "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission", "Submitting", "Swept",
+    "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused", "Vocabulary", "WorkItem", "WorkJob",
+    "Worker", "WorkerCrashed", "actions", "admin", "create_app", "documented", "effective_status", "load_settings",
+    "owner", "parse_job_id", "seconds", "size_in_bytes",
 ]  # fmt: skip
 
 

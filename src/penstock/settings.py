@@ -53,7 +53,7 @@ class Settings(BaseSettings):
             validation_alias="PENSTOCK_POOL_SIZE",
             ge=1,
             le=1000,
-            description="Database connections one process keeps.",
+            description="Database connections one process keeps, besides the one a worker listens on.",
         ),
     ] = 10
     sqlite_synchronous: Annotated[

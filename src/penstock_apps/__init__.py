@@ -42,4 +42,8 @@ def __getattr__(name: str) -> object:
         return build()[0]
     if name == "documents_app":
         return build()[1]
+    if name == "routes":
+        from penstock_apps.documents.routes import routes_of
+
+        return [routes_of(build()[1])]
     raise AttributeError(f"module 'penstock_apps' has no attribute {name!r}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from penstock import __all__ as public_names
 from penstock.lifecycle.states import ItemStatus
 from penstock.settings import Settings
+from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.documents.failures import DocumentFailure
 from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.errors import classes
@@ -55,6 +56,7 @@ def documented_codes() -> set[str]:
         *OF_THE_DEMONSTRATION,
         *(one.code for one in classes()),
         *(one.code for one in DocumentFailure),
+        *(one.code for one in PhotoFailure),
     }
 
 

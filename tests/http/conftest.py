@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from queue import SimpleQueue
 
 import httpx2
 import pytest
+from fastapi import APIRouter
 
 from penstock import Penstock, Settings, load_settings
 from penstock.http.application import create_app
@@ -40,10 +41,10 @@ class Served:
 
 
 @contextmanager
-def serving(app: Penstock, *, worker: bool) -> Iterator[Served]:
+def serving(app: Penstock, *, worker: bool, more: Sequence[APIRouter] = ()) -> Iterator[Served]:
     """A server in a thread of this process."""
     addresses: SimpleQueue[str] = SimpleQueue()
-    server = Server(create_app(app, worker=worker), host="127.0.0.1", port=0, grace=5, started=addresses.put)
+    server = Server(create_app(app, worker=worker, more=more), host="127.0.0.1", port=0, grace=5, started=addresses.put)
     thread = threading.Thread(target=server.run)
     thread.start()
     one = Served(app, server, addresses.get(timeout=30), [])

@@ -21,6 +21,7 @@ from penstock import (
     Penstock,
     Permanent,
     Retryable,
+    Settings,
     Skip,
     StoreRefused,
     StoreUnavailable,
@@ -534,6 +535,20 @@ def test_an_idle_worker_hears_of_work_from_elsewhere(app: Penstock, open_app: Ca
         finished(app, app.submit("double", {"n": 1}).job)
         job = elsewhere.submit("double", {"n": 2}).job
         assert finished(app, job).result == 4
+
+
+def test_a_worker_with_one_connection_gets_everything_done(
+    quick_settings: Settings, open_app: Callable[[], Penstock]
+) -> None:
+    open_app()  # brings the schema
+    app = Penstock(settings=quick_settings.model_copy(update={"pool_size": 1}))
+    app.kind("double")(handlers.double_slowly)
+    try:
+        with app.working():
+            jobs = [app.submit("double", items=[{"n": 1}] * 200).job for _ in range(3)]
+            assert [finished(app, job).progress.done for job in jobs] == [200, 200, 200]
+    finally:
+        app.close()
 
 
 def test_two_workers_share_one_job_and_finalize_it_once(app: Penstock, open_app: Callable[[], Penstock]) -> None:

@@ -17,7 +17,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "Killed", "TimeLimitExceeded", "MemoryLimitExceeded", "WorkerCrashed", "Stopped",
     ),
     "Working": ("Worker",),
-    "Serving": ("create_app",),
+    "Serving": ("create_app", "Identity", "SignedIn", "Submitting", "Anyone", "Admin", "Json", "documented"),
     "Jobs, items and history": (
         "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message", "Swept",
         "parse_job_id",

@@ -65,6 +65,7 @@ ON_JOBS = {
 
 OF_CALLS = {
     "BUSY": ("PenstockError", "the active job of the key changed hands ten times during one submission; submit again"),
+    "DB_POOL_BUSY": ("StoreUnavailable", "all of `PENSTOCK_POOL_SIZE` connections were in use for half a minute"),
     "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
     "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the owner used the key for a job of another kind already"),
     "JOB_SHARED": ("TransitionRefused", "pause: others wait for the same work; reprocess: another job did its work"),

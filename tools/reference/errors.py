@@ -6,6 +6,7 @@ import inspect
 
 from penstock import errors
 from penstock.errors import PenstockError
+from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.documents.failures import DocumentFailure
 from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.markdown import code, document, fenced, first_sentence, table
@@ -43,6 +44,11 @@ def page() -> str:
             ((code(one.code), "yes" if one.retryable else "no", one.sentence) for one in DocumentFailure),
         ),
         "A document whose reader runs out of memory is `DOCUMENT_TOO_COMPLEX` with `killed_by` oom.",
+        "## Codes of the catalogs app",
+        table(
+            ("code", "tried again", "meaning"),
+            ((code(one.code), "yes" if one.retryable else "no", one.sentence) for one in PhotoFailure),
+        ),
         "## Codes of refused calls",
         "Where one exception has more than one reason, its `code` says which.",
         table(

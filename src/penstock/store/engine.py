@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from penstock.clock import Clock, DatabaseClock
@@ -107,7 +108,7 @@ class Store:
         # SQLite has one writer: threads of this process queue here, fairly, instead of in its busy handler's sleeps.
         self._writing: AbstractContextManager[Any] = threading.RLock() if self.ways.name == "sqlite" else nullcontext()
         served = not self.ways.in_our_process
-        self._kept = KeptConnections(engine, most=_pool_size(engine) // 2 if served else 1, autocommit=served)
+        self._kept = KeptConnections(engine, most=(_pool_size(engine) - 1) // 2 if served else 1, autocommit=served)
 
     def listen(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Call ``listener`` with the notices of each transaction of this process, once it has committed."""
@@ -139,6 +140,8 @@ class Store:
                 passing = error.orig is not None and self.ways.is_passing(error.orig)
                 if not left or not (lost or passing):
                     raise _in_our_words(error) from error
+            except PoolTimeout as error:
+                raise _all_busy() from error
             else:
                 self._announce(transaction.notices)
                 return answer
@@ -153,6 +156,8 @@ class Store:
                     return question(Transaction(connection, self))
         except DBAPIError as error:
             raise _in_our_words(error) from error
+        except PoolTimeout as error:
+            raise _all_busy() from error
 
     @contextmanager
     def joined(self, connection: Connection) -> Iterator[Transaction]:
@@ -205,6 +210,12 @@ def _in_our_words(error: DBAPIError) -> PenstockError:
     return StoreUnavailable(f"the database is not available: {first_line}")
 
 
+def _all_busy() -> StoreUnavailable:
+    return StoreUnavailable(
+        "every connection was in use for too long; ask again, or raise PENSTOCK_POOL_SIZE", code="DB_POOL_BUSY"
+    )
+
+
 def open_store(
     url: str, *, clock: Clock | None = None, pool_size: int = 10, sqlite_synchronous: str = "NORMAL"
 ) -> Store:
@@ -226,7 +237,8 @@ def _json() -> dict[str, Callable[..., Any]]:
 def _server_engine(url: URL, pool_size: int) -> Engine:
     ways_of(url.get_backend_name())
     try:
-        engine = create_engine(url, pool_size=pool_size, max_overflow=0, pool_pre_ping=False, **_json())
+        # One more than asked for: a worker listens on one all the time.
+        engine = create_engine(url, pool_size=pool_size + 1, max_overflow=0, pool_pre_ping=False, **_json())
     except ModuleNotFoundError as error:
         raise ConfigurationError(
             f"the driver for {url.drivername} is not installed ({error}); install penstock[postgres]"
@@ -259,9 +271,9 @@ def sqlite_module() -> ModuleType:
 
 def _sqlite_engine(url: URL, pool_size: int, synchronous: str) -> Engine:
     in_memory = url.database in (None, "", ":memory:")
-    # One more than asked for: the writer keeps his.
+    # Two more than asked for: the writer keeps his, and a worker watches the file on one all the time.
     options: dict[str, Any] = (
-        {"poolclass": StaticPool} if in_memory else {"pool_size": pool_size + 1, "max_overflow": 0}
+        {"poolclass": StaticPool} if in_memory else {"pool_size": pool_size + 2, "max_overflow": 0}
     )
     engine = create_engine(
         url,

@@ -1,0 +1,1 @@
+"""Catalogs of photos: scan a folder, make thumbnails, find duplicates, tag."""

@@ -1,0 +1,120 @@
+"""Which photos are the same, and which nearly so, without comparing each with each.
+
+Two hashes that differ in at most ``k`` bits agree in at least one of ``k + 1`` stretches of bits: so only those that
+share a stretch are compared. Where too many share one (pictures of a white wall do), they are divided again by the bits
+that are left. Groups are what is connected.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+BITS = 64
+_COMPARED_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Photo:
+    """What matters of a photo here."""
+
+    path: str
+    sha256: str
+    perceptual_hash: int
+    pixels: int
+    size: int
+    taken_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Photos that are copies of one another; the best one first."""
+
+    exact: bool
+    photos: tuple[Photo, ...]
+
+    @property
+    def best(self) -> Photo:
+        """The copy to keep: most pixels, then most bytes, then the one taken first."""
+        return self.photos[0]
+
+
+def groups_of(photos: Iterable[Photo], *, distance: int = 4) -> list[Group]:
+    """Groups of two or more: exact where all have the same bytes, near where they look alike."""
+    known = list(photos)
+    by_hash: defaultdict[int, list[int]] = defaultdict(list)
+    for number, photo in enumerate(known):
+        by_hash[photo.perceptual_hash].append(number)
+    joined = _Joined(len(known))
+    by_bytes: dict[str, int] = {}
+    for number, photo in enumerate(known):
+        joined.join(by_bytes.setdefault(photo.sha256, number), number)
+    for alike in by_hash.values():
+        for number in alike[1:]:
+            joined.join(alike[0], number)
+    for one, other in near_pairs(list(by_hash), distance):
+        joined.join(by_hash[one][0], by_hash[other][0])
+    found = []
+    for numbers in joined.groups():
+        members = sorted((known[number] for number in numbers), key=_worth)
+        found.append(Group(len({one.sha256 for one in members}) == 1, tuple(members)))
+    return sorted(found, key=lambda group: group.best.path)
+
+
+def near_pairs(hashes: Sequence[int], distance: int) -> Iterator[tuple[int, int]]:
+    """Pairs of different hashes that differ in at most ``distance`` bits; a pair may come more than once."""
+    yield from _near(list(hashes), list(range(BITS)), distance)
+
+
+def _near(hashes: list[int], bits: list[int], distance: int) -> Iterator[tuple[int, int]]:
+    """The same among hashes that agree in all bits but ``bits``."""
+    stretches = distance + 1
+    if len(hashes) <= _COMPARED_AT_ONCE or len(bits) < 2 * stretches:
+        for one, other in combinations(hashes, 2):
+            if (one ^ other).bit_count() <= distance:
+                yield one, other
+        return
+    for number in range(stretches):
+        # Every stretches-th bit: what is next to each other in a picture is alike, what is spread out is not.
+        stretch = bits[number::stretches]
+        left = [bit for bit in bits if bit not in stretch]
+        for sharing in _sharing(hashes, stretch):
+            if len(sharing) > 1:
+                yield from _near(sharing, left, distance)
+
+
+def _sharing(hashes: list[int], stretch: list[int]) -> Iterable[list[int]]:
+    mask = sum(1 << bit for bit in stretch)
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for one in hashes:
+        found[one & mask].append(one)
+    return found.values()
+
+
+class _Joined:
+    """Who belongs together (union-find)."""
+
+    def __init__(self, count: int) -> None:
+        self._leader = list(range(count))
+
+    def join(self, one: int, other: int) -> None:
+        """These two belong together, and all that belong to them."""
+        self._leader[self._lead(other)] = self._lead(one)
+
+    def groups(self) -> Iterable[list[int]]:
+        """Those of two or more."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for number in range(len(self._leader)):
+            found[self._lead(number)].append(number)
+        return [one for one in found.values() if len(one) > 1]
+
+    def _lead(self, number: int) -> int:
+        while self._leader[number] != number:
+            self._leader[number] = self._leader[self._leader[number]]
+            number = self._leader[number]
+        return number
+
+
+_worth: Callable[[Photo], tuple[object, ...]] = lambda one: (-one.pixels, -one.size, one.taken_at or "9999", one.path)  # noqa: E731

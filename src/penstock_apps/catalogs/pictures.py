@@ -1,0 +1,83 @@
+"""Opening pictures that strangers made: within bounds, or not at all.
+
+Pillow reads the header first, so the number of pixels is known before any of them is made. Types outside the list are
+never handed to a decoder.
+"""
+
+from __future__ import annotations
+
+import errno
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from PIL import Image, ImageFile, UnidentifiedImageError
+
+from penstock_apps.catalogs.failures import PhotoFailure
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF")
+_TRUNCATED = ("truncated", "unexpected end", "broken data stream", "image file is truncated", "not enough data")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a photo may be."""
+
+    max_bytes: int = 512 * 1024**2
+    max_pixels: int = 250_000_000
+
+
+@contextmanager
+def opened(path: Path, bounds: Bounds) -> Iterator[ImageFile.ImageFile]:
+    """A picture whose header is read and whose pixels are not; what is wrong with it comes out as a photo's failure."""
+    try:
+        size = path.stat().st_size
+        if not size:
+            raise PhotoFailure.EMPTY.error()
+        if size > bounds.max_bytes:
+            raise PhotoFailure.TOO_LARGE.error(f"{size:,} bytes, and {bounds.max_bytes:,} are allowed")
+        with warnings.catch_warnings(), Image.open(path, formats=_formats()) as picture:
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own bound is checked below
+            pixels = picture.width * picture.height
+            if pixels > bounds.max_pixels:
+                raise PhotoFailure.TOO_MANY_PIXELS.error(f"{pixels:,}, and {bounds.max_pixels:,} are allowed")
+            yield picture
+    except Image.DecompressionBombError as error:
+        raise PhotoFailure.TOO_MANY_PIXELS.error(str(error)) from error
+    except UnidentifiedImageError as error:
+        raise PhotoFailure.UNSUPPORTED.error() from error
+    except FileNotFoundError as error:
+        raise PhotoFailure.MISSING.error() from error
+    except MemoryError as error:
+        raise PhotoFailure.TOO_MANY_PIXELS.error("it does not fit into memory") from error
+    except (OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError) as error:
+        raise _meaning(error) from error
+
+
+def _meaning(error: Exception) -> Exception:
+    """What a decoder's error means. Decoders raise all sorts of things when bytes are not what they should be."""
+    if isinstance(error, OSError) and error.errno in (
+        errno.EACCES,
+        errno.EIO,
+        errno.ESTALE,
+        errno.EMFILE,
+        errno.ENFILE,
+    ):
+        return PhotoFailure.UNREADABLE.error(str(error))
+    if isinstance(error, EOFError) or any(word in str(error).lower() for word in _TRUNCATED):
+        return PhotoFailure.TRUNCATED.error(str(error))
+    return PhotoFailure.CORRUPT.error(str(error))
+
+
+@cache
+def _formats() -> list[str]:
+    """What can be read here. HEIC needs a library of its own; without it such files are of an unsupported type."""
+    with suppress(ImportError):
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()
+    Image.init()
+    return [one for one in FORMATS if one in Image.OPEN]

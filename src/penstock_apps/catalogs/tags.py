@@ -1,0 +1,85 @@
+"""Words for a photo, from what it says of itself and what it looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from PIL import Image
+
+Facts = Mapping[str, Any]
+Tagger = Callable[[Facts, Image.Image], Iterable[str]]
+"""Answers words for a photo: from what a scan found, and from the picture, upright and small."""
+
+_SEASONS = ("winter", "spring", "summer", "autumn")
+_PARTS_OF_DAY = ((5, "night"), (11, "morning"), (14, "noon"), (18, "afternoon"), (22, "evening"), (24, "night"))
+_COLOURS = {
+    "black": (0, 0, 0), "white": (255, 255, 255), "grey": (128, 128, 128), "red": (200, 30, 30),
+    "orange": (240, 140, 20), "yellow": (240, 220, 40), "green": (50, 150, 50), "blue": (40, 90, 200),
+    "purple": (120, 50, 150), "pink": (240, 150, 180), "brown": (110, 70, 40),
+}  # fmt: skip
+_SHARE_OF_A_COLOUR = 0.15
+_PANORAMA = 2.0
+
+
+def tags_of(facts: Facts, picture: Image.Image, more: Iterable[Tagger] = ()) -> list[str]:
+    """All words for a photo, each once, in order."""
+    found = [*_shape(facts), *_moment(facts), *_origin(facts), *_colours(picture)]
+    for tagger in more:
+        found += tagger(facts, picture)
+    return sorted(dict.fromkeys(found))
+
+
+def _shape(facts: Facts) -> Iterable[str]:
+    width, height = int(facts["width"]), int(facts["height"])
+    if not (width and height):
+        return
+    yield "square" if width == height else "landscape" if width > height else "portrait"
+    if max(width, height) / min(width, height) >= _PANORAMA:
+        yield "panorama"
+    yield f"{max(1, round(width * height / 1e6))} megapixels"
+    if facts.get("frames", 1) > 1:
+        yield "animated"
+
+
+def _moment(facts: Facts) -> Iterable[str]:
+    if not facts.get("taken_at"):
+        return
+    taken = datetime.fromisoformat(facts["taken_at"])
+    yield f"{taken:%Y}"
+    yield f"{taken:%Y-%m}"
+    yield _SEASONS[taken.month % 12 // 3]  # of the northern half: most people live there
+    yield next(name for until, name in _PARTS_OF_DAY if taken.hour < until)
+
+
+def _origin(facts: Facts) -> Iterable[str]:
+    if facts.get("camera_model"):
+        yield str(facts["camera_model"])
+    if facts.get("latitude") is not None:
+        latitude, longitude = float(facts["latitude"]), float(facts["longitude"])
+        north, east = "N" if latitude >= 0 else "S", "E" if longitude >= 0 else "W"
+        yield f"{abs(latitude):.0f}°{north} {abs(longitude):.0f}°{east}"
+
+
+def _colours(picture: Image.Image) -> Iterable[str]:
+    """The colours that fill a good part of the picture."""
+    small = picture.convert("RGB").resize((32, 32), Image.Resampling.BOX)
+    counted = dict.fromkeys(_COLOURS, 0)
+    pixels = small.tobytes()
+    for first in range(0, len(pixels), 3):
+        counted[_nearest(*pixels[first : first + 3])] += 1
+    for name, count in counted.items():
+        if count / (32 * 32) >= _SHARE_OF_A_COLOUR:
+            yield name
+    if all(max(pixels[at : at + 3]) - min(pixels[at : at + 3]) < 12 for at in range(0, len(pixels), 3)):
+        yield "monochrome"
+
+
+def _nearest(red: int, green: int, blue: int) -> str:
+    return min(
+        _COLOURS,
+        key=lambda name: (
+            (red - _COLOURS[name][0]) ** 2 + (green - _COLOURS[name][1]) ** 2 + (blue - _COLOURS[name][2]) ** 2
+        ),
+    )

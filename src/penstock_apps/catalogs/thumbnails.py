@@ -1,0 +1,43 @@
+"""Thumbnails: small, upright, and never half written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+from penstock_apps.catalogs.perceptual_hash import flat
+from penstock_apps.catalogs.pictures import Bounds, opened
+
+MOST_PIXELS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbnail:
+    """One that was made."""
+
+    width: int
+    height: int
+    size: int
+
+
+def make_thumbnail(source: Path, target: Path, *, edge: int, quality: int, bounds: Bounds) -> Thumbnail:
+    """Write a JPEG whose longer edge has at most ``edge`` pixels; a picture that is smaller stays as it is."""
+    with opened(source, bounds) as picture:
+        picture.draft("RGB", (edge, edge))  # a JPEG is read small in the first place
+        picture.thumbnail((edge, edge), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        small = ImageOps.exif_transpose(flat(picture)).convert("RGB")  # turned when it is small: a quarter of the time
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".making-", suffix=".jpg")
+    made = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            small.save(out, "JPEG", quality=quality, optimize=False)
+        size = made.stat().st_size
+        made.replace(target)
+    finally:
+        made.unlink(missing_ok=True)
+    return Thumbnail(small.width, small.height, size)

@@ -1,0 +1,80 @@
+"""Documents over HTTP: create a job with its file, submit it, look at it, in the specification's own fields."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Header, UploadFile
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from starlette.responses import Response
+
+from penstock import Json, SignedIn, Submitting, documented
+from penstock_apps.documents.service import Documents, metadata
+
+IdempotencyKey = Annotated[
+    str | None, Header(min_length=1, max_length=255, description="The same key and user give the same job.")
+]
+
+
+class DocumentJob(BaseModel):
+    """A document's job, as the job lifecycle specification has it."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    job_id: UUID
+    state: Literal["CREATED", "QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING"]
+    created_at: datetime
+    started_at: datetime | None = Field(description="When processing began.")
+    completed_at: datetime | None = Field(description="When it succeeded or failed.")
+    retry_count: int = Field(ge=0, le=3)
+    max_retries: int = Field(examples=[3])
+    last_error: str | None
+    error_type: Literal["RETRYABLE", "TERMINAL"] | None
+
+
+def routes_of(documents: Documents) -> APIRouter:
+    """The three addresses of a documents application."""
+    routes = APIRouter(prefix="/api/documents/jobs", tags=["documents"])
+
+    @routes.post(
+        "",
+        status_code=201,
+        summary="Hand in a document",
+        response_model=DocumentJob,
+        responses=documented(401, 413, 422, 429, 503),
+    )
+    def create(file: UploadFile, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+        """Its job is CREATED, and waits to be submitted."""
+        job = documents.create(
+            file.file,
+            name=file.filename or "document",
+            user=who.user,
+            media_type=file.content_type,
+            idempotency_key=idempotency_key,
+        )
+        return Json(metadata(job), 201)
+
+    @routes.post(
+        "/{job_id}/submit",
+        summary="Let it be processed",
+        response_model=DocumentJob,
+        responses=documented(401, 404, 409, 422, 429, 503),
+    )
+    def submit(job_id: UUID, who: Submitting) -> Response:
+        """CREATED becomes QUEUED. A second time is refused."""
+        return Json(metadata(documents.submit(job_id, by=who.caller)))
+
+    @routes.get(
+        "/{job_id}",
+        summary="One document's job",
+        response_model=DocumentJob,
+        responses=documented(401, 404, 422, 503),
+    )
+    def get(job_id: UUID, who: SignedIn) -> Response:
+        """Its state, its tries and its last error."""
+        return Json(metadata(documents.get(job_id, by=who.caller)))
+
+    return routes

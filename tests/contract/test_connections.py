@@ -1,0 +1,133 @@
+"""Connections kept for the next transaction, and statements made ready once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Engine, bindparam, create_engine, insert, select, text
+from sqlalchemy.pool import QueuePool
+
+from penstock import Penstock, StoreUnavailable, load_settings
+from penstock.store.engine import Store
+from penstock.store.kept_connections import KeptConnections
+from penstock.store.prepared import Answer, prepared
+from penstock.store.tables import files, jobs
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    one = create_engine("sqlite://", poolclass=QueuePool, pool_size=4, max_overflow=0)
+    yield one
+    one.dispose()
+
+
+def checked_out(engine: Engine) -> int:
+    """How many connections are out of the pool."""
+    assert isinstance(engine.pool, QueuePool)
+    return engine.pool.checkedout()
+
+
+def test_a_connection_is_kept_and_used_again(engine: Engine) -> None:
+    kept = KeptConnections(engine, most=1, autocommit=False)
+    with kept.one() as first:
+        pass
+    with kept.one() as second:
+        assert second is first
+    assert checked_out(engine) == 1
+    kept.close()
+    assert checked_out(engine) == 0
+
+
+def test_no_more_are_kept_than_allowed(engine: Engine) -> None:
+    kept = KeptConnections(engine, most=1, autocommit=True)
+    with kept.one() as first, kept.one() as second:
+        assert first is not second
+        assert first.get_execution_options()["isolation_level"] == "AUTOCOMMIT"
+    assert checked_out(engine) == 1
+    none = KeptConnections(engine, most=0, autocommit=False)
+    with none.one():
+        pass
+    assert checked_out(engine) == 1
+    kept.close()
+
+
+def test_when_one_is_broken_none_of_the_others_is_trusted(engine: Engine) -> None:
+    kept = KeptConnections(engine, most=3, autocommit=False)
+    with kept.one(), kept.one() as broken:
+        broken.invalidate()
+    assert checked_out(engine) <= 1
+    with kept.one() as fresh:
+        assert fresh.execute(text("SELECT 1")).scalar() == 1
+    kept.close()
+
+
+def test_after_a_servers_restart_one_call_fails_at_most(postgres_url: str) -> None:
+    app = Penstock(settings=load_settings(database_url=postgres_url))
+    app.migrate()
+    app.kind("noop")(lambda item: None)
+    for _ in range(3):
+        app.submit("noop")
+    other = create_engine(app.store.engine.url)
+    with other.connect() as link:
+        link.execute(
+            text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        )
+    other.dispose()
+    with pytest.raises(StoreUnavailable):
+        app.submit("noop")
+    app.submit("noop")
+    assert len(app.jobs()) == 4
+    app.close()
+
+
+def test_a_statement_is_made_ready_once(store: Store) -> None:
+    statement = select(jobs.c.id, jobs.c.state).where(jobs.c.kind == bindparam("the_kind"))
+    dialect = store.engine.dialect
+    assert prepared(statement, dialect) is prepared(statement, dialect)
+    assert store.read(lambda one: one.run(statement, {"the_kind": "none"})).all() == []
+
+
+def test_a_parameter_that_is_missing_is_named(store: Store) -> None:
+    statement = select(jobs.c.id).where(jobs.c.kind == bindparam("the_kind"))
+    with pytest.raises(KeyError, match="the_kind"):
+        store.read(lambda one: one.run(statement))
+
+
+def test_values_come_back_as_they_went_in(store: Store) -> None:
+    file_id = uuid4()
+    row = {"id": file_id, "name": "% and %(name)s", "size_bytes": 2**40, "sha256": "f" * 64}
+    now = store.ways.now()
+    store.write(lambda one: one.run(insert(files).values(**row, created_at=now)))
+    found = store.read(lambda one: one.run(select(files))).one()
+    assert (found.id, found.name, found.size_bytes, found.user_id) == (file_id, "% and %(name)s", 2**40, None)
+    assert found.created_at.tzinfo is not None
+
+
+def test_an_answer_of_no_row_one_row_and_two() -> None:
+    none, one, two = Answer([], 0), Answer([(1, 2)], 1), Answer([(1, 2), (3, 4)], 2)
+    assert (none.one_or_none(), one.one_or_none(), none.scalar(), two.scalars()) == (None, (1, 2), None, [1, 3])
+    for wrong in (none, two):
+        with pytest.raises(ValueError, match="unpack"):
+            wrong.one()
+    assert list(two) == two.all()
+
+
+def test_when_every_connection_is_busy_that_is_said(tmp_path: Path) -> None:
+    app = Penstock(settings=load_settings(database_url=f"sqlite:///{tmp_path}/penstock.db", pool_size=1))
+    engine = app.store.engine
+    assert isinstance(engine.pool, QueuePool)
+    engine.pool._timeout = 0.01
+    taken = [engine.connect() for _ in range(engine.pool.size())]
+    with pytest.raises(StoreUnavailable) as told:
+        app.jobs()
+    assert told.value.code == "DB_POOL_BUSY"
+    for one in taken:
+        one.close()
+    assert app.jobs() == []
+    app.close()
