@@ -18,8 +18,10 @@ from penstock.errors import (
     Permanent,
     Retryable,
     Skip,
+    StoreUnavailable,
 )
 from penstock.lifecycle import outcomes
+from penstock.lifecycle.known_errors import known_code
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemStatus, KilledBy, Phase
@@ -51,10 +53,11 @@ def judge(
             return outcomes.failed(error.message, error.code, traceback=traceback)
         case Retryable():
             text, code, wait = error.message, error.code, error.retry_after
-        case Killed():
+        case Killed() | StoreUnavailable():
             text, code, wait = error.message, error.code, None
         case _:
-            text, code, wait = f"{type(error).__name__}: {error}".rstrip(": "), "UNEXPECTED_ERROR", None
+            text = f"{type(error).__name__}: {error}".rstrip(": ")
+            code, wait = known_code(error) or "UNEXPECTED_ERROR", None
     return again(
         text, code, attempt, policy, killed_by=_killer(error), retry_after=wait, traceback=traceback, chance=chance
     )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError
 
 from penstock.errors import (
     InvalidInput,
@@ -14,6 +19,7 @@ from penstock.errors import (
     Permanent,
     Retryable,
     Skip,
+    StoreUnavailable,
     TimeLimitExceeded,
     WorkerCrashed,
 )
@@ -154,3 +160,26 @@ FOLLOWS: list[tuple[Ledger, dict[str, Outcome], Next]] = [
 @pytest.mark.parametrize(("before", "deciding", "expected"), FOLLOWS)
 def test_follows(before: Ledger, deciding: dict[str, Outcome], expected: Next) -> None:
     assert follows(before, **deciding) == expected
+
+
+def test_errors_everybody_meets_have_codes_of_their_own() -> None:
+    with pytest.raises(OSError, match="space") as full, Path("/dev/full").open("wb", buffering=0) as file:
+        file.write(b"one byte too many")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with pytest.raises(psycopg.OperationalError) as refused:
+        psycopg.connect(host="127.0.0.1", port=port, connect_timeout=5)
+    nowhere = create_engine(f"postgresql+psycopg://127.0.0.1:{port}/none")
+    with pytest.raises(OperationalError) as wrapped:
+        nowhere.connect()
+    for error, code in (
+        (full.value, "DISK_FULL"),
+        (refused.value, "DB_CONN_REFUSED"),
+        (wrapped.value, "DB_CONN_REFUSED"),
+        (StoreUnavailable("gone"), "DB_CONN_REFUSED"),
+        (ConnectionRefusedError(111, "Connection refused"), "UNEXPECTED_ERROR"),
+    ):
+        outcome = judge(error, 1, Policy())
+        assert (outcome.code, outcome.status) == (code, ItemStatus.PENDING), error
+        assert judge(error, 99, Policy()).status is ItemStatus.ERROR
