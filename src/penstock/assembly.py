@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from penstock.clock import Clock
-from penstock.errors import JobNotFound, TransitionRefused
+from penstock.errors import ConfigurationError, JobNotFound, TransitionRefused
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import HistoryEntry, Item, Job, Submission
 from penstock.lifecycle.kind import Classify, Kind, Kinds
@@ -40,7 +40,7 @@ from penstock.operations.submit import Request, is_one_statement, submit, submit
 from penstock.operations.sweep import Swept, sweep
 from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, Transaction, open_store
-from penstock.store.migrating import HEAD, current_revision, migrate, require_current
+from penstock.store.migrating import OURS, Schema, is_current, migrate, require_current
 from penstock.store.opening import check_database, file_of, said_plainly
 from penstock.telemetry.logs import hand_to_logging
 from penstock.transports.in_process import InProcess, Subscriber
@@ -65,6 +65,7 @@ class Penstock:
         self._clock = clock
         self._lock = threading.RLock()
         self._store: Store | None = None
+        self._schemas = [OURS]
         self.kinds = Kinds()
         self.transport = InProcess()
 
@@ -85,10 +86,10 @@ class Penstock:
                     store = self._open()
                     if store.ways.name == "sqlite":
                         # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
-                        if current_revision(store) != HEAD:
-                            migrate(store)
+                        if not is_current(store, self._schemas):
+                            migrate(store, self._schemas)
                     else:
-                        require_current(store)
+                        require_current(store, self._schemas)
                 self._store = store
             return self._store
 
@@ -109,12 +110,31 @@ class Penstock:
     def migrate(self) -> None:
         """Bring the database's schema up to date; safe while old code runs, and when called twice."""
         with said_plainly(self.settings.database_url), closing(self._open()) as store:
-            migrate(store)
+            migrate(store, self._schemas)
+
+    def own_tables(self, name: str, package: str, head: str) -> None:
+        """An application keeps tables of its own in this database: they are migrated with ours.
+
+        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package``; ``head`` is the newest.
+        """
+        with self._lock:
+            if self._store is not None:
+                raise ConfigurationError(f"{name} must say what tables it owns before the database is opened")
+            self._schemas.append(Schema.of_app(name, package, head))
+
+    def in_transaction(self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False) -> Answer:
+        """Run ``operation`` with a SQLAlchemy connection, in a transaction of its own: for tables of an application.
+
+        It is run again when the database says that another try may work (a deadlock, a busy file).
+        """
+        if reads:
+            return self.store.read(lambda one: operation(one.connection))
+        return self.store.write(lambda one: operation(one.connection))
 
     def check_database(self) -> None:
         """Reach the database and look at its schema, changing nothing; what is wrong is raised."""
         with said_plainly(self.settings.database_url), closing(self._open()) as store:
-            check_database(store)
+            check_database(store, self._schemas)
 
     def close(self) -> None:
         """Let go of the database."""

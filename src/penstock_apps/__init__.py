@@ -9,27 +9,47 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fastapi import APIRouter
+
     from penstock import Penstock
+    from penstock_apps.catalogs.service import Catalogs
     from penstock_apps.documents.service import Documents
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The one Penstock of this process, and its applications."""
+
+    app: Penstock
+    documents: Documents
+    catalogs: Catalogs | None
+    """None where Pillow is not installed."""
+
+
 @cache
-def build() -> tuple[Penstock, Documents]:
-    """The one Penstock of this process, with its applications."""
+def build() -> Built:
+    """Put together what this process needs, once."""
     from penstock import Penstock
     from penstock_apps.documents.service import Documents, Limits
 
     app = Penstock()
-    return app, Documents(app, Limits.from_environment(dict(os.environ)))
+    environment = dict(os.environ)
+    catalogs = None
+    if "catalogs" not in missing_libraries():
+        from penstock_apps.catalogs.service import Catalogs, CatalogSettings
+
+        catalogs = Catalogs(app, CatalogSettings.from_environment(environment))
+    return Built(app, Documents(app, Limits.from_environment(environment)), catalogs)
 
 
 def missing_libraries() -> dict[str, str]:
     """The applications that lack a library here, and the extra that brings it."""
-    needed = {"documents": ("cryptography", "docx", "lxml", "pypdf")}
+    needed = {"catalogs": ("PIL",), "documents": ("cryptography", "docx", "lxml", "pypdf")}
     return {
         name: f"penstock[{name}]"
         for name, modules in needed.items()
@@ -37,13 +57,25 @@ def missing_libraries() -> dict[str, str]:
     }
 
 
-def __getattr__(name: str) -> object:
-    if name == "app":
-        return build()[0]
-    if name == "documents_app":
-        return build()[1]
-    if name == "routes":
-        from penstock_apps.documents.routes import routes_of
+def _routes() -> list[APIRouter]:
+    from penstock_apps.documents.routes import routes_of
 
-        return [routes_of(build()[1])]
-    raise AttributeError(f"module 'penstock_apps' has no attribute {name!r}")
+    built = build()
+    routes = [routes_of(built.documents)]
+    if built.catalogs is not None:
+        from penstock_apps.catalogs.routes import routes_of as routes_of_catalogs
+
+        routes.append(routes_of_catalogs(built.catalogs))
+    return routes
+
+
+def __getattr__(name: str) -> object:
+    match name:
+        case "app":
+            return build().app
+        case "documents_app":
+            return build().documents
+        case "routes":
+            return _routes()
+        case _:
+            raise AttributeError(f"module 'penstock_apps' has no attribute {name!r}")

@@ -17,11 +17,13 @@ from sqlalchemy import Connection, create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 import penstock.store
-from penstock.errors import SchemaOutOfDate
+from penstock import Penstock
+from penstock.errors import ConfigurationError, SchemaOutOfDate
 from penstock.store.engine import Store, open_store
-from penstock.store.migrating import HEAD, current_revision, migrate, require_current
+from penstock.store.migrating import OURS, Schema, current_revision, migrate, require_current
 from penstock.store.tables import metadata
 from penstock.testing.postgres import PostgresServer
+from penstock_apps.catalogs.tables import metadata as catalogs_metadata
 
 MIGRATIONS = Path(penstock.store.__file__).parent / "migrations"
 
@@ -152,7 +154,7 @@ def test_the_database_itself_refuses_what_cannot_be(
 
 def test_head_is_the_last_revision_and_there_is_one_line_of_them() -> None:
     found = scripts()
-    assert found.get_heads() == [HEAD]
+    assert found.get_heads() == [OURS.head]
     revisions = [script.revision for script in found.walk_revisions()][::-1]
     assert revisions == sorted(revisions), "revisions are compared as texts: they must sort"
     for script in found.walk_revisions():
@@ -162,10 +164,10 @@ def test_head_is_the_last_revision_and_there_is_one_line_of_them() -> None:
 def test_an_empty_database_is_refused_and_a_migrated_one_is_not(empty: Callable[[], Store]) -> None:
     store = empty()
     assert current_revision(store) is None
-    with pytest.raises(SchemaOutOfDate, match=f"schema is empty, this version needs {HEAD}: run 'penstock migrate'"):
+    with pytest.raises(SchemaOutOfDate, match=f"is empty, this version needs {OURS.head}: run 'penstock migrate'"):
         require_current(store)
     migrate(store)
-    assert current_revision(store) == HEAD
+    assert current_revision(store) == OURS.head
     require_current(store)
 
 
@@ -244,5 +246,40 @@ def test_several_processes_at_once_are_harmless(empty: Callable[[], Store]) -> N
         one.stdin.flush()
     ended = [(one.communicate(timeout=60)[1], one.returncode) for one in programs]
     assert ended == [("", 0)] * 2
-    assert current_revision(store) == HEAD
+    assert current_revision(store) == OURS.head
     assert set(inspect(store.engine).get_table_names()) == {*metadata.tables, "alembic_version"}
+
+
+# Tables of applications -----------------------------------------------------------------------------------------------
+
+CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0001")
+
+
+def test_an_applications_tables_are_made_beside_ours(empty: Callable[[], Store]) -> None:
+    store = empty()
+    migrate(store)
+    with pytest.raises(SchemaOutOfDate, match="the schema of catalogs in the database is empty"):
+        require_current(store, (OURS, CATALOGS))
+    migrate(store, (OURS, CATALOGS))
+    migrate(store, (OURS, CATALOGS))
+    require_current(store, (OURS, CATALOGS))
+    assert (current_revision(store), current_revision(store, CATALOGS)) == (OURS.head, CATALOGS.head)
+    with store.engine.connect() as connection:
+        theirs = set(catalogs_metadata.tables)
+        context = MigrationContext.configure(
+            connection,
+            opts={"compare_type": True, "include_name": lambda name, kind, _: kind != "table" or name in theirs},
+        )
+        assert compare_metadata(context, catalogs_metadata) == []
+
+
+def test_an_application_says_so_before_the_database_is_opened(empty: Callable[[], Store]) -> None:
+    store = empty()
+    app = Penstock(store.engine.url.render_as_string(hide_password=False))
+    app.own_tables("catalogs", "penstock_apps.catalogs", "0001")
+    app.migrate()
+    assert app.jobs() == []
+    with pytest.raises(ConfigurationError, match="before the database is opened"):
+        app.own_tables("recipes", "penstock_apps.recipes", "0001")
+    assert current_revision(store, CATALOGS) == "0001"
+    app.close()

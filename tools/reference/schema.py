@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex
 
-from penstock.store.migrating import HEAD
+from penstock.store.migrating import OURS
 from penstock.store.tables import metadata
 from tools.reference import meanings
 from tools.reference.markdown import code, document, fenced, matched, table
@@ -34,7 +34,7 @@ def page() -> str:
     matched("tables", meanings.TABLES, metadata.tables)
     return document(
         "Schema",
-        f"The tables as `src/penstock/store/tables.py` has them, at revision `{HEAD}`. The migrations make "
+        f"The tables as `src/penstock/store/tables.py` has them, at revision `{OURS.head}`. The migrations make "
         "exactly these, "
         "and so the database may be read with any tool. Writing to it past Penstock breaks what it promises.",
         "Moments are `timestamptz` on PostgreSQL and microseconds since 1970 on SQLite, ids are `uuid` or 32 "

@@ -25,7 +25,7 @@ def documents_of(module: ModuleType) -> Documents | None:
     if module.__name__ == "penstock_apps":
         from penstock_apps import build
 
-        return build()[1]
+        return build().documents
     return next((value for value in vars(module).values() if isinstance(value, Documents)), None)
 
 

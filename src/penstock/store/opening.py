@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from penstock.errors import ConfigurationError, StoreUnavailable
 from penstock.store.engine import Store
-from penstock.store.migrating import current_revision, require_current
+from penstock.store.migrating import Schema, is_current, require_current
 
 
 @contextmanager
@@ -40,18 +40,18 @@ def file_of(url: str) -> Path | None:
     return Path(str(parsed.database))
 
 
-def check_database(store: Store) -> None:
+def check_database(store: Store, schemas: Sequence[Schema]) -> None:
     """Reach the database and look at its schema without changing anything.
 
     An embedded database may be missing (it is made when it is first used) or old (it is brought up to date then).
     """
     if store.ways.name != "sqlite":
-        require_current(store)
+        require_current(store, schemas)
         return
     path = file_of(str(store.engine.url))
     if path is None:
         return
     if path.exists():
-        current_revision(store)
+        is_current(store, schemas)
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise StoreUnavailable(f"the database {path} cannot be written: its folder is missing, or not ours to write in")

@@ -41,8 +41,13 @@ class Group:
         return self.photos[0]
 
 
-def groups_of(photos: Iterable[Photo], *, distance: int = 4) -> list[Group]:
-    """Groups of two or more: exact where all have the same bytes, near where they look alike."""
+def groups_of(
+    photos: Iterable[Photo], *, distance: int = 4, near: Iterable[tuple[int, int]] | None = None
+) -> list[Group]:
+    """Groups of two or more: exact where all have the same bytes, near where they look alike.
+
+    ``near`` are the pairs of hashes that are near each other, where somebody has found them already.
+    """
     known = list(photos)
     by_hash: defaultdict[int, list[int]] = defaultdict(list)
     for number, photo in enumerate(known):
@@ -54,7 +59,7 @@ def groups_of(photos: Iterable[Photo], *, distance: int = 4) -> list[Group]:
     for alike in by_hash.values():
         for number in alike[1:]:
             joined.join(alike[0], number)
-    for one, other in near_pairs(list(by_hash), distance):
+    for one, other in near_pairs(list(by_hash), distance) if near is None else near:
         joined.join(by_hash[one][0], by_hash[other][0])
     found = []
     for numbers in joined.groups():
@@ -66,6 +71,18 @@ def groups_of(photos: Iterable[Photo], *, distance: int = 4) -> list[Group]:
 def near_pairs(hashes: Sequence[int], distance: int) -> Iterator[tuple[int, int]]:
     """Pairs of different hashes that differ in at most ``distance`` bits; a pair may come more than once."""
     yield from _near(list(hashes), list(range(BITS)), distance)
+
+
+def near_pairs_of_part(
+    hashes: Iterable[int], distance: int, stretch: int, part: int, parts: int
+) -> Iterator[tuple[int, int]]:
+    """What :func:`near_pairs` finds in one of its stretches, divided into parts that can be done side by side."""
+    bits = list(range(BITS))
+    chosen = bits[stretch :: distance + 1]
+    left = [bit for bit in bits if bit not in chosen]
+    for number, sharing in enumerate(_sharing(sorted(set(hashes)), chosen)):
+        if number % parts == part and len(sharing) > 1:
+            yield from _near(sharing, left, distance)
 
 
 def _near(hashes: list[int], bits: list[int], distance: int) -> Iterator[tuple[int, int]]:
@@ -85,7 +102,7 @@ def _near(hashes: list[int], bits: list[int], distance: int) -> Iterator[tuple[i
                 yield from _near(sharing, left, distance)
 
 
-def _sharing(hashes: list[int], stretch: list[int]) -> Iterable[list[int]]:
+def _sharing(hashes: Iterable[int], stretch: list[int]) -> Iterable[list[int]]:
     mask = sum(1 << bit for bit in stretch)
     found: defaultdict[int, list[int]] = defaultdict(list)
     for one in hashes:

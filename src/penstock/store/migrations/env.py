@@ -2,11 +2,9 @@
 
 from alembic import context
 
-from penstock.store.tables import metadata
-
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=metadata,
+    version_table=context.config.attributes["version_table"],
     transactional_ddl=True,
     transaction_per_migration=False,
 )

@@ -1,0 +1,90 @@
+"""Walking through folders: only below the allowed roots, never through a link that leads out of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock import ConfigurationError, InvalidInput
+
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".heic", ".heif"})
+_DEEPEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that may be a photo."""
+
+    path: str
+    size: int
+    modified: int
+
+
+def roots_from(text: str | None) -> tuple[Path, ...]:
+    """``PENSTOCK_CATALOG_ROOTS``: folders below which catalogs may be, separated as in PATH."""
+    roots = []
+    for one in (text or "").split(os.pathsep):
+        if not one:
+            continue
+        path = Path(one)
+        if not path.is_absolute():
+            raise ConfigurationError(f"PENSTOCK_CATALOG_ROOTS has {one!r}; write whole paths, like /srv/photos")
+        roots.append(path.resolve())
+    return tuple(roots)
+
+
+def allowed(directories: Sequence[str], roots: Iterable[Path]) -> tuple[str, ...]:
+    """The folders as they really are, if they are folders and below a root."""
+    known = tuple(roots)
+    if not known:
+        raise InvalidInput(
+            "no folder may be a catalog here: PENSTOCK_CATALOG_ROOTS names none", field="source_directories",
+            code="CATALOG_ROOT_REFUSED",
+        )  # fmt: skip
+    real = []
+    for one in directories:
+        path = Path(one)
+        if "\0" in one or not path.is_absolute():
+            raise InvalidInput(f"{one!r} is not a whole path", field="source_directories")
+        found = path.resolve()
+        if not any(found == root or root in found.parents for root in known) or not found.is_dir():
+            # The same words for all of them: what lies outside is nobody's business.
+            raise InvalidInput(
+                f"{one!r} is not a folder below the allowed roots", field="source_directories",
+                code="CATALOG_ROOT_REFUSED",
+            )  # fmt: skip
+        real.append(str(found))
+    return tuple(dict.fromkeys(real))
+
+
+def walk(directories: Iterable[str]) -> Iterator[Found]:
+    """Every file that may be a photo, in order; links are not followed."""
+    for directory in directories:
+        yield from _walk(directory, 0)
+
+
+def _walk(directory: str, depth: int) -> Iterator[Found]:
+    if depth > _DEEPEST:
+        return
+    try:
+        with os.scandir(directory) as entries:
+            listed = sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return  # a folder that vanished, or is not ours to read, has no photos for us
+    for entry in listed:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path, depth + 1)
+        elif entry.is_file(follow_symlinks=False) and Path(entry.name).suffix.lower() in SUFFIXES:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            yield Found(entry.path, status.st_size, status.st_mtime_ns)
+
+
+def inside(path: str, directories: Iterable[str]) -> bool:
+    """Is a file really in one of these folders, whatever links were put in its way since?"""
+    real = Path(path).resolve()
+    return any(Path(one) in real.parents for one in directories)

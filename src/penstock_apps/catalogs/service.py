@@ -1,0 +1,291 @@
+"""Catalogs as their users know them: name some folders, then scan them, make thumbnails, find copies, tag."""
+
+from __future__ import annotations
+
+import io
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from penstock import SYSTEM, Caller, InvalidInput, ItemStatus, Job, Penstock, WorkJob
+from penstock_apps.catalogs import steps
+from penstock_apps.catalogs.duplicates import Photo, groups_of
+from penstock_apps.catalogs.folders import allowed, roots_from, walk
+from penstock_apps.catalogs.pictures import Bounds
+from penstock_apps.catalogs.records import Catalog, Records
+
+HEAD = "0001"
+_DETAILS = 100
+_PARTS = 16
+_SIZES = (128, 512)
+_LARGEST_EDGE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSettings:
+    """Where catalogs may be, what a photo may be, and how much one job does."""
+
+    roots: tuple[Path, ...] = ()
+    thumbnails_directory: Path = Path("penstock-thumbnails")
+    bounds: Bounds = field(default_factory=Bounds)
+    most_per_job: int = 100_000
+    timeout: float = 120.0
+    memory_bytes: int = 2 * 1024**3
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> CatalogSettings:
+        """Read ``PENSTOCK_CATALOG_ROOTS`` and ``PENSTOCK_THUMBNAILS_DIRECTORY``."""
+        defaults = cls()
+        return cls(
+            roots=roots_from(environment.get("PENSTOCK_CATALOG_ROOTS")),
+            thumbnails_directory=Path(
+                environment.get("PENSTOCK_THUMBNAILS_DIRECTORY", str(defaults.thumbnails_directory))
+            ).absolute(),
+        )
+
+
+class Catalogs:
+    """The catalogs application on one Penstock."""
+
+    def __init__(self, app: Penstock, settings: CatalogSettings) -> None:
+        app.own_tables("catalogs", "penstock_apps.catalogs", HEAD)
+        self._app = app
+        self.settings = settings
+        self.records = Records(app)
+        for name, definition in (
+            ("scan", self._scan()),
+            ("thumbnails", self._thumbnails()),
+            ("duplicates", self._duplicates()),
+            ("tagging", self._tagging()),
+        ):
+            app.kind(
+                name,
+                retries=2,
+                backoff="1s exponential up to 1m",
+                runs_in="processes",
+                timeout=settings.timeout,
+                memory_limit=settings.memory_bytes,
+            )(definition)
+
+    def create(self, name: str, source_directories: list[str], *, user: str | None) -> Catalog:
+        """Record a catalog of folders below the allowed roots."""
+        return self.records.create(name, allowed(source_directories, self.settings.roots), user=user)
+
+    def get(self, catalog_id: UUID, *, by: Caller) -> Catalog:
+        """A catalog of the caller's."""
+        return self.records.get(catalog_id, by=by)
+
+    def start(
+        self,
+        catalog_id: UUID,
+        action: str,
+        *,
+        by: Caller,
+        more: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Job:
+        """Let one of the four be done; while it is, asking again is answered with the same job."""
+        catalog = self.get(catalog_id, by=by)
+        params = {
+            "catalog_id": str(catalog.id),
+            "directories": list(catalog.source_directories),
+            "bounds": asdict(self.settings.bounds),
+            **(more or {}),
+        }
+        return self._app.submit(
+            action,
+            params,
+            owner=catalog.user_id,
+            by=by,
+            unique_key=str(catalog.id),
+            idempotency_key=idempotency_key,
+        ).job
+
+    def thumbnail_options(self, sizes: list[int] | None, quality: int | None) -> dict[str, Any]:
+        """The params of a job that makes thumbnails."""
+        edges = sorted(set(sizes or _SIZES))
+        if any(not 16 <= edge <= _LARGEST_EDGE for edge in edges) or len(edges) > 8:
+            raise InvalidInput(f"sizes are up to 8 numbers from 16 to {_LARGEST_EDGE}", field="sizes")
+        return {"sizes": edges, "quality": quality or 80, "directory": str(self.settings.thumbnails_directory)}
+
+    # The four -----------------------------------------------------------------------------------------------------
+
+    def _scan(self) -> type:
+        records, most = self.records, self.settings.most_per_job
+
+        class Scan:
+            """Finds new, changed and removed photos, and keeps what they say of themselves."""
+
+            process = staticmethod(steps.scan)
+
+            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+                known = {one.path: (one.size, one.modified) for one in records.photos(_catalog(job))}
+                planned = 0
+                for found in walk(_directories(job)):
+                    job.check()
+                    if known.get(found.path) != (found.size, found.modified):
+                        planned += 1
+                        yield {"path": found.path}
+                    if planned >= most:
+                        break
+
+            def finalize(self, job: WorkJob) -> dict[str, Any]:
+                catalog = _catalog(job)
+                known = {one.path for one in records.photos(catalog)}
+                found = [(str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE)]
+                there = {one.path for one in walk(_directories(job))}
+                new = sum(path not in known for path, _ in found)
+                saved = records.save(catalog, found)
+                removed = records.remove(catalog, sorted(known - there))
+                return finished(
+                    job, new=new, changed=saved - new, removed=removed, unchanged=len(there & known) - saved + new
+                )
+
+        return self._with_continuation(Scan)
+
+    def _thumbnails(self) -> type:
+        records, most = self.records, self.settings.most_per_job
+
+        class Thumbnails:
+            """Makes the thumbnails that are not there yet."""
+
+            process = staticmethod(steps.thumbnail)
+
+            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+                params: Any = job.params
+                planned = 0
+                for one in records.photos(_catalog(job)):
+                    made = (
+                        steps.thumbnail_path(Path(params["directory"]), one.sha256, edge) for edge in params["sizes"]
+                    )
+                    if not all(path.exists() for path in made):
+                        planned += 1
+                        yield {"path": one.path, "sha256": one.sha256}
+                    if planned >= most:
+                        break
+
+            def finalize(self, job: WorkJob) -> dict[str, Any]:
+                return finished(job)
+
+        return self._with_continuation(Thumbnails)
+
+    def _duplicates(self) -> type:
+        records, hashes_kept = self.records, self._hashes_kept
+
+        class Duplicates:
+            """Finds copies and near copies: the comparing is divided, the groups are put together at the end."""
+
+            process = staticmethod(steps.compare)
+
+            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+                params: Any = job.params
+                hashes = hashes_kept(_catalog(job))
+                for stretch in range(params["distance"] + 1):
+                    for part in range(_PARTS):
+                        yield {"hashes": hashes, "stretch": stretch, "part": part, "parts": _PARTS}
+
+            def finalize(self, job: WorkJob) -> dict[str, Any]:
+                catalog = _catalog(job)
+                near = ((int(one, 16), int(other, 16)) for pairs in job.results() for one, other in pairs)
+                groups = groups_of(_photos(records, catalog), near=near)
+                records.group(catalog, ((one.path, group.best.sha256) for group in groups for one in group.photos))
+                return finished(
+                    job,
+                    photos=sum(1 for _ in records.photos(catalog)),
+                    groups=len(groups),
+                    exact_groups=sum(group.exact for group in groups),
+                    copies=sum(len(group.photos) - 1 for group in groups),
+                    largest=[
+                        {"best": group.best.path, "copies": [one.path for one in group.photos[1:_DETAILS]]}
+                        for group in sorted(groups, key=lambda group: -len(group.photos))[:_DETAILS]
+                    ],
+                )
+
+        return Duplicates
+
+    def _tagging(self) -> type:
+        records = self.records
+
+        class Tagging:
+            """Finds words for every photo."""
+
+            process = staticmethod(steps.tag)
+
+            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+                for one in records.photos(_catalog(job)):
+                    yield {"path": one.path, "facts": dict(one.facts)}
+
+            def finalize(self, job: WorkJob) -> dict[str, Any]:
+                words = ((str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE))
+                records.tag(_catalog(job), words)
+                return finished(job)
+
+        return Tagging
+
+    def _hashes_kept(self, catalog_id: UUID) -> str:
+        """The hashes of a catalog's photos in a kept file; the answer is its SHA-256, by which a process finds it."""
+        packed = array("Q", sorted({one.perceptual_hash for one in self.records.photos(catalog_id)}))
+        kept = self._app.keep_file(io.BytesIO(packed.tobytes()), name="hashes", owner=None)
+        return kept.sha256
+
+    def _with_continuation(self, definition: type) -> type:
+        """A job that did as much as one may hands what is left to another, and each names the other."""
+        app, most = self._app, self.settings.most_per_job
+
+        class Continued(definition):  # type: ignore[misc]
+            def finalize(self, job: WorkJob) -> dict[str, Any]:
+                result: dict[str, Any] = super().finalize(job)
+                if job.progress.total < most:
+                    return result
+                params: Any = job.params
+                heir = app.submit(
+                    job.kind,
+                    {**params, "continues": str(job.id)},
+                    owner=job.owner,
+                    by=SYSTEM,
+                    idempotency_key=f"{job.id}:continuation",
+                ).job
+                return result | {"status": "requeued", "continued_by": str(heir.id)}
+
+        Continued.__name__ = definition.__name__
+        return Continued
+
+
+def finished(job: WorkJob, **more: Any) -> dict[str, Any]:
+    """What a finalizer returns, in the words people know."""
+    failed = job.progress.failed
+    result: dict[str, Any] = {
+        "status": "completed_with_errors" if failed else "completed",
+        "catalog_id": str(_catalog(job)),
+        "processed": job.progress.done,
+        "errors": failed,
+        **more,
+    }
+    if failed:
+        listed = []
+        for item in job.items(ItemStatus.ERROR):
+            listed.append({"path": item.input["path"], "error": item.last_error, "error_code": item.error_code})
+            if len(listed) == _DETAILS:
+                break
+        result["error_details"] = listed
+    return result
+
+
+def _catalog(job: WorkJob) -> UUID:
+    params: Any = job.params
+    return UUID(params["catalog_id"])
+
+
+def _directories(job: WorkJob) -> list[str]:
+    params: Any = job.params
+    directories: list[str] = params["directories"]
+    return directories
+
+
+def _photos(records: Records, catalog: UUID) -> Iterator[Photo]:
+    for one in records.photos(catalog):
+        pixels = int(one.facts["width"]) * int(one.facts["height"])
+        yield Photo(one.path, one.sha256, one.perceptual_hash, pixels, one.size, one.facts.get("taken_at"))

@@ -1,0 +1,76 @@
+"""What is done to one photo, in a process of its own: it knows files, and no database."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+from typing import Any
+
+from PIL import ImageOps
+
+from penstock import WorkItem
+from penstock_apps.catalogs.duplicates import near_pairs_of_part
+from penstock_apps.catalogs.facts import facts_of
+from penstock_apps.catalogs.failures import PhotoFailure
+from penstock_apps.catalogs.folders import inside
+from penstock_apps.catalogs.perceptual_hash import flat
+from penstock_apps.catalogs.pictures import Bounds, opened
+from penstock_apps.catalogs.tags import tags_of
+from penstock_apps.catalogs.thumbnails import make_thumbnail
+
+_SMALL = 256
+
+
+def scan(item: WorkItem) -> dict[str, Any]:
+    """The facts of one photo."""
+    return facts_of(_file(item), _bounds(item))
+
+
+def thumbnail(item: WorkItem) -> dict[str, Any]:
+    """One photo's thumbnails, one for each size."""
+    path, wanted = _file(item), _params(item)
+    made = {}
+    for edge in wanted["sizes"]:
+        target = thumbnail_path(Path(wanted["directory"]), item.input["sha256"], edge)
+        one = make_thumbnail(path, target, edge=edge, quality=wanted["quality"], bounds=_bounds(item))
+        made[str(edge)] = {"width": one.width, "height": one.height, "size": one.size}
+    return made
+
+
+def tag(item: WorkItem) -> list[str]:
+    """The words for one photo."""
+    with opened(_file(item), _bounds(item)) as picture:
+        picture.draft("RGB", (_SMALL, _SMALL))
+        picture.thumbnail((_SMALL, _SMALL))
+        return tags_of(item.input["facts"], ImageOps.exif_transpose(flat(picture)))
+
+
+def compare(item: WorkItem) -> list[list[str]]:
+    """The pairs of hashes that are near each other, of one part of all that have to be compared."""
+    part: dict[str, Any] = item.input
+    hashes = array("Q")
+    hashes.frombytes(item.kept_file(part["hashes"]).read_bytes())
+    pairs = near_pairs_of_part(hashes, _params(item)["distance"], part["stretch"], part["part"], part["parts"])
+    return [[f"{one:016x}", f"{other:016x}"] for one, other in sorted(set(pairs))]
+
+
+def thumbnail_path(directory: Path, sha256: str, edge: int) -> Path:
+    """Where a photo's thumbnail is: by its content, so that copies share one."""
+    return directory / str(edge) / sha256[:2] / f"{sha256}.jpg"
+
+
+def _file(item: WorkItem) -> Path:
+    path = str(item.input["path"])
+    if not inside(path, _params(item)["directories"]):
+        raise PhotoFailure.OUTSIDE.error()
+    return Path(path)
+
+
+def _bounds(item: WorkItem) -> Bounds:
+    return Bounds(**_params(item)["bounds"])
+
+
+def _params(item: WorkItem) -> dict[str, Any]:
+    params = item.params
+    assert isinstance(params, dict)
+    return params

@@ -1,0 +1,184 @@
+"""Catalogs over HTTP: scanned, thumbnailed, searched for copies and tagged, with a status that never lies."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from PIL import Image
+
+from penstock import Penstock
+from penstock_apps.catalogs.routes import routes_of
+from penstock_apps.catalogs.service import Catalogs, CatalogSettings
+from tests.http.conftest import Served, serving, settings
+
+__all__ = ["settings"]
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Seven photos: one twice, one nearly twice, and two that are broken."""
+    root = tmp_path / "photos"
+    (root / "deep" / "er").mkdir(parents=True)
+    for number in range(3):
+        picture = Image.new("L", (8, 8))
+        picture.putdata([(number * 37 + at * (7 + number * 4)) % 256 for at in range(64)])
+        picture.resize((160, 120), Image.Resampling.BICUBIC).convert("RGB").save(root / f"{number}.jpg", quality=90)
+    shutil.copy(root / "0.jpg", root / "deep" / "copy of 0.jpg")
+    with Image.open(root / "1.jpg") as one:
+        one.resize((80, 60)).save(root / "deep" / "er" / "small 1.png")
+    (root / "broken.jpg").write_bytes((root / "2.jpg").read_bytes()[:500])
+    (root / "text.jpg").write_text("this is no picture")
+    (root / "notes.txt").write_text("not looked at")
+    return root
+
+
+@pytest.fixture
+def served(settings: Any, folder: Path, tmp_path: Path) -> Iterator[Served]:
+    app = Penstock(settings=settings)
+    catalogs = Catalogs(
+        app, CatalogSettings(roots=(folder.parent.resolve(),), thumbnails_directory=tmp_path / "thumbnails")
+    )
+    app.migrate()
+    with serving(app, worker=True, more=[routes_of(catalogs)]) as one:
+        yield one
+    app.close()
+
+
+def made(client: httpx2.Client, folder: Path) -> str:
+    """A catalog's address."""
+    answer = client.post("/api/catalogs", json={"name": "Holidays", "source_directories": [str(folder)]})
+    assert answer.status_code == 201, answer.text
+    return f"/api/catalogs/{answer.json()['id']}"
+
+
+def done(served: Served, client: httpx2.Client, address: str, **options: Any) -> dict[str, Any]:
+    """A job's last answer; every one before it is checked."""
+    started = client.post(address, json=options or None)
+    assert started.status_code == 202, started.text
+    path = f"/api/jobs/{started.json()['job_id']}"
+    seen: list[dict[str, Any]] = []
+    for _ in range(10_000):
+        seen.append(client.get(path).json())
+        if seen[-1]["status"] not in ("queued", "running"):
+            break
+        served.app.wait(served.app.jobs()[0].id, timeout=0.02, every=0.02)
+    percents = [one["progress"]["percent"] for one in seen]
+    assert percents == sorted(percents)
+    assert all(one["progress"]["percent"] < 100 for one in seen[:-1])
+    assert seen[-1]["status"] == "completed", seen[-1]
+    return seen[-1]
+
+
+def test_a_folder_is_scanned_and_what_is_broken_is_named(served: Served, folder: Path) -> None:
+    ada = served.client()
+    address = made(ada, folder)
+    scanned = done(served, ada, f"{address}/scan")
+    result = scanned["result"]
+    assert (result["status"], result["processed"], result["errors"]) == ("completed_with_errors", 5, 2)
+    assert (result["new"], result["changed"], result["removed"], result["unchanged"]) == (5, 0, 0, 0)
+    assert scanned["completed_with_errors"]
+    codes = {Path(one["path"]).name: one["error_code"] for one in result["error_details"]}
+    assert codes == {"broken.jpg": "PHOTO_TRUNCATED", "text.jpg": "PHOTO_UNSUPPORTED"}
+    (folder / "2.jpg").unlink()
+    (folder / "broken.jpg").unlink()
+    (folder / "text.jpg").unlink()
+    Image.new("RGB", (10, 10), "red").save(folder / "0.jpg")
+    Image.new("RGB", (10, 10), "blue").save(folder / "new.png")
+    again = done(served, ada, f"{address}/scan")["result"]
+    assert again["status"] == "completed"
+    assert (again["new"], again["changed"], again["removed"], again["unchanged"]) == (1, 1, 1, 3)
+
+
+def test_thumbnails_copies_and_tags(served: Served, folder: Path, tmp_path: Path) -> None:
+    ada = served.client()
+    address = made(ada, folder)
+    done(served, ada, f"{address}/scan")
+    thumbnails = done(served, ada, f"{address}/thumbnails", sizes=[32, 64], quality=70)["result"]
+    assert (thumbnails["status"], thumbnails["processed"], thumbnails["errors"]) == ("completed", 5, 0)
+    files = sorted((tmp_path / "thumbnails").rglob("*.jpg"))
+    assert len(files) == 8, "two sizes of four contents: a copy has the same"
+    for path in files:
+        with Image.open(path) as picture:
+            assert max(picture.size) <= int(path.relative_to(tmp_path / "thumbnails").parts[0])
+    assert done(served, ada, f"{address}/thumbnails", sizes=[32, 64], quality=70)["result"]["processed"] == 0
+    copies = done(served, ada, f"{address}/detect-duplicates")["result"]
+    assert (copies["photos"], copies["groups"], copies["exact_groups"], copies["copies"]) == (5, 2, 1, 2)
+    pairs = {Path(one["best"]).name: [Path(path).name for path in one["copies"]] for one in copies["largest"]}
+    assert pairs == {"0.jpg": ["copy of 0.jpg"], "1.jpg": ["small 1.png"]}
+    tagged = done(served, ada, f"{address}/tag")["result"]
+    assert (tagged["status"], tagged["processed"]) == ("completed", 5)
+
+
+def test_a_job_that_is_full_hands_what_is_left_to_another(settings: Any, folder: Path, tmp_path: Path) -> None:
+    app = Penstock(settings=settings)
+    small = CatalogSettings(roots=(folder.parent.resolve(),), thumbnails_directory=tmp_path / "t", most_per_job=3)
+    catalogs = Catalogs(app, small)
+    app.migrate()
+    with serving(app, worker=True, more=[routes_of(catalogs)]) as served:
+        ada = served.client()
+        first = ada.post(f"{made(ada, folder)}/scan").json()["job_id"]
+        chain = [first]
+        while True:
+            job = app.wait(app.get(_id(chain[-1])).id, timeout=PATIENCE)
+            shown = ada.get(f"/api/jobs/{job.id}").json()
+            assert shown["status"] == "completed"
+            if shown["continued_by"] is None:
+                break
+            assert shown["result"]["status"] == "requeued"
+            chain.append(shown["continued_by"])
+            assert ada.get(f"/api/jobs/{chain[-1]}").json()["continues"] == chain[-2]
+        assert len(chain) >= 2
+    app.close()
+
+
+def _id(text: str) -> Any:
+    from uuid import UUID
+
+    return UUID(text)
+
+
+def test_only_folders_below_the_roots_and_only_ones_own_catalogs(served: Served, folder: Path, tmp_path: Path) -> None:
+    ada, mallory = served.client(), served.client("mallory")
+    outside = folder.parent.parent
+    (folder / "out").symlink_to(outside, target_is_directory=True)
+    for wrong in (
+        "relative",
+        str(outside),
+        f"{folder}/../..",
+        str(folder / "out"),
+        str(folder / "missing"),
+        "/etc",
+        "",
+    ):
+        answer = ada.post("/api/catalogs", json={"name": "x", "source_directories": [wrong]})
+        assert (answer.status_code, answer.json()["field"]) == (422, "source_directories"), wrong
+    address = made(ada, folder)
+    for method, path in (
+        ("GET", ""),
+        ("POST", "/scan"),
+        ("POST", "/thumbnails"),
+        ("POST", "/detect-duplicates"),
+        ("POST", "/tag"),
+    ):
+        theirs = mallory.request(method, address + path)
+        assert (theirs.status_code, theirs.json()["code"]) == (404, "CATALOG_NOT_FOUND"), path
+    secret = outside / "secret.jpg"
+    Image.new("RGB", (4, 4)).save(secret)
+    (folder / "link.jpg").symlink_to(secret)
+    scanned = done(served, ada, f"{address}/scan")["result"]
+    assert scanned["processed"] == 5, "links are not followed, neither to files nor to folders"
+
+
+def test_asking_twice_while_it_runs_is_one_job(served: Served, folder: Path) -> None:
+    ada = served.client()
+    address = made(ada, folder)
+    first = ada.post(f"{address}/scan", headers={"Idempotency-Key": "k"}).json()["job_id"]
+    assert ada.post(f"{address}/scan", headers={"Idempotency-Key": "k"}).json()["job_id"] == first
+    for wrong in ({"sizes": [1]}, {"sizes": list(range(16, 30))}, {"quality": 0}, {"sizes": "big"}):
+        assert ada.post(f"{address}/thumbnails", json=wrong).status_code == 422
