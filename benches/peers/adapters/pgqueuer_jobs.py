@@ -10,6 +10,7 @@ import asyncio
 import signal
 import uuid
 from collections.abc import Coroutine
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -73,7 +74,14 @@ class Client:
 
     def cancel(self, _: range) -> None:
         for first in range(0, len(self._units), CANCELED_AT_ONCE):
-            self._finish(self._queries.mark_job_as_cancelled(self._units[first : first + CANCELED_AT_ONCE]))
+            self._cancel(self._units[first : first + CANCELED_AT_ONCE])
+
+    def _cancel(self, some: list[JobId]) -> None:
+        """Again when it meets the worker in a deadlock, as it now and then does."""
+        while True:
+            with suppress(asyncpg.DeadlockDetectedError):
+                self._finish(self._queries.mark_job_as_cancelled(some))
+                return
 
     def grow(self, numbers: range) -> None:
         [first] = self._enqueue_all(numbers[:1])
