@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -125,7 +126,7 @@ def test_a_job_that_is_full_hands_what_is_left_to_another(settings: Any, folder:
         first = ada.post(f"{made(ada, folder)}/scan").json()["job_id"]
         chain = [first]
         while True:
-            job = app.wait(app.get(_id(chain[-1])).id, timeout=PATIENCE)
+            job = app.wait(UUID(chain[-1]), timeout=PATIENCE)
             shown = ada.get(f"/api/jobs/{job.id}").json()
             assert shown["status"] == "completed"
             if shown["continued_by"] is None:
@@ -135,12 +136,6 @@ def test_a_job_that_is_full_hands_what_is_left_to_another(settings: Any, folder:
             assert ada.get(f"/api/jobs/{chain[-1]}").json()["continues"] == chain[-2]
         assert len(chain) >= 2
     app.close()
-
-
-def _id(text: str) -> Any:
-    from uuid import UUID
-
-    return UUID(text)
 
 
 def test_only_folders_below_the_roots_and_only_ones_own_catalogs(served: Served, folder: Path, tmp_path: Path) -> None:

@@ -152,13 +152,11 @@ def test_a_list_is_newest_first_and_pages_by_its_link(app: Penstock, serve: Serv
     assert (wrong.status_code, wrong.json()["code"], wrong.json()["field"]) == (422, "INVALID_INPUT", "status")
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "!!!!", "AAAA", "A" * 32, "_" * 32, "%00", "é"])
+@pytest.mark.parametrize("cursor", ["", "x", "!!!!", "AAAA", "_" * 32, "%00", "é"])
 def test_a_cursor_that_is_not_ours_is_an_error_and_nothing_worse(app: Penstock, serve: Serve, cursor: str) -> None:
     ada = serve(worker=False).client()
     answer = ada.get("/api/jobs", params={"cursor": cursor})
-    assert answer.status_code in (200, 422)
-    if answer.status_code == 422:
-        assert (answer.json()["code"], answer.json()["field"]) == ("INVALID_INPUT", "cursor")
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_INPUT", "cursor")
 
 
 def test_the_history_names_every_transition(app: Penstock, serve: Serve) -> None:

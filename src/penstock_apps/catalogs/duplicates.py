@@ -8,7 +8,7 @@ that are left. Groups are what is connected.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -134,4 +134,6 @@ class _Joined:
         return number
 
 
-_worth: Callable[[Photo], tuple[object, ...]] = lambda one: (-one.pixels, -one.size, one.taken_at or "9999", one.path)  # noqa: E731
+def _worth(one: Photo) -> tuple[object, ...]:
+    """The best copy comes first."""
+    return (-one.pixels, -one.size, one.taken_at or "9999", one.path)

@@ -12,8 +12,6 @@ from PIL import Image, ImageOps
 from penstock_apps.catalogs.perceptual_hash import flat
 from penstock_apps.catalogs.pictures import Bounds, opened
 
-MOST_PIXELS = 4096
-
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
