@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     claim_max: Annotated[
         int,
         Field(validation_alias="CLAIM_MAX", ge=1, le=10_000, description="The most items a worker asks for at once."),
-    ] = 1000
+    ] = 500
     safety_factor: Annotated[
         float,
         Field(

@@ -10,7 +10,6 @@ Interrupted anywhere before the commit, a transaction leaves nothing; after it, 
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
@@ -36,11 +35,14 @@ from penstock.store.kept_connections import KeptConnections
 from penstock.store.neighbours import Neighbours
 from penstock.store.notices import stopped
 from penstock.store.prepared import Answer, Statement, prepared
+from penstock.store.turns import Turns
 
 Result = TypeVar("Result")
 CallersConnection = Connection
 """The connection of a caller who wants something done inside their own transaction."""
 _TRIES = 5
+_BUSY_SECONDS = 30.0
+"""How long somebody waits to write to an SQLite file that others write to."""
 
 
 class Transaction:
@@ -105,8 +107,9 @@ class Store:
         self.ways = ways_of(engine.dialect.name, held=self.clock.held() is not None)
         self.neighbours = Neighbours.of(engine.url)
         self._listeners: list[Callable[[frozenset[str]], None]] = []
-        # SQLite has one writer: threads of this process queue here, fairly, instead of in its busy handler's sleeps.
-        self._writing: AbstractContextManager[Any] = threading.RLock() if self.ways.name == "sqlite" else nullcontext()
+        # SQLite has one writer at a time: they queue here, fairly, instead of in its busy handler's sleeps.
+        self._turns = Turns.of(engine.url, patience=_BUSY_SECONDS) if self.ways.name == "sqlite" else None
+        self._writing: AbstractContextManager[None] = self._turns or nullcontext()
         served = not self.ways.in_our_process
         self._kept = KeptConnections(engine, most=(_pool_size(engine) - 1) // 2 if served else 1, autocommit=served)
 
@@ -185,6 +188,8 @@ class Store:
         """Let go of all connections."""
         self.rest()
         self.engine.dispose()
+        if self._turns is not None:
+            self._turns.close()
 
     def _announce(self, notices: frozenset[str]) -> None:
         if notices:
@@ -193,7 +198,7 @@ class Store:
             if self.ways.in_our_process:
                 self.neighbours.tell(notices)
 
-    def _reading(self) -> AbstractContextManager[Any]:
+    def _reading(self) -> AbstractContextManager[None]:
         # An in-memory database is one connection: readers must wait for the writer too.
         return self._writing if isinstance(self.engine.pool, StaticPool) else nullcontext()
 
@@ -278,7 +283,12 @@ def _sqlite_engine(url: URL, pool_size: int, synchronous: str) -> Engine:
     engine = create_engine(
         url,
         module=sqlite_module(),
-        connect_args={"check_same_thread": False, "timeout": 30, "isolation_level": None, "cached_statements": 512},
+        connect_args={
+            "check_same_thread": False,
+            "timeout": _BUSY_SECONDS,
+            "isolation_level": None,
+            "cached_statements": 512,
+        },
         **options,
         **_json(),
     )

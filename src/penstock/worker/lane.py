@@ -240,9 +240,9 @@ class Lane:
         lost = len(batch) - len(landed)
         if lost:
             _log.info("late outcomes changed nothing", kind=self.kind.name, items=lost)
-        if came_back:
-            self._claim_again_at = 0.0
-            self._in_line = True
+        self._in_line = self._in_line or came_back
+        if came_back or (self._in_line and not self._held):
+            self._claim_again_at = 0.0  # nobody waits for us now: a claim later might be in somebody's way
         self._points.announce("recorded")
         self._rest()
 
