@@ -1,17 +1,18 @@
 """Whose turn it is to write, among the processes of one machine.
 
-SQLite lets one write at a time, and whoever finds it taken sleeps and tries again: a busy worker, who takes it again the
-moment it is free, can keep somebody who wants to cancel waiting for as long as there is work. So writers queue here
+SQLite lets one write at a time, and whoever finds it taken sleeps and tries again: a busy worker, who takes it again
+the moment it is free, can keep somebody who wants to cancel waiting for as long as there is work. So writers queue here
 first. Two locks make it fair: who is next holds one while waiting for the other, and whoever has just written has to
 become next again like everybody else. The threads of a process queue for its place in an ordinary lock.
 
-Nothing depends on this. The locks are the kernel's, so a process that dies leaves none behind; where they cannot be had,
-or somebody keeps his for longer than SQLite would wait, SQLite's own locks decide as they always do.
+Nothing depends on this. The locks are the kernel's, so a process that dies leaves none behind; where they cannot be
+had, or somebody keeps his for longer than SQLite would wait, SQLite's own locks decide as they always do.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -21,11 +22,10 @@ from types import TracebackType
 import structlog
 from sqlalchemy.engine import URL
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
+_CAN_LOCK = sys.platform != "win32"
 _LOOK_AGAIN = 0.0005
 _log = structlog.get_logger("penstock.turns")
 
@@ -34,7 +34,7 @@ class Turns:
     """A lock for the length of a ``with`` block; a thread that has it may enter again."""
 
     def __init__(self, path: str | None, *, patience: float) -> None:
-        self._path = path if fcntl is not None else None
+        self._path = path if _CAN_LOCK else None
         self._patience = patience
         self._thread = threading.RLock()
         self._depth = 0
@@ -77,7 +77,8 @@ class Turns:
     def _queue(self, path: str) -> None:
         if self._next is None or self._writing is None:
             try:
-                self._next, self._writing = _opened(f"{path}-next"), _opened(f"{path}-turn")
+                self._next = _opened(f"{path}-next")
+                self._writing = _opened(f"{path}-turn")
             except OSError as error:
                 _log.debug("no turns for writers; SQLite's own locks decide", error=str(error))
                 self._path = None
@@ -102,6 +103,8 @@ def _taken(lock: int, give_up: float) -> bool:
             if time.monotonic() >= give_up:
                 return False
             time.sleep(_LOOK_AGAIN)
+        except OSError:  # a file system without such locks
+            return False
         else:
             return True
 
