@@ -18,8 +18,8 @@ $(STAMP): requirements.lock pyproject.toml tools/setup
 	@PYTHON="$(PYTHON)" tools/setup
 	@touch $(STAMP)
 
-run: setup ## start the demonstration
-	$(BIN)/penstock demo $(ARGS)
+run: setup ## serve on http://127.0.0.1:8765, with sample jobs on an empty database, until Ctrl-C
+	@$(BIN)/penstock serve --samples $(ARGS)
 
 test: setup ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)

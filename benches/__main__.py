@@ -9,15 +9,28 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from benches import claim_in_large_table, items_of_one_job, machine, pick_up, single_step_jobs
+from benches import (
+    claim_in_large_table,
+    duplicates_of_photos,
+    items_of_one_job,
+    machine,
+    pick_up,
+    single_step_jobs,
+    status_reads,
+    thumbnails_of_photos,
+)
 from benches.databases import NAMES, Databases, databases
 from benches.plan import Plan, say
 from benches.report import Answer, machine_lines, notes, table, write_docs, write_json
 from benches.workload import be_quiet
 
 QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
-    one.NAME: one.ask for one in (items_of_one_job, single_step_jobs, pick_up, claim_in_large_table)
-}
+    one.NAME: one.ask
+    for one in (
+        items_of_one_job, single_step_jobs, pick_up, claim_in_large_table, status_reads, duplicates_of_photos,
+        thumbnails_of_photos,
+    )
+}  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 

@@ -26,13 +26,21 @@ class Plan:
     large_table: int = 5_000_000
     small_table: int = 10_000
     claims: int = 200
+    hashes: int = 100_000
+    jobs_of_photos: int = 3
+    photos: int = 400
+    repetitions_of_photos: int = 5
+    jobs_to_ask_for: int = 100_000
+    seconds_of_load: int = 3
 
     @classmethod
     def quick(cls) -> Plan:
         """Enough to see that it works, and roughly where it stands."""
         return cls(
-            items=20_000, jobs=10_000, repetitions=3, rounds_to_choose=1, pick_ups=80, large_table=500_000, claims=100
-        )
+            items=20_000, jobs=10_000, repetitions=3, rounds_to_choose=1, pick_ups=80, large_table=500_000, claims=100,
+            hashes=20_000, jobs_of_photos=1, photos=24, repetitions_of_photos=2, jobs_to_ask_for=10_000,
+            seconds_of_load=1,
+        )  # fmt: skip
 
 
 def say(text: str) -> None:

@@ -279,7 +279,7 @@ class Penstock:
 
     def get(self, job_id: UUID, *, by: Caller = SYSTEM) -> Job:
         """One job as it stands now."""
-        return self.store.read(lambda one: inspect.get_job(one, job_id, by))
+        return self.store.read(lambda one: inspect.get_job(one, job_id, by), at_once=True)
 
     def jobs(
         self,
@@ -293,7 +293,7 @@ class Penstock:
         """A page of jobs, newest first, without their payloads; ``after`` the last one of the page before."""
         wanted = None if states is None else list(states)
         return self.store.read(
-            lambda one: inspect.list_jobs(one, by, states=wanted, kind=kind, after=after, limit=limit)
+            lambda one: inspect.list_jobs(one, by, states=wanted, kind=kind, after=after, limit=limit), at_once=True
         )
 
     def history(self, job_id: UUID, *, by: Caller = SYSTEM, after: int = 0) -> list[HistoryEntry]:
@@ -307,11 +307,11 @@ class Penstock:
 
     def counts(self) -> dict[tuple[str, JobState], int]:
         """How many jobs there are of each kind in each state."""
-        return self.store.read(inspect.count_by_state)
+        return self.store.read(inspect.count_by_state, at_once=True)
 
     def marks(self, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:
         """For each of these jobs something that changes whenever the job does: one look for many who watch."""
-        return self.store.read(lambda one: inspect.marks(one, job_ids))
+        return self.store.read(lambda one: inspect.marks(one, job_ids), at_once=True)
 
     def items(
         self,
@@ -328,6 +328,15 @@ class Penstock:
         def question(transaction: Transaction) -> list[Item]:
             inspect.get_job(transaction, job_id, by)
             return inspect.items(transaction, job_id, statuses=wanted, after=after, limit=limit)
+
+        return self.store.read(question)
+
+    def stack_trace(self, job_id: UUID, *, by: Caller = SYSTEM) -> str | None:
+        """Where in its code a job failed last, if it says so: in an item, or in its plan or finalize step."""
+
+        def question(transaction: Transaction) -> str | None:
+            inspect.get_job(transaction, job_id, by)
+            return inspect.stack_trace(transaction, job_id)
 
         return self.store.read(question)
 

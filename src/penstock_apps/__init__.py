@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fastapi import APIRouter
 
-    from penstock import Penstock
+    from penstock import Penstock, Settings
     from penstock_apps.catalogs.service import Catalogs
     from penstock_apps.documents.service import Documents
 
@@ -34,11 +35,15 @@ class Built:
 @cache
 def build() -> Built:
     """Put together what this process needs, once."""
+    return assemble(None, os.environ)
+
+
+def assemble(settings: Settings | None, environment: Mapping[str, str]) -> Built:
+    """A Penstock with every application whose libraries are here, by the applications' own environment variables."""
     from penstock import Penstock
     from penstock_apps.documents.service import Documents, Limits
 
-    app = Penstock()
-    environment = dict(os.environ)
+    app = Penstock(settings=settings)
     catalogs = None
     if "catalogs" not in missing_libraries():
         from penstock_apps.catalogs.service import Catalogs, CatalogSettings
@@ -57,10 +62,10 @@ def missing_libraries() -> dict[str, str]:
     }
 
 
-def _routes() -> list[APIRouter]:
+def routes_of_all(built: Built) -> list[APIRouter]:
+    """The addresses of every application."""
     from penstock_apps.documents.routes import routes_of
 
-    built = build()
     routes = [routes_of(built.documents)]
     if built.catalogs is not None:
         from penstock_apps.catalogs.routes import routes_of as routes_of_catalogs
@@ -76,6 +81,6 @@ def __getattr__(name: str) -> object:
         case "documents_app":
             return build().documents
         case "routes":
-            return _routes()
+            return routes_of_all(build())
         case _:
             raise AttributeError(f"module 'penstock_apps' has no attribute {name!r}")

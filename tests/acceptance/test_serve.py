@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 import socket
+from collections import Counter
 
 import httpx2
 
-from tests.acceptance.terminal import Terminal, next_line
+from tests.acceptance.terminal import Terminal, next_line, until
 
 
 def test_it_serves_works_and_stops_when_told(terminal: Terminal) -> None:
@@ -46,3 +47,47 @@ def test_a_token_is_for_somebody(terminal: Terminal) -> None:
     assert (wrong.code, "(INVALID_INPUT)" in wrong.err) == (2, True)
     elsewhere = terminal.run("token", "--user", "alice", PENSTOCK_JWKS_URL="https://id.example/keys")
     assert (elsewhere.code, "(TOKENS_FROM_ELSEWHERE)" in elsewhere.err) == (2, True)
+
+
+def test_an_empty_database_gets_samples_and_one_that_is_not_keeps_its_own(terminal: Terminal) -> None:
+    with terminal.running("serve", "--samples", "--port", 0) as server:
+        address = next_line(server).split()[2].rstrip(";")
+        assert next_line(server) == "The database is empty. Sample jobs, for you to look at:"
+        told = list(iter(lambda: next_line(server), "Ctrl-C stops the server."))
+        assert any(line.startswith("9 succeeded: penstock.pdf, ") for line in told)
+        assert told[-1].endswith("token --user demo")
+        token = terminal.run("token", "--user", "demo").out.strip()
+        with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}) as demo:
+            listed = demo.get("/api/jobs").json()
+            assert demo.get("/", follow_redirects=True).status_code == 200
+        statuses = Counter(one["status"] for one in listed)
+        assert statuses == {"completed": 9, "failed": 3, "killed": 1}
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=60) == 0
+        assert server.stderr is not None
+        assert server.stderr.read() == ""
+    with terminal.running("serve", "--samples", "--port", 0) as server:
+        next_line(server)
+        assert next_line(server) == "The database has jobs already: no samples are made."
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=60) == 0
+
+
+def test_samples_that_are_interrupted_are_left_to_the_next_server(terminal: Terminal) -> None:
+    with terminal.running("serve", "--samples", "--port", 0) as server:
+        next_line(server)
+        list(iter(lambda: next_line(server).split(" ")[0], "count-words:"))
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=60) == 0
+        assert server.stderr is not None
+        assert "Traceback" not in server.stderr.read()
+    assert not all(job.finished for job in terminal.app.jobs(limit=100)), "there is something left to do"
+    with terminal.running("serve", "--samples", "--port", 0) as server:
+        next_line(server)
+        until(lambda: all(job.finished for job in terminal.app.jobs(limit=100)), "all samples have ended")
+
+
+def test_samples_are_not_for_an_application_of_ones_own(terminal: Terminal) -> None:
+    said = terminal.run("serve", "--samples", "--app", "workshop:app")
+    assert (said.code, said.out) == (2, "")
+    assert "the samples are of the applications that ship with Penstock" in said.err

@@ -114,6 +114,71 @@ def test_thumbnails_copies_and_tags(served: Served, folder: Path, tmp_path: Path
     assert pairs == {"0.jpg": ["copy of 0.jpg"], "1.jpg": ["small 1.png"]}
     tagged = done(served, ada, f"{address}/tag")["result"]
     assert (tagged["status"], tagged["processed"]) == ("completed", 5)
+    listed = ada.get(f"{address}/photos").json()
+    assert (len(listed["photos"]), listed["next"]) == (5, None)
+    by_name = {Path(one["path"]).name: one for one in listed["photos"]}
+    assert by_name["0.jpg"]["group"] == by_name["copy of 0.jpg"]["group"] == by_name["0.jpg"]["sha256"]
+    assert by_name["2.jpg"]["group"] is None
+    assert all("landscape" in one["tags"] for one in listed["photos"])
+    small = ada.get(f"{address}/photos/{by_name['2.jpg']['id']}/thumbnails/32")
+    assert (small.status_code, small.headers["content-type"], small.content[:2]) == (200, "image/jpeg", b"\xff\xd8")
+    for wrong, code in (
+        (f"{by_name['2.jpg']['id']}/thumbnails/48", "THUMBNAIL_NOT_MADE"),
+        (f"{'0' * 64}/thumbnails/32", "PHOTO_NOT_FOUND"),
+    ):
+        answer = ada.get(f"{address}/photos/{wrong}")
+        assert (answer.status_code, answer.json()["code"]) == (404, code)
+    for name in ("0.jpg", "deep/copy of 0.jpg"):
+        (folder / name).unlink()
+    done(served, ada, f"{address}/scan")
+    done(served, ada, f"{address}/detect-duplicates")
+    groups = [one["group"] for one in ada.get(f"{address}/photos").json()["photos"]]
+    assert sorted(groups, key=str) == sorted([by_name["1.jpg"]["sha256"]] * 2 + [None], key=str)
+
+
+def test_pages_of_photos_have_each_once(served: Served, folder: Path) -> None:
+    ada = served.client()
+    address = made(ada, folder)
+    done(served, ada, f"{address}/scan")
+    seen: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        page = ada.get(f"{address}/photos", params={"after": after, "limit": 2}).json()
+        seen += [one["id"] for one in page["photos"]]
+        after = page["next"]
+    assert len(seen) == len(set(seen)) == 5
+    other = made(ada, folder)
+    mine = [one["id"] for one in ada.get("/api/catalogs").json()]
+    assert mine == sorted([address.rpartition("/")[2], other.rpartition("/")[2]])
+    assert ada.get("/api/catalogs", params={"limit": 1, "after": mine[0]}).json()[0]["id"] == mine[1]
+    assert served.client("mallory").get("/api/catalogs").json() == []
+    assert [one["id"] for one in served.client("root", admin=True).get("/api/catalogs").json()] == mine
+
+
+def test_a_folder_that_is_not_mounted_forgets_no_photos(served: Served, folder: Path) -> None:
+    ada = served.client()
+    address = made(ada, folder)
+    done(served, ada, f"{address}/scan")
+    folder.rename(folder.with_name("elsewhere"))
+    job = served.app.wait(UUID(ada.post(f"{address}/scan").json()["job_id"]), timeout=PATIENCE)
+    shown = ada.get(f"/api/jobs/{job.id}").json()
+    assert (shown["status"], shown["error_code"]) == ("failed", "CATALOG_FOLDER_MISSING")
+    assert len(ada.get(f"{address}/photos").json()["photos"]) == 5
+
+
+def test_taggers_of_ones_own_know_more_words(
+    served: Served, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_tagging.py").write_text("def size(facts, picture):\n    return [f'{picture.width} wide']\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PENSTOCK_TAGGERS", "my_tagging:size")
+    ada = served.client()
+    address = made(ada, folder)
+    done(served, ada, f"{address}/scan")
+    assert done(served, ada, f"{address}/tag")["result"]["status"] == "completed"
+    words = {Path(one["path"]).name: one["tags"] for one in ada.get(f"{address}/photos").json()["photos"]}
+    assert "160 wide" in words["2.jpg"]
+    assert "80 wide" in words["small 1.png"]
 
 
 def test_a_job_that_is_full_hands_what_is_left_to_another(settings: Any, folder: Path, tmp_path: Path) -> None:
@@ -156,6 +221,8 @@ def test_only_folders_below_the_roots_and_only_ones_own_catalogs(served: Served,
     address = made(ada, folder)
     for method, path in (
         ("GET", ""),
+        ("GET", "/photos"),
+        ("GET", f"/photos/{'0' * 64}/thumbnails/32"),
         ("POST", "/scan"),
         ("POST", "/thumbnails"),
         ("POST", "/detect-duplicates"),

@@ -31,7 +31,7 @@ def checked_out(engine: Engine) -> int:
 
 
 def test_a_connection_is_kept_and_used_again(engine: Engine) -> None:
-    kept = KeptConnections(engine, most=1, autocommit=False)
+    kept = KeptConnections(engine, most=1)
     with kept.one() as first:
         pass
     with kept.one() as second:
@@ -42,12 +42,12 @@ def test_a_connection_is_kept_and_used_again(engine: Engine) -> None:
 
 
 def test_no_more_are_kept_than_allowed(engine: Engine) -> None:
-    kept = KeptConnections(engine, most=1, autocommit=True)
+    kept = KeptConnections(engine, most=1, isolation_level="AUTOCOMMIT")
     with kept.one() as first, kept.one() as second:
         assert first is not second
         assert first.get_execution_options()["isolation_level"] == "AUTOCOMMIT"
     assert checked_out(engine) == 1
-    none = KeptConnections(engine, most=0, autocommit=False)
+    none = KeptConnections(engine, most=0)
     with none.one():
         pass
     assert checked_out(engine) == 1
@@ -55,7 +55,7 @@ def test_no_more_are_kept_than_allowed(engine: Engine) -> None:
 
 
 def test_when_one_is_broken_none_of_the_others_is_trusted(engine: Engine) -> None:
-    kept = KeptConnections(engine, most=3, autocommit=False)
+    kept = KeptConnections(engine, most=3)
     with kept.one(), kept.one() as broken:
         broken.invalidate()
     assert checked_out(engine) <= 1

@@ -21,7 +21,7 @@ CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 # Words in capitals with an underscore that are no codes: other programs' variables and messages.
 NO_CODES = {"AF_UNIX", "LC_ALL", "NO_COLOR", "XML_PARSE_HUGE", "MAX_BYTES", "QUEUE_LIMIT", "WAIT_LIMIT"}
 NO_CODES |= {str(field.validation_alias) for field in Settings.model_fields.values()}
-NO_CODES |= {"PENSTOCK_CATALOG_ROOTS", "PENSTOCK_THUMBNAILS_DIRECTORY"}
+NO_CODES |= {"PENSTOCK_CATALOG_ROOTS", "PENSTOCK_TAGGERS", "PENSTOCK_THUMBNAILS_DIRECTORY"}
 NO_CODES |= set(public_names)
 
 

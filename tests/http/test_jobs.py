@@ -48,7 +48,7 @@ def test_a_coordinator_is_running_until_its_last_item_and_its_finalizer_are_done
     assert {one["status"] for one in seen} <= {"queued", "running"}
     last = seen[-1]
     assert (last["status"], last["celery_status"], last["progress"]["percent"]) == ("running", "SUCCESS", 99.9)
-    assert (last["progress"]["batches_completed"], last["progress"]["batches_total"]) == (2, 3)
+    assert (last["progress"]["batches_completed"], last["progress"]["batches_total"]) == (3, 3)
     percents = [one["progress"]["percent"] for one in seen]
     assert percents == sorted(percents)
     gate.set()

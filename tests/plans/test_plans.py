@@ -103,7 +103,7 @@ def explained(store: Store, operation: Callable[[Transaction], Any]) -> list[Exp
         store.write(undone)
     words = "EXPLAIN QUERY PLAN " if store.ways.name == "sqlite" else "EXPLAIN "
     plans = []
-    with store.engine.connect().execution_options(penstock_reads=True) as connection:
+    with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
         for statement, parameters in sent:
             if statement.startswith(("BEGIN", "SELECT pg_notify")):
                 continue

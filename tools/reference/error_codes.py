@@ -68,8 +68,11 @@ ON_JOBS = {
 
 OF_CALLS = {
     "BUSY": ("PenstockError", "the active job of the key changed hands ten times during one submission; submit again"),
+    "CATALOG_FOLDER_MISSING": ("Permanent", "a catalog's folder is not there just now; nothing is forgotten for that"),
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),
     "CATALOG_ROOT_REFUSED": ("InvalidInput", "a catalog's folder is not below `PENSTOCK_CATALOG_ROOTS`"),
+    "PHOTO_NOT_FOUND": ("FileNotFound", "there is no such photo in the catalog"),
+    "THUMBNAIL_NOT_MADE": ("FileNotFound", "no thumbnails job has made this one yet"),
     "DB_POOL_BUSY": ("StoreUnavailable", "all of `PENSTOCK_POOL_SIZE` connections were in use for half a minute"),
     "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
     "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the owner used the key for a job of another kind already"),

@@ -16,30 +16,53 @@ def demo(
 ) -> None:
     """See it work in a minute, then exit.
 
-    Documents are read, 2,000 lines are counted and a slow job is stopped half way; all of it for real, with a worker
-    in this process and an embedded database in a temporary folder.
+    Documents are read, photos are scanned, thumbnailed, tagged and searched for copies, 2,000 lines are counted and a
+    slow job is stopped half way; all of it for real, over HTTP, with a server and its worker in this process and an
+    embedded database in a temporary folder. "penstock serve --samples" does the same, and stays.
 
     \b
     penstock demo
     penstock demo --keep demo && cd demo && penstock jobs
     """
-    print("Seven documents, 2,000 lines, a slow job; one worker, an embedded database:\n", flush=True)
+    print("Documents, photos, 2,000 lines, a slow job; a server, an embedded database:\n", flush=True)
 
     import tempfile
 
-    from penstock.cli.demonstration.play import play
+    from penstock.cli.serving import require_server
     from penstock.errors import ConfigurationError
     from penstock.telemetry.logs import configure_logs
 
     configure_logs("WARNING")
+    require_server()
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="penstock-demo-", ignore_cleanup_errors=True) as directory:
-            well = play(Path(directory), kept=False)
+            well = _play(Path(directory), kept=False)
     else:
         try:
             keep.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigurationError(f"{keep} cannot be used: {error.strerror}", code="FILES_NOT_WRITABLE") from None
-        well = play(keep, kept=True)
+        well = _play(keep.absolute(), kept=True)
     if not well:
         raise typer.Exit(1)
+
+
+def _play(directory: Path, *, kept: bool) -> bool:
+    import os
+
+    from penstock import load_settings
+    from penstock.cli.demonstration.stage import Stage
+    from penstock.cli.demonstration.summary import where_to_look
+    from penstock.cli.screen import console
+
+    settings = load_settings(
+        database_url=f"sqlite:///{directory}/penstock.db",
+        files_directory=directory / "penstock-files",
+        stop_grace_seconds=0.5,
+    )
+    environment = {**os.environ, "PENSTOCK_THUMBNAILS_DIRECTORY": str(directory / "penstock-thumbnails")}
+    stage = Stage(settings, environment, directory / "penstock-samples")
+    well = stage.perform(host="127.0.0.1", port=0, stay=False)
+    for line in ("", *where_to_look(directory if kept else None)):
+        console().print(line, overflow="fold")
+    return well

@@ -12,6 +12,8 @@ from penstock.cli.texts import counted
 from penstock.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from penstock import Job
     from penstock_apps.documents.service import Documents
 
@@ -45,11 +47,11 @@ def submit_documents(
     return jobs
 
 
-def document_row(job: Job, name: str) -> Row:
+def document_row(job: UUID, name: str) -> Row:
     """A document job as the specification's users see it."""
     from penstock import VOCABULARIES
 
-    return Row(job.id, name, VOCABULARIES["documents"], tell)
+    return Row(job, name, VOCABULARIES["documents"], tell)
 
 
 def tell(result: Any) -> str:

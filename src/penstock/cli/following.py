@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,12 +31,15 @@ def follow(
     look: Look | None = None,
     timeout: float | None = None,
     hint: bool = True,
+    until: threading.Event | None = None,
 ) -> list[Job]:
     """Show the jobs until all are finished, or ``timeout`` seconds have passed; the answer is how they stand then.
 
-    ``look`` is called with the jobs each time. With ``hint``, jobs that nobody takes up lead to a word about workers.
+    ``look`` is called with the jobs each time, and may add to ``rows``. With ``hint``, jobs that nobody takes up lead
+    to a word about workers. Setting ``until`` ends it at once.
     """
     begun = time.monotonic()
+    until = until or threading.Event()
     seen: dict[UUID, Seen] = {}
     with _showing() as show:
         while True:
@@ -49,12 +53,14 @@ def follow(
             if look is not None:
                 look(jobs)
             passed = time.monotonic() - begun
-            if all(job.finished for job in jobs) or (timeout is not None and passed > timeout):
+            whole = len(jobs) == len(rows) and all(job.finished for job in jobs)
+            if whole or (timeout is not None and passed > timeout):
                 return jobs
             if hint and passed > _LONELY_AFTER and not any(job.started_at for job in jobs):
                 hint = False
                 print("no worker has taken it yet; start one with: penstock worker", file=sys.stderr, flush=True)
-            time.sleep(_EVERY)
+            if until.wait(_EVERY):
+                return jobs
 
 
 @contextmanager

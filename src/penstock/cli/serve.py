@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from penstock.cli.options import AppOption
 
+_SAMPLES = Path("penstock-samples")
+
 
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8765,
     worker: Annotated[bool, typer.Option(help="Also run the jobs, in this process.")] = True,
+    samples: Annotated[
+        bool,
+        typer.Option("--samples", help="On an empty database, run sample jobs (documents, photos) to look at."),
+    ] = False,
     app: AppOption = None,
 ) -> None:
     """Serve the API, and run the jobs beside it.
@@ -21,31 +29,35 @@ def serve(
 
     \b
     penstock serve
+    penstock serve --samples
     penstock serve --no-worker --port 9000
     """
-    from penstock.cli.application import loaded
-    from penstock.errors import ConfigurationError
+    from penstock.cli.serving import require_server, run
+    from penstock.errors import InvalidInput
     from penstock.settings import load_settings
 
     settings = load_settings()
-    try:
-        from penstock.http.application import create_app
-        from penstock.http.server import Server, refuse_open_door
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"what the server stands on is not installed ({error}); install penstock[server]"
-        ) from error
+    require_server()
+    from penstock.http.server import refuse_open_door
+
     refuse_open_door(settings, host)
+    if samples and (app is not None or not worker):
+        raise InvalidInput("the samples are of the applications that ship with Penstock, and need its worker")
+    if samples:
+        from penstock.cli.demonstration.stage import Stage
+        from penstock.telemetry.logs import configure_logs
+
+        # What the jobs do is shown already; a line for each request would be in its way.
+        configure_logs(os.environ.get("PENSTOCK_LOG_LEVEL", "WARNING"))
+        Stage(settings, os.environ, _SAMPLES).perform(host=host, port=port, stay=True)
+        return
+    from penstock.cli.application import loaded
+    from penstock.http.application import create_app
+    from penstock.http.server import Server
+
     with loaded(app, log_level=settings.log_level) as one:
         api = create_app(one.app, worker=worker, more=getattr(one.module, "routes", ()))
-        server = Server(api, host=host, port=port, grace=settings.stop_grace_seconds, started=_say)
-        one.app.store  # noqa: B018 - what is wrong with the database is said here, in one line
-        try:
-            server.run()
-        except SystemExit as error:
-            raise ConfigurationError(
-                f"cannot serve on {host}:{port}; is something else there?", code="ADDRESS_IN_USE"
-            ) from error
+        run(Server(api, host=host, port=port, grace=settings.stop_grace_seconds, started=_say), one.app, host, port)
 
 
 def _say(address: str) -> None:

@@ -112,7 +112,7 @@ def _documents(documents: Documents, paths: list[Path], user: str | None, idempo
     jobs = submit_documents(documents, paths, user, idempotency_key=idempotency_key)
     for job in jobs:
         print(job.id, flush=True)
-    return [document_row(job, path.name) for job, path in zip(jobs, paths, strict=True)]
+    return [document_row(job.id, path.name) for job, path in zip(jobs, paths, strict=True)]
 
 
 def _wait(app: Penstock, rows: list[Row], user: str | None) -> None:

@@ -27,7 +27,7 @@ def watch(job_id: JobId, user: AsUser = None, app: AppOption = None) -> None:
     with opened(app) as one:
         by = caller(user)
         job = one.get(find_id(one, job_id, by), by=by)
-        row = document_row(job, short(job.id)) if job.kind == KIND else Row(job.id, f"{job.kind} {short(job.id)}")
+        row = document_row(job.id, short(job.id)) if job.kind == KIND else Row(job.id, f"{job.kind} {short(job.id)}")
         [ended] = follow(one, [row], by=by)
         code = endings.exit_code(ended)
         if code:

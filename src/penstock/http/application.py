@@ -18,11 +18,12 @@ from importlib.metadata import version
 
 from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
-from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 from penstock.assembly import Penstock
 from penstock.http import health, live
+from penstock.http.bodies import BodyLimit
 from penstock.http.problems import answer_problems
+from penstock.http.reference import describe
 from penstock.http.requests import RequestIds
 from penstock.http.service import Service
 from penstock.http.vocabularies.tasks import routes as tasks
@@ -63,11 +64,14 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
         description=_DESCRIPTION,
         lifespan=running,
         redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
     )
     api.state.penstock = service
     answer_problems(api)
-    api.add_middleware(RequestBodyLimitMiddleware, max_body_size=app.settings.max_body_bytes)
+    api.add_middleware(BodyLimit, max_body_size=app.settings.max_body_bytes)
     api.add_middleware(RequestIds, metrics=service.metrics)
     for routes in (tasks.routes, live.routes, health.routes, *more):
         api.include_router(routes)
+    describe(api)
     return api

@@ -38,7 +38,7 @@ def visible(job_id: UUID, who: SignedIn, one: AService) -> UUID:
     "/{job_id}/events",
     summary="A job as it happens (server-sent events)",
     response_class=EventSourceResponse,
-    responses=documented(401, 404, 422, 503),
+    responses=documented(401, 404, 422, 503, streams=True),
 )
 async def follow_job(
     job_id: Annotated[UUID, Depends(visible)],

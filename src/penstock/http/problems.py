@@ -15,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 
 from penstock.errors import (
     ConfigurationError,
@@ -53,6 +54,7 @@ STATUSES: dict[type[PenstockError], int] = {
 
 _CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
 _BUSY_CODES = {"BUSY": 409}
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 class Problem(BaseModel):
@@ -64,12 +66,18 @@ class Problem(BaseModel):
     request_id: str | None = Field(default=None, description="The same as in the server's log.")
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The ``responses`` of a route that may answer with these problems."""
-    return {status: {"model": Problem, "description": _DESCRIPTIONS[status]} for status in statuses}
+def documented(*statuses: int, streams: bool = False) -> dict[int | str, dict[str, Any]]:
+    """The ``responses`` of a route that may answer with these problems.
+
+    One that ``streams`` names the body itself: FastAPI would say that a problem comes as a stream, too.
+    """
+    body: dict[str, Any] = {"content": _PROBLEM_AS_JSON} if streams else {"model": Problem}
+    return {status: {**body, "description": _DESCRIPTIONS[status]} for status in statuses}
 
 
+_PROBLEM_AS_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 _DESCRIPTIONS = {
+    400: "The body cannot be read at all.",
     401: "No token, or one that is not good.",
     403: "Not for this user.",
     404: "There is no such thing, or it belongs to somebody else.",
@@ -122,13 +130,30 @@ def _invalid(request: Request, error: Exception) -> Response:
 def _frameworks(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = _CODES.get(error.status_code, "REQUEST_REFUSED")
-    return _answer(request, error.status_code, code, str(error.detail), None, dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_allowed(request))
+    return _answer(request, error.status_code, code, str(error.detail), None, headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods of an address: Starlette names those of the first route alone."""
+    return [
+        method
+        for method in _METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    ]
 
 
 def _unforeseen(request: Request, error: Exception) -> Response:
     _log.error("a request failed in a way nobody foresaw", path=request.url.path, exc_info=error)
     message = "something went wrong here, not in your request; the request id leads to it in the server's log"
     return _answer(request, 500, "INTERNAL_ERROR", message)
+
+
+def too_large(request: Request) -> Response:
+    """The answer to a body over the limit."""
+    return _answer(request, 413, _CODES[413], "Content Too Large")
 
 
 def _answer(

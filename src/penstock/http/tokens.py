@@ -18,6 +18,9 @@ from penstock.lifecycle.callers import Caller, admin, owner
 _LEEWAY_SECONDS = 10
 _LONGEST_USER = 255
 _LONGEST_TOKEN = 8_192
+_REMEMBERED = 1_000
+_GOOD_SECONDS = 60.0
+"""How long a token whose signature was checked is not checked again: a key that is withdrawn counts for so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +84,26 @@ class Tokens:
         self._admin_claim = admin_claim
         self._issuer = issuer
         self._audience = audience
+        self._good: dict[str, tuple[Identity, float]] = {}
+
+    @property
+    def may_wait(self) -> bool:
+        """May reading a token ask another server for its key?"""
+        return isinstance(self._keys, PublishedKeys)
 
     def read(self, token: str) -> Identity:
         """Who the token speaks for; :class:`NotSignedIn` says why it speaks for nobody."""
+        known = self._good.get(token)
+        if known is not None and time.time() < known[1]:
+            return known[0]
+        who, until = self._checked(token)
+        if len(self._good) >= _REMEMBERED:
+            self._good.clear()
+        self._good[token] = who, min(until, time.time() + _GOOD_SECONDS)
+        return who
+
+    def _checked(self, token: str) -> tuple[Identity, float]:
+        """The same by its signature, and until when that holds."""
         if len(token) > _LONGEST_TOKEN:
             raise NotSignedIn("the token is too long to be one of ours", code="TOKEN_INVALID")
         try:
@@ -103,7 +123,7 @@ class Tokens:
         user = claims["sub"]
         if not isinstance(user, str) or not 0 < len(user) <= _LONGEST_USER or not user.isprintable():
             raise NotSignedIn("the token names no user", code="TOKEN_INVALID")
-        return Identity(user, claims.get(self._admin_claim) is True)
+        return Identity(user, claims.get(self._admin_claim) is True), float(claims["exp"])
 
     def issue(self, user: str, *, is_admin: bool = False, seconds: float = 86_400.0) -> str:
         """A token for somebody; only where the secret is ours."""

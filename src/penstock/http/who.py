@@ -1,4 +1,7 @@
-"""Who asks, for routes: ``signed_in`` where a token is needed, ``anyone`` where guests are welcome."""
+"""Who asks, for routes: ``signed_in`` where a token is needed, ``anyone`` where guests are welcome.
+
+All of these are coroutines although most wait for nothing: plain functions would each be handed to a thread.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
 from penstock.errors import NotAllowed, NotSignedIn
 from penstock.http.service import Service
@@ -15,7 +19,7 @@ _bearer = HTTPBearer(auto_error=False, description="A JWT; `penstock token --use
 Given = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 
-def service(request: Request) -> Service:
+async def service(request: Request) -> Service:
     """What the routes work with."""
     found: Service = request.app.state.penstock
     return found
@@ -24,9 +28,11 @@ def service(request: Request) -> Service:
 AService = Annotated[Service, Depends(service)]
 
 
-def anyone(request: Request, given: Given, one: AService) -> Identity:
+async def anyone(request: Request, given: Given, one: AService) -> Identity:
     """A user or a guest; guests are counted by their address."""
     if given is not None:
+        if one.tokens.may_wait:
+            return await run_in_threadpool(one.tokens.read, given.credentials)
         return one.tokens.read(given.credentials)
     if "authorization" in request.headers:
         raise NotSignedIn("the Authorization header is not 'Bearer TOKEN'", code="TOKEN_INVALID")
@@ -34,18 +40,18 @@ def anyone(request: Request, given: Given, one: AService) -> Identity:
     return GUEST
 
 
-def signed_in(request: Request, given: Given, one: AService) -> Identity:
+async def signed_in(request: Request, given: Given, one: AService) -> Identity:
     """A user with a token."""
     if given is None and "authorization" not in request.headers:
         raise NotSignedIn("sign in: send a token in the Authorization header, 'Bearer TOKEN'")
-    return anyone(request, given, one)
+    return await anyone(request, given, one)
 
 
 Anyone = Annotated[Identity, Depends(anyone)]
 SignedIn = Annotated[Identity, Depends(signed_in)]
 
 
-def an_admin(who: SignedIn) -> Identity:
+async def an_admin(who: SignedIn) -> Identity:
     """An admin."""
     if not who.admin:
         raise NotAllowed("that is for admins", code="ADMINS_ONLY")
@@ -55,7 +61,7 @@ def an_admin(who: SignedIn) -> Identity:
 Admin = Annotated[Identity, Depends(an_admin)]
 
 
-def submitting(who: SignedIn, one: AService) -> Identity:
+async def submitting(who: SignedIn, one: AService) -> Identity:
     """A user who submits something: not too often."""
     one.submissions.take(who.user or "")
     return who

@@ -14,8 +14,11 @@ _BY_NAME = {
         {"psycopg", "psycopg2", "asyncpg", "pymysql", "MySQLdb", "sqlalchemy"},
         {"OperationalError", "InterfaceError", "CannotConnectNowError", "ConnectionDoesNotExistError"},
     ),
-    "REDIS_UNAVAILABLE": ({"redis", "valkey"}, {"ConnectionError", "TimeoutError", "BusyLoadingError"}),
-    "GPU_OOM": ({"torch", "cupy", "jax"}, {"OutOfMemoryError"}),
+    "REDIS_UNAVAILABLE": (
+        {"redis", "valkey", "kombu"},
+        {"ConnectionError", "TimeoutError", "BusyLoadingError", "OperationalError"},
+    ),
+    "GPU_OOM": ({"torch", "cupy"}, {"OutOfMemoryError"}),
 }
 
 

@@ -71,7 +71,7 @@ def claim(store: Store, kind: str, worker_name: str, *, size: int, lease_seconds
         )
         if at_once is not None:
             return at_once
-        wait = store.read(lambda one: next_turn(one, kind))
+        wait = store.read(lambda one: next_turn(one, kind), at_once=True)
         if wait is None or wait > 0:
             return Claim((), wait)
     return store.write(lambda one: claim_in_steps(one, kind, worker_name, size=size, lease_seconds=lease_seconds))

@@ -84,6 +84,12 @@ def items(
     return [item_from(row) for row in transaction.run(statement, parameters)]
 
 
+def stack_trace(transaction: Transaction, job_id: UUID) -> str | None:
+    """Where in its code the last step or item of a job failed, if it says so."""
+    text: str | None = transaction.run(statements.trace_of(transaction.ways), {"the_job_id": job_id}).scalar()
+    return text
+
+
 def count_by_state(transaction: Transaction) -> dict[tuple[str, JobState], int]:
     """How many jobs there are of each kind in each state."""
     rows = transaction.run(statements.count_by_state(transaction.ways))

@@ -110,8 +110,16 @@ class Store:
         # SQLite has one writer at a time: they queue here, fairly, instead of in its busy handler's sleeps.
         self._turns = Turns.of(engine.url, patience=_BUSY_SECONDS) if self.ways.name == "sqlite" else None
         self._writing: AbstractContextManager[None] = self._turns or nullcontext()
-        served = not self.ways.in_our_process
-        self._kept = KeptConnections(engine, most=(_pool_size(engine) - 1) // 2 if served else 1, autocommit=served)
+        self._kept, self._kept_for_reads = self._connections_to_keep()
+
+    def _connections_to_keep(self) -> tuple[KeptConnections, KeptConnections]:
+        """Those for writes, and those for reads of one statement: on a server both are transactions by themselves."""
+        size = _pool_size(self.engine)
+        if self.ways.in_our_process:
+            reads = KeptConnections(self.engine, most=max(0, size - 2) // 2, penstock_begins=None)
+            return KeptConnections(self.engine, most=1), reads
+        kept = KeptConnections(self.engine, most=(size - 1) // 2, isolation_level="AUTOCOMMIT")
+        return kept, kept
 
     def listen(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Call ``listener`` with the notices of each transaction of this process, once it has committed."""
@@ -150,13 +158,14 @@ class Store:
                 return answer
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def read(self, question: Callable[[Transaction], Result]) -> Result:
-        """Run ``question`` in a transaction that only reads."""
+    def read(self, question: Callable[[Transaction], Result], *, at_once: bool = False) -> Result:
+        """Run ``question`` in a transaction that only reads.
+
+        ``at_once`` promises that it is a single statement, which needs no transaction around it.
+        """
         try:
-            with self._reading(), self.engine.connect() as connection:
-                connection = connection.execution_options(penstock_reads=True)
-                with connection.begin():
-                    return question(Transaction(connection, self))
+            with self._reading(), self._reader(at_once) as connection, connection.begin():
+                return question(Transaction(connection, self))
         except DBAPIError as error:
             raise _in_our_words(error) from error
         except PoolTimeout as error:
@@ -181,6 +190,7 @@ class Store:
 
     def rest(self) -> None:
         """Hand the connections that are kept for the next transaction back to the pool."""
+        self._kept_for_reads.close()
         with self._writing:
             self._kept.close()
 
@@ -197,6 +207,11 @@ class Store:
                 listener(notices)
             if self.ways.in_our_process:
                 self.neighbours.tell(notices)
+
+    def _reader(self, at_once: bool) -> AbstractContextManager[Connection]:
+        if at_once and not isinstance(self.engine.pool, StaticPool):
+            return self._kept_for_reads.one()
+        return self.engine.connect().execution_options(penstock_begins="BEGIN")
 
     def _reading(self) -> AbstractContextManager[None]:
         # An in-memory database is one connection: readers must wait for the writer too.
@@ -303,7 +318,8 @@ def _sqlite_engine(url: URL, pool_size: int, synchronous: str) -> Engine:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         # A writer that began as a reader could not become one later without losing its view: say so at once.
-        reads = connection.get_execution_options().get("penstock_reads", False)
-        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+        begins = connection.get_execution_options().get("penstock_begins", "BEGIN IMMEDIATE")
+        if begins is not None:
+            connection.exec_driver_sql(begins)
 
     return engine

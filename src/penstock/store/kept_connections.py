@@ -1,8 +1,8 @@
 """Connections that are not handed back to the pool after each transaction, because somebody waits for the next one.
 
 Taking one out of the pool, setting it up and putting it back costs as much as a small statement does. SQLite's one
-writer keeps his; on a server those for single statements are kept in AUTOCOMMIT. At most half of the pool is kept, so
-that nobody waits for a connection that does nothing.
+writer keeps his, and those who read a single statement keep theirs; on a server those for single statements are kept in
+AUTOCOMMIT. At most half of the pool is kept, so that nobody waits for a connection that does nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from sqlalchemy import Connection, Engine
 
@@ -17,10 +18,10 @@ from sqlalchemy import Connection, Engine
 class KeptConnections:
     """A few connections of an engine, ready for use."""
 
-    def __init__(self, engine: Engine, *, most: int, autocommit: bool) -> None:
+    def __init__(self, engine: Engine, *, most: int, **options: Any) -> None:
         self._engine = engine
         self._most = most
-        self._autocommit = autocommit
+        self._options = options
         self._idle: list[Connection] = []
         self._changing = threading.Lock()
 
@@ -44,8 +45,7 @@ class KeptConnections:
         with self._changing:
             if self._idle:
                 return self._idle.pop()
-        connection = self._engine.connect()
-        return connection.execution_options(isolation_level="AUTOCOMMIT") if self._autocommit else connection
+        return self._engine.connect().execution_options(**self._options)
 
     def _give_back(self, connection: Connection) -> None:
         if connection.invalidated:

@@ -38,7 +38,7 @@ class Schema:
         return cls(name, package, head, f"alembic_version_{name}")
 
 
-OURS = Schema("penstock", "penstock.store", "0001", "alembic_version")
+OURS = Schema("penstock", "penstock.store", "0002", "alembic_version")
 """``tests/migrations`` proves that this is the last revision in ``migrations/versions``."""
 
 
@@ -55,19 +55,19 @@ def migrate(store: Store, schemas: Sequence[Schema] = (OURS,)) -> None:
 
 def current_revision(store: Store, schema: Schema = OURS) -> str | None:
     """A schema's revision; None for a database that has none of its tables."""
-    with store.engine.connect().execution_options(penstock_reads=True) as connection:
+    with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
         return _revision(connection, schema)
 
 
 def is_current(store: Store, schemas: Sequence[Schema] = (OURS,)) -> bool:
     """Is there nothing to do?"""
-    with store.engine.connect().execution_options(penstock_reads=True) as connection:
+    with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
         return not _outdated(connection, schemas)
 
 
 def require_current(store: Store, schemas: Sequence[Schema] = (OURS,)) -> None:
     """Refuse to work on a schema older than this version needs."""
-    with store.engine.connect().execution_options(penstock_reads=True) as connection:
+    with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
         for schema in _outdated(connection, schemas):
             revision = _revision(connection, schema) or "empty"
             whose = "the database's schema" if schema is OURS else f"the schema of {schema.name} in the database"

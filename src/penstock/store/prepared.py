@@ -22,6 +22,8 @@ from penstock.store.types import json_of
 Statement = Select[Any] | Insert | Update | Delete
 Turn = Callable[[Sequence[Any]], Iterable[Any]]
 _KEPT = 1_000
+_WIDE = 16
+"""Beyond so many columns SQLAlchemy is quicker: it remembers what they are, and looks at those of a text each time."""
 
 
 class Answer:
@@ -67,6 +69,7 @@ class Prepared:
         asked = [name for bind, name in compiled.bind_names.items() if bind.required]
         # Constants are turned, and lists of them written out, here and never again.
         written = compiled.construct_expanded_state(dict.fromkeys(asked))
+        self._asked = asked
         self._text = written.statement
         self._plain = [name for name in asked if turns[name] is _as_it_is]
         self._turned = [(name, turns[name]) for name in asked if turns[name] is not _as_it_is]
@@ -77,11 +80,15 @@ class Prepared:
         described = (
             statement.column_descriptions if isinstance(statement, Select) else statement.returning_column_descriptions
         )
+        self._wide = statement if isinstance(statement, Select) and len(described) > _WIDE else None
         self._named = _named([one["name"] or "_" for one in described]) if described else None
         self._turns = _inward([one["type"] for one in described], dialect)
 
     def run(self, connection: Connection, parameters: Mapping[str, Any]) -> Answer:
         """Execute it; rows know their columns' names."""
+        if self._wide is not None:
+            found = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
+            return Answer(list(found.all()), 0)
         result = self._execute(connection, parameters)
         rows = [] if self._named is None else list(map(self._named, self._fetch(result)))
         return Answer(rows, result.rowcount)

@@ -116,7 +116,8 @@ jobs = Table(
 
 _turn = jobs.c.turn_at.is_not(None)
 Index("ix_jobs_turn", jobs.c.kind, jobs.c.priority.desc(), jobs.c.turn_at, postgresql_where=_turn, sqlite_where=_turn)
-Index("ix_jobs_user_id_created_at", jobs.c.user_id, jobs.c.created_at)
+Index("ix_jobs_user_id_created_at_id", jobs.c.user_id, jobs.c.created_at, jobs.c.id)
+Index("ix_jobs_created_at_id", jobs.c.created_at, jobs.c.id)
 Index("ix_jobs_user_id_state", jobs.c.user_id, jobs.c.state)
 Index("ix_jobs_state_kind", jobs.c.state, jobs.c.kind)
 

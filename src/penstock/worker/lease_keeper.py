@@ -35,7 +35,7 @@ class LeaseKeeper:
 
     def _beat_for(self, lane: Lane, held: Sequence[Call]) -> None:
         job_ids = {one.owner.job_id for one in held}
-        gone = self._store.read(lambda transaction: stopped(transaction, job_ids))
+        gone = self._store.read(lambda transaction: stopped(transaction, job_ids), at_once=True)
         if gone:
             lane.drop(jobs=gone)
         due = [one for one in held if one.renew_at <= time.monotonic() and one.owner.job_id not in gone]

@@ -94,7 +94,7 @@ class Steps:
 
     def _work_job(self, call: Call) -> WorkJob:
         claimed: Claimed = call.owner
-        job = self._store.read(lambda transaction: get_job(transaction, claimed.job_id, SYSTEM))
+        job = self._store.read(lambda transaction: get_job(transaction, claimed.job_id, SYSTEM), at_once=True)
         return WorkJob(
             id=job.id,
             kind=job.kind,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock import ConfigurationError, InvalidInput
+from penstock import ConfigurationError, InvalidInput, Permanent
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".heic", ".heif"})
 _DEEPEST = 64
@@ -57,6 +57,13 @@ def allowed(directories: Sequence[str], roots: Iterable[Path]) -> tuple[str, ...
             )  # fmt: skip
         real.append(str(found))
     return tuple(dict.fromkeys(real))
+
+
+def require_folders(directories: Iterable[str]) -> None:
+    """A disk that is not mounted just now must not look like photos that were removed."""
+    for one in directories:
+        if not Path(one).is_dir():
+            raise Permanent(f"the folder {one} is not there", code="CATALOG_FOLDER_MISSING")
 
 
 def walk(directories: Iterable[str]) -> Iterator[Found]:

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from penstock import Actor, Caller, JobNotFound, Penstock
+from penstock import Actor, Caller, FileNotFound, JobNotFound, Penstock
 from penstock_apps.catalogs.tables import catalogs, photos
 
 _AT_ONCE = 500
@@ -33,14 +33,19 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True)
 class PhotoRecord:
-    """A photo as the last scan found it."""
+    """A photo as the last scan found it, with what was found out since."""
 
+    key: str
+    """What it is called in its catalog: its path is too long for that."""
     path: str
     size: int
     modified: int
     sha256: str
     perceptual_hash: int
     facts: Mapping[str, Any]
+    tags: list[str] | None
+    group_id: str | None
+    """The best copy's SHA-256, of photos that have copies."""
 
 
 class Records:
@@ -70,25 +75,41 @@ class Records:
         row = self._app.in_transaction(lambda link: link.execute(asked).one_or_none(), reads=True)
         if row is None:
             raise JobNotFound(f"there is no catalog {catalog_id}", code="CATALOG_NOT_FOUND")
-        return Catalog(row.id, row.user_id, row.name, tuple(row.source_directories), row.created_at)
+        return _catalog(row)
+
+    def all(self, *, by: Caller, after: UUID | None, limit: int) -> Sequence[Catalog]:
+        """The caller's catalogs, in the order of their ids; an admin's list has everybody's."""
+        asked = select(catalogs).order_by(catalogs.c.id).limit(limit)
+        if after is not None:
+            asked = asked.where(catalogs.c.id > after)
+        if by.actor is Actor.OWNER:
+            asked = asked.where(catalogs.c.user_id.is_not_distinct_from(by.id))
+        return [_catalog(row) for row in self._app.in_transaction(lambda link: link.execute(asked).all(), reads=True)]
 
     def photos(self, catalog_id: UUID) -> Iterator[PhotoRecord]:
         """All photos of a catalog, a page at a time."""
         after = ""
-        while page := self._page(catalog_id, after):
-            after = page[-1].path_sha256
-            for row in page:
-                looks = int(row.perceptual_hash, 16)
-                yield PhotoRecord(row.path, row.size, row.modified, row.sha256, looks, row.facts)
+        while page := self.page(catalog_id, after=after, limit=_AT_ONCE):
+            yield from page
+            after = page[-1].key
 
-    def _page(self, catalog_id: UUID, after: str) -> Sequence[Any]:
+    def page(self, catalog_id: UUID, *, after: str, limit: int) -> Sequence[PhotoRecord]:
+        """Some photos of a catalog, in the order of their keys."""
         asked = (
             select(photos)
             .where(photos.c.catalog_id == catalog_id, photos.c.path_sha256 > after)
             .order_by(photos.c.path_sha256)
-            .limit(_AT_ONCE)
+            .limit(limit)
         )
-        return self._app.in_transaction(lambda link: link.execute(asked).all(), reads=True)
+        return [_photo(row) for row in self._app.in_transaction(lambda link: link.execute(asked).all(), reads=True)]
+
+    def photo(self, catalog_id: UUID, key: str) -> PhotoRecord:
+        """One photo of a catalog."""
+        asked = select(photos).where(photos.c.catalog_id == catalog_id, photos.c.path_sha256 == key)
+        row = self._app.in_transaction(lambda link: link.execute(asked).one_or_none(), reads=True)
+        if row is None:
+            raise FileNotFound(f"there is no photo {key} in this catalog", code="PHOTO_NOT_FOUND")
+        return _photo(row)
 
     def save(self, catalog_id: UUID, found: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
         """Keep what a scan found of photos, by their paths; what was known of them before is replaced."""
@@ -118,7 +139,9 @@ class Records:
         self._set(catalog_id, "tags", found)
 
     def group(self, catalog_id: UUID, found: Iterable[tuple[str, str | None]]) -> None:
-        """Keep which group of copies a photo is in."""
+        """Keep which group of copies a photo is in, and forget the groups of before."""
+        grouped = update(photos).where(photos.c.catalog_id == catalog_id, photos.c.group_id.is_not(None))
+        self._app.in_transaction(lambda link: link.execute(grouped.values(group_id=None)))
         self._set(catalog_id, "group_id", found)
 
     def _set(self, catalog_id: UUID, column: str, found: Iterable[tuple[str, Any]]) -> None:
@@ -130,6 +153,18 @@ class Records:
         for some in _in_batches(found):
             rows = [{"the_key": _key(path), "the_value": value} for path, value in some]
             self._app.in_transaction(partial(Connection.execute, statement=statement, parameters=rows))
+
+
+def _catalog(row: Any) -> Catalog:
+    created = row.created_at if row.created_at.tzinfo else row.created_at.replace(tzinfo=UTC)  # SQLite keeps no zone
+    return Catalog(row.id, row.user_id, row.name, tuple(row.source_directories), created)
+
+
+def _photo(row: Any) -> PhotoRecord:
+    looks = int(row.perceptual_hash, 16)
+    return PhotoRecord(
+        row.path_sha256, row.path, row.size, row.modified, row.sha256, looks, row.facts, row.tags, row.group_id
+    )
 
 
 def _row(catalog_id: UUID, path: str, facts: Mapping[str, Any]) -> dict[str, Any]:

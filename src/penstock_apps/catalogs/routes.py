@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Header
-from pydantic import BaseModel, Field
-from starlette.responses import Response
+from fastapi import APIRouter, Header, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import FileResponse, Response
 
 from penstock import Job, Json, SignedIn, Submitting, documented
-from penstock_apps.catalogs.records import Catalog
+from penstock_apps.catalogs.records import Catalog, PhotoRecord
 from penstock_apps.catalogs.service import Catalogs
 
+_PAGE = 100
+Limit = Annotated[int, Query(ge=1, le=500)]
+Key = Annotated[str, Path(description="The photo's `id`.", pattern="^[0-9a-f]{64}$")]
+Size = Annotated[int, Path(ge=16, le=4096, description="Its longer edge, in pixels.")]
 IdempotencyKey = Annotated[
     str | None, Header(min_length=1, max_length=255, description="The same key and user give the same job.")
 ]
@@ -22,9 +26,13 @@ IdempotencyKey = Annotated[
 class NewCatalog(BaseModel):
     """What a catalog is made of."""
 
-    name: str = Field(min_length=1, max_length=255, examples=["Holidays"])
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"name": "Holidays", "source_directories": ["/srv/photos/2024"]}]}
+    )
+
+    name: str = Field(min_length=1, max_length=255)
     source_directories: list[Annotated[str, Field(max_length=4096)]] = Field(
-        min_length=1, max_length=100, description="Folders below the allowed roots.", examples=[["/srv/photos/2024"]]
+        min_length=1, max_length=100, description="Folders below the allowed roots."
     )
 
 
@@ -37,6 +45,27 @@ class CatalogShown(BaseModel):
     created_at: datetime
 
 
+class PhotoShown(BaseModel):
+    """A photo, and what is known of it."""
+
+    id: str = Field(description="Its name in the catalog.")
+    path: str
+    size: int
+    sha256: str
+    facts: dict[str, Any] = Field(
+        description="What the scan found: format, width, height, when and where it was taken."
+    )
+    tags: list[str] | None = Field(description="Once it has been tagged.")
+    group: str | None = Field(description="The same for photos that are copies of each other.")
+
+
+class PhotosShown(BaseModel):
+    """A page of photos."""
+
+    photos: list[PhotoShown]
+    next: str | None = Field(description="What to ask for as `after` to see the next page; null on the last.")
+
+
 class Started(BaseModel):
     """The job that does what was asked for."""
 
@@ -47,12 +76,18 @@ class Started(BaseModel):
 class ThumbnailOptions(BaseModel):
     """How thumbnails are made."""
 
-    sizes: list[int] | None = Field(default=None, max_length=8, description="Longer edges in pixels, 16 to 4096.")
+    model_config = ConfigDict(json_schema_extra={"examples": [{"sizes": [128, 512], "quality": 80}]})
+
+    sizes: list[Annotated[int, Field(ge=16, le=4096)]] | None = Field(
+        default=None, max_length=8, description="Longer edges in pixels, 16 to 4096."
+    )
     quality: int | None = Field(default=None, ge=1, le=95, description="JPEG's.")
 
 
 class DuplicateOptions(BaseModel):
     """What counts as a near copy."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"distance": 4}]})
 
     distance: int = Field(default=4, ge=0, le=10, description="In how many of 64 bits two pictures may differ.")
 
@@ -60,20 +95,55 @@ class DuplicateOptions(BaseModel):
 def routes_of(catalogs: Catalogs) -> APIRouter:
     """The addresses of a catalogs application."""
     routes = APIRouter(prefix="/api/catalogs", tags=["catalogs"])
-    answers = documented(401, 404, 409, 422, 429, 503)
+    found = documented(401, 404, 422, 503)
+    started = documented(401, 404, 409, 422, 429, 503)
+    started_with_options = documented(400, 401, 404, 409, 413, 422, 429, 503)
 
-    @routes.post("", status_code=201, summary="Make a catalog", response_model=CatalogShown, responses=answers)
+    @routes.post(
+        "", status_code=201, summary="Make a catalog", response_model=CatalogShown,
+        responses=documented(400, 401, 413, 422, 429, 503),
+    )  # fmt: skip
     def create(given: NewCatalog, who: Submitting) -> Response:
         """A name for some folders. Nothing is read yet."""
         return Json(_shown(catalogs.create(given.name, given.source_directories, user=who.user)), 201)
 
-    @routes.get("/{catalog_id}", summary="One catalog", response_model=CatalogShown, responses=answers)
+    @routes.get("/{catalog_id}", summary="One catalog", response_model=CatalogShown, responses=found)
     def get(catalog_id: UUID, who: SignedIn) -> Response:
         """Its name and its folders."""
         return Json(_shown(catalogs.get(catalog_id, by=who.caller)))
 
+    @routes.get("", summary="Your catalogs", response_model=list[CatalogShown], responses=documented(401, 422, 503))
+    def list_catalogs(
+        who: SignedIn,
+        after: Annotated[UUID | None, Query(description="The last id of the page before.")] = None,
+        limit: Limit = _PAGE,
+    ) -> Response:
+        """In the order of their ids; an admin sees everybody's."""
+        return Json([_shown(one) for one in catalogs.records.all(by=who.caller, after=after, limit=limit)])
+
+    @routes.get("/{catalog_id}/photos", summary="A catalog's photos", response_model=PhotosShown, responses=found)
+    def photos(
+        catalog_id: UUID,
+        who: SignedIn,
+        after: Annotated[str, Query(description="`next` of the page before.", max_length=64)] = "",
+        limit: Limit = _PAGE,
+    ) -> Response:
+        """As the last scan found them, in an order that does not change."""
+        page = catalogs.records.page(catalogs.get(catalog_id, by=who.caller).id, after=after, limit=limit)
+        last = page[-1].key if len(page) == limit else None
+        return Json({"photos": [_photo(one) for one in page], "next": last})
+
+    @routes.get(
+        "/{catalog_id}/photos/{photo}/thumbnails/{size}", summary="A photo's thumbnail", response_class=FileResponse,
+        responses=found | {200: {"content": {"image/jpeg": {}}, "description": "A JPEG."}},
+    )  # fmt: skip
+    def thumbnail(catalog_id: UUID, photo: Key, size: Size, who: SignedIn) -> FileResponse:
+        """One of those a thumbnails job has made; its content never changes."""
+        path = catalogs.thumbnail(catalog_id, photo, size, by=who.caller)
+        return FileResponse(path, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=31536000"})
+
     @routes.post(
-        "/{catalog_id}/scan", status_code=202, summary="Scan a catalog", response_model=Started, responses=answers
+        "/{catalog_id}/scan", status_code=202, summary="Scan a catalog", response_model=Started, responses=started
     )
     def scan(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds new, changed and removed photos, and what they say of themselves."""
@@ -81,7 +151,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
 
     @routes.post(
         "/{catalog_id}/thumbnails", status_code=202, summary="Make thumbnails", response_model=Started,
-        responses=answers,
+        responses=started_with_options,
     )  # fmt: skip
     def thumbnails(
         catalog_id: UUID, who: Submitting, given: ThumbnailOptions | None = None, idempotency_key: IdempotencyKey = None
@@ -95,7 +165,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
 
     @routes.post(
         "/{catalog_id}/detect-duplicates", status_code=202, summary="Find copies", response_model=Started,
-        responses=answers,
+        responses=started_with_options,
     )  # fmt: skip
     def detect_duplicates(
         catalog_id: UUID, who: Submitting, given: DuplicateOptions | None = None, idempotency_key: IdempotencyKey = None
@@ -106,7 +176,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
             catalogs.start(catalog_id, "duplicates", by=who.caller, more=more, idempotency_key=idempotency_key)
         )
 
-    @routes.post("/{catalog_id}/tag", status_code=202, summary="Tag photos", response_model=Started, responses=answers)
+    @routes.post("/{catalog_id}/tag", status_code=202, summary="Tag photos", response_model=Started, responses=started)
     def tag(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds words for every photo."""
         return _started(catalogs.start(catalog_id, "tagging", by=who.caller, idempotency_key=idempotency_key))
@@ -124,4 +194,16 @@ def _shown(one: Catalog) -> dict[str, object]:
         "name": one.name,
         "source_directories": list(one.source_directories),
         "created_at": one.created_at,
+    }
+
+
+def _photo(one: PhotoRecord) -> dict[str, Any]:
+    return {
+        "id": one.key,
+        "path": one.path,
+        "size": one.size,
+        "sha256": one.sha256,
+        "facts": one.facts,
+        "tags": one.tags,
+        "group": one.group_id,
     }

@@ -10,16 +10,29 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from penstock import SYSTEM, Caller, InvalidInput, ItemStatus, Job, Penstock, WorkJob
+from penstock import (
+    SYSTEM,
+    Caller,
+    FileNotFound,
+    InvalidInput,
+    ItemStatus,
+    Job,
+    JobNotFound,
+    Penstock,
+    Permanent,
+    WorkJob,
+)
 from penstock_apps.catalogs import steps
 from penstock_apps.catalogs.duplicates import Photo, groups_of
-from penstock_apps.catalogs.folders import allowed, roots_from, walk
+from penstock_apps.catalogs.folders import allowed, require_folders, roots_from, walk
 from penstock_apps.catalogs.pictures import Bounds
 from penstock_apps.catalogs.records import Catalog, Records
+from penstock_apps.catalogs.tags import TAGGERS, taggers_from
 
 HEAD = "0001"
 _DETAILS = 100
-_PARTS = 16
+_COMPARED_BY_ONE = 50_000
+"""Hashes that a process goes through in well under a second; of more, each takes its part."""
 _SIZES = (128, 512)
 _LARGEST_EDGE = 4096
 
@@ -37,8 +50,9 @@ class CatalogSettings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> CatalogSettings:
-        """Read ``PENSTOCK_CATALOG_ROOTS`` and ``PENSTOCK_THUMBNAILS_DIRECTORY``."""
+        """Read ``PENSTOCK_CATALOG_ROOTS`` and ``PENSTOCK_THUMBNAILS_DIRECTORY``, and look at ``PENSTOCK_TAGGERS``."""
         defaults = cls()
+        taggers_from(environment.get(TAGGERS, ""))  # what is wrong with them is said before the first photo
         return cls(
             roots=roots_from(environment.get("PENSTOCK_CATALOG_ROOTS")),
             thumbnails_directory=Path(
@@ -77,6 +91,14 @@ class Catalogs:
     def get(self, catalog_id: UUID, *, by: Caller) -> Catalog:
         """A catalog of the caller's."""
         return self.records.get(catalog_id, by=by)
+
+    def thumbnail(self, catalog_id: UUID, key: str, edge: int, *, by: Caller) -> Path:
+        """A photo's thumbnail, if it has been made."""
+        photo = self.records.photo(self.get(catalog_id, by=by).id, key)
+        path = steps.thumbnail_path(self.settings.thumbnails_directory, photo.sha256, edge)
+        if not path.is_file():
+            raise FileNotFound(f"there is no thumbnail of {edge} pixels yet", code="THUMBNAIL_NOT_MADE")
+        return path
 
     def start(
         self,
@@ -122,7 +144,8 @@ class Catalogs:
             process = staticmethod(steps.scan)
 
             def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
-                known = {one.path: (one.size, one.modified) for one in records.photos(_catalog(job))}
+                require_folders(_directories(job))
+                known = {one.path: (one.size, one.modified) for one in records.photos(_existing(records, job))}
                 planned = 0
                 for found in walk(_directories(job)):
                     job.check()
@@ -133,6 +156,7 @@ class Catalogs:
                         break
 
             def finalize(self, job: WorkJob) -> dict[str, Any]:
+                require_folders(_directories(job))
                 catalog = _catalog(job)
                 known = {one.path for one in records.photos(catalog)}
                 found = [(str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE)]
@@ -157,7 +181,7 @@ class Catalogs:
             def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
                 params: Any = job.params
                 planned = 0
-                for one in records.photos(_catalog(job)):
+                for one in records.photos(_existing(records, job)):
                     made = (
                         steps.thumbnail_path(Path(params["directory"]), one.sha256, edge) for edge in params["sizes"]
                     )
@@ -182,10 +206,11 @@ class Catalogs:
 
             def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
                 params: Any = job.params
-                hashes = hashes_kept(_catalog(job))
+                hashes, count = hashes_kept(_existing(records, job))
+                parts = 1 + count // _COMPARED_BY_ONE
                 for stretch in range(params["distance"] + 1):
-                    for part in range(_PARTS):
-                        yield {"hashes": hashes, "stretch": stretch, "part": part, "parts": _PARTS}
+                    for part in range(parts):
+                        yield {"hashes": hashes, "stretch": stretch, "part": part, "parts": parts}
 
             def finalize(self, job: WorkJob) -> dict[str, Any]:
                 catalog = _catalog(job)
@@ -215,7 +240,7 @@ class Catalogs:
             process = staticmethod(steps.tag)
 
             def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
-                for one in records.photos(_catalog(job)):
+                for one in records.photos(_existing(records, job)):
                     yield {"path": one.path, "facts": dict(one.facts)}
 
             def finalize(self, job: WorkJob) -> dict[str, Any]:
@@ -225,11 +250,11 @@ class Catalogs:
 
         return Tagging
 
-    def _hashes_kept(self, catalog_id: UUID) -> str:
-        """The hashes of a catalog's photos in a kept file; the answer is its SHA-256, by which a process finds it."""
+    def _hashes_kept(self, catalog_id: UUID) -> tuple[str, int]:
+        """A catalog's hashes in a kept file: its SHA-256, by which a process finds it, and how many there are."""
         packed = array("Q", sorted({one.perceptual_hash for one in self.records.photos(catalog_id)}))
         kept = self._app.keep_file(io.BytesIO(packed.tobytes()), name="hashes", owner=None)
-        return kept.sha256
+        return kept.sha256, len(packed)
 
     def _with_continuation(self, definition: type) -> type:
         """A job that did as much as one may hands what is left to another, and each names the other."""
@@ -277,6 +302,14 @@ def finished(job: WorkJob, **more: Any) -> dict[str, Any]:
 def _catalog(job: WorkJob) -> UUID:
     params: Any = job.params
     return UUID(params["catalog_id"])
+
+
+def _existing(records: Records, job: WorkJob) -> UUID:
+    """The catalog of a job that begins; where somebody has removed it meanwhile, the job fails for good."""
+    try:
+        return records.get(_catalog(job), by=SYSTEM).id
+    except JobNotFound as error:
+        raise Permanent(error.message, code=error.code) from None
 
 
 def _directories(job: WorkJob) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from array import array
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,8 @@ from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.catalogs.folders import inside
 from penstock_apps.catalogs.perceptual_hash import flat
 from penstock_apps.catalogs.pictures import Bounds, opened
-from penstock_apps.catalogs.tags import tags_of
-from penstock_apps.catalogs.thumbnails import make_thumbnail
+from penstock_apps.catalogs.tags import TAGGERS, taggers_from, tags_of
+from penstock_apps.catalogs.thumbnails import make_thumbnails
 
 _SMALL = 256
 
@@ -28,13 +30,10 @@ def scan(item: WorkItem) -> dict[str, Any]:
 
 def thumbnail(item: WorkItem) -> dict[str, Any]:
     """One photo's thumbnails, one for each size."""
-    path, wanted = _file(item), _params(item)
-    made = {}
-    for edge in wanted["sizes"]:
-        target = thumbnail_path(Path(wanted["directory"]), item.input["sha256"], edge)
-        one = make_thumbnail(path, target, edge=edge, quality=wanted["quality"], bounds=_bounds(item))
-        made[str(edge)] = {"width": one.width, "height": one.height, "size": one.size}
-    return made
+    wanted, sha256 = _params(item), item.input["sha256"]
+    targets = {edge: thumbnail_path(Path(wanted["directory"]), sha256, edge) for edge in wanted["sizes"]}
+    made = make_thumbnails(_file(item), targets, quality=wanted["quality"], bounds=_bounds(item))
+    return {str(edge): asdict(made[edge]) for edge in targets}
 
 
 def tag(item: WorkItem) -> list[str]:
@@ -42,7 +41,8 @@ def tag(item: WorkItem) -> list[str]:
     with opened(_file(item), _bounds(item)) as picture:
         picture.draft("RGB", (_SMALL, _SMALL))
         picture.thumbnail((_SMALL, _SMALL))
-        return tags_of(item.input["facts"], ImageOps.exif_transpose(flat(picture)))
+        upright = ImageOps.exif_transpose(flat(picture))
+        return tags_of(item.input["facts"], upright, taggers_from(os.environ.get(TAGGERS, "")))
 
 
 def compare(item: WorkItem) -> list[list[str]]:

@@ -1,17 +1,26 @@
-"""Words for a photo, from what it says of itself and what it looks like."""
+"""Words for a photo, from what it says of itself and what it looks like.
+
+``PENSTOCK_TAGGERS`` names functions of your own that know more words. They are called where photos are read, in
+processes of their own, so they are named (``module:function``) and not handed over.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from PIL import Image
+
+from penstock import ConfigurationError
 
 Facts = Mapping[str, Any]
 Tagger = Callable[[Facts, Image.Image], Iterable[str]]
 """Answers words for a photo: from what a scan found, and from the picture, upright and small."""
 
+TAGGERS = "PENSTOCK_TAGGERS"
 _SEASONS = ("winter", "spring", "summer", "autumn")
 _PARTS_OF_DAY = ((5, "night"), (11, "morning"), (14, "noon"), (18, "afternoon"), (22, "evening"), (24, "night"))
 _COLOURS = {
@@ -27,8 +36,26 @@ def tags_of(facts: Facts, picture: Image.Image, more: Iterable[Tagger] = ()) -> 
     """All words for a photo, each once, in order."""
     found = [*_shape(facts), *_moment(facts), *_origin(facts), *_colours(picture)]
     for tagger in more:
-        found += tagger(facts, picture)
+        found += map(str, tagger(facts, picture))
     return sorted(dict.fromkeys(found))
+
+
+@cache
+def taggers_from(text: str) -> tuple[Tagger, ...]:
+    """The functions that ``PENSTOCK_TAGGERS`` names, separated by commas."""
+    return tuple(_tagger(name.strip()) for name in text.split(",") if name.strip())
+
+
+def _tagger(name: str) -> Tagger:
+    module, _, attribute = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(f"{TAGGERS} names {name!r}, which cannot be imported: {error}") from error
+    if not callable(found):
+        raise ConfigurationError(f"{TAGGERS} names {name!r}, which is no function")
+    tagger: Tagger = found
+    return tagger
 
 
 def _shape(facts: Facts) -> Iterable[str]:

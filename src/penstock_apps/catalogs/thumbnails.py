@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,12 +23,25 @@ class Thumbnail:
     size: int
 
 
-def make_thumbnail(source: Path, target: Path, *, edge: int, quality: int, bounds: Bounds) -> Thumbnail:
-    """Write a JPEG whose longer edge has at most ``edge`` pixels; a picture that is smaller stays as it is."""
+def make_thumbnails(source: Path, targets: Mapping[int, Path], *, quality: int, bounds: Bounds) -> dict[int, Thumbnail]:
+    """Write JPEGs whose longer edge has at most so many pixels; a picture that is smaller stays as it is.
+
+    The picture is read once, and each thumbnail is made of the next larger one.
+    """
+    largest = max(targets)
     with opened(source, bounds) as picture:
-        picture.draft("RGB", (edge, edge))  # a JPEG is read small in the first place
-        picture.thumbnail((edge, edge), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        picture.draft("RGB", (largest, largest))  # a JPEG is read small in the first place
+        picture.thumbnail((largest, largest), Image.Resampling.LANCZOS, reducing_gap=2.0)
         small = ImageOps.exif_transpose(flat(picture)).convert("RGB")  # turned when it is small: a quarter of the time
+    made = {}
+    for edge in sorted(targets, reverse=True):
+        small.thumbnail((edge, edge), Image.Resampling.LANCZOS, reducing_gap=2.0)
+        made[edge] = _written(small, targets[edge], quality)
+    return made
+
+
+def _written(small: Image.Image, target: Path, quality: int) -> Thumbnail:
+    """Under another name first: whoever looks at the target sees all of it or nothing."""
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".making-", suffix=".jpg")
     made = Path(name)

@@ -44,7 +44,8 @@ def routes_of(documents: Documents) -> APIRouter:
         status_code=201,
         summary="Hand in a document",
         response_model=DocumentJob,
-        responses=documented(401, 413, 422, 429, 503),
+        responses=documented(400, 401, 413, 422, 429, 503),
+        openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": {"file": "the file's bytes"}}}}},
     )
     def create(file: UploadFile, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Its job is CREATED, and waits to be submitted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 from uuid import UUID
@@ -36,7 +37,7 @@ class Limits:
     wait_limit: float = 3600.0
 
     @classmethod
-    def from_environment(cls, environment: dict[str, str]) -> Limits:
+    def from_environment(cls, environment: Mapping[str, str]) -> Limits:
         """Read ``DOCUMENTS_TIMEOUT``, ``_MEMORY``, ``_MAX_BYTES``, ``_QUEUE_LIMIT`` and ``_WAIT_LIMIT``."""
         defaults = cls()
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from PIL import ExifTags, Image
 
-from penstock import Permanent, Retryable
+from penstock import ConfigurationError, Permanent, Retryable
 from penstock_apps.catalogs.facts import facts_of
 from penstock_apps.catalogs.pictures import Bounds, opened
-from penstock_apps.catalogs.tags import tags_of
-from penstock_apps.catalogs.thumbnails import make_thumbnail
+from penstock_apps.catalogs.tags import taggers_from, tags_of
+from penstock_apps.catalogs.thumbnails import make_thumbnails
 
 BOUNDS = Bounds(max_bytes=5_000_000, max_pixels=1_000_000)
 
@@ -82,7 +82,7 @@ def test_a_thumbnail_is_upright(tmp_path: Path, orientation: int, corner: tuple[
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = orientation
     picture.save(source, exif=exif, quality=95)
-    made = make_thumbnail(source, target, edge=60, quality=90, bounds=BOUNDS)
+    made = make_thumbnails(source, {60: target}, quality=90, bounds=BOUNDS)[60]
     expected = (60, 40) if orientation < 5 else (40, 60)
     with Image.open(target) as thumbnail:
         assert thumbnail.size == expected == (made.width, made.height)
@@ -93,10 +93,20 @@ def test_a_thumbnail_is_upright(tmp_path: Path, orientation: int, corner: tuple[
     assert [one.name for one in target.parent.iterdir()] == ["a.jpg"]
 
 
+def test_several_sizes_are_made_of_one_reading(tmp_path: Path) -> None:
+    source = tmp_path / "a.jpg"
+    Image.new("RGB", (300, 200), "green").save(source)
+    made = make_thumbnails(source, {50: tmp_path / "s.jpg", 150: tmp_path / "m.jpg"}, quality=90, bounds=BOUNDS)
+    assert {edge: (one.width, one.height) for edge, one in made.items()} == {50: (50, 33), 150: (150, 100)}
+    for name, size in (("s.jpg", (50, 33)), ("m.jpg", (150, 100))):
+        with Image.open(tmp_path / name) as thumbnail:
+            assert thumbnail.size == size
+
+
 def test_what_is_transparent_is_white_and_what_is_small_stays_small(tmp_path: Path) -> None:
     source, target = tmp_path / "a.png", tmp_path / "a.jpg"
     Image.new("RGBA", (20, 10), (0, 0, 0, 0)).save(source)
-    made = make_thumbnail(source, target, edge=200, quality=90, bounds=BOUNDS)
+    made = make_thumbnails(source, {200: target}, quality=90, bounds=BOUNDS)[200]
     assert (made.width, made.height) == (20, 10)
     with Image.open(target) as thumbnail:
         assert thumbnail.getpixel((5, 5)) == (255, 255, 255)
@@ -165,3 +175,9 @@ def test_bytes_that_are_cut_or_changed_anywhere_never_escape_as_something_else(t
                 facts_of(path, BOUNDS)
                 read += 1
     assert 0 < read < 120, "some changes are seen, some are not; none came out as anything else"
+
+
+@pytest.mark.parametrize("name", ["no.such.module:f", "json:no_such", "json", ":f", "json:__name__"])
+def test_a_tagger_that_cannot_be_had_is_said_at_once(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="PENSTOCK_TAGGERS"):
+        taggers_from(name)

@@ -1,4 +1,4 @@
-"""The last page of the demo: what came of each job, and what to try next."""
+"""The end of the demonstration: what came of each job, and what to try next."""
 
 from __future__ import annotations
 
@@ -10,24 +10,14 @@ from uuid import UUID
 
 from penstock.cli import endings
 from penstock.cli.demonstration.kinds import COUNT_WORDS
-from penstock.cli.identifiers import short
-from penstock.cli.screen import console
 from penstock.cli.texts import on_one_line
 
 if TYPE_CHECKING:
     from penstock import Job, Penstock
 
 
-def print_summary(
-    app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpected: Sequence[Job], kept: Path | None
-) -> None:
-    """Tell how it went; ``kept`` is the folder where it all still is."""
-    print()
-    for line in (*_told(app, names, jobs, unexpected), "", *_next(jobs, kept)):
-        console().print(line, overflow="fold")
-
-
-def _told(app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpected: Sequence[Job]) -> Iterator[str]:
+def told(app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpected: Sequence[Job]) -> Iterator[str]:
+    """What came of each job."""
     good = [names[job.id] for job in jobs if job.state.value == "succeeded"]
     bad = [f"{names[job.id]} ({job.error_code})" for job in jobs if job.state.value == "failed"]
     yield f"{len(good)} succeeded: {', '.join(good)}"
@@ -46,13 +36,14 @@ def _told(app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpec
         yield f"NOT AS EXPECTED: {names[job.id]} is {job.state.value} {endings.failure(job)}"
 
 
-def _next(jobs: Sequence[Job], kept: Path | None) -> Iterator[str]:
+def where_to_look(kept: Path | None) -> Iterator[str]:
+    """What to try next; ``kept`` is the folder where it all still is."""
     if kept is None:
         yield "The database was temporary and is gone now. To have one to look into:"
         yield "  penstock demo --keep demo && cd demo && penstock jobs"
     else:
         yield f"The database is {kept / 'penstock.db'}. To look into it:"
-        yield f"  cd {shlex.quote(str(kept))} && penstock jobs && penstock history {short(jobs[-1].id)}"
+        yield f"  cd {shlex.quote(str(kept))} && penstock jobs"
     yield "To read documents of your own, in two terminals:"
     yield "  penstock worker"
     yield "  penstock submit document FILE --wait"

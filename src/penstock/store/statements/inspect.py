@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Integer, Select, String, and_, bindparam, case, func, or_, select
+from sqlalchemy import Integer, Select, String, bindparam, case, func, select, tuple_
 
 from penstock.lifecycle.callers import Sight
-from penstock.lifecycle.states import ItemRole
+from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.selecting import by_id, visible_to
@@ -34,7 +34,7 @@ def list_jobs(ways: Ways, sight: Sight, *, states: bool, kind: bool, after: bool
         conditions.append(jobs.c.kind == bindparam("the_kind", type_=String))
     if after:
         moment, last = bindparam("the_after", type_=Moment), bindparam("the_after_id", type_=Identifier)
-        conditions.append(or_(jobs.c.created_at < moment, and_(jobs.c.created_at == moment, jobs.c.id < last)))
+        conditions.append(tuple_(jobs.c.created_at, jobs.c.id) < tuple_(moment, last))
     return (
         select(*_LISTED)
         .where(*conditions)
@@ -74,6 +74,21 @@ def items_of(ways: Ways, *, statuses: bool) -> Select[Any]:
         .where(*conditions)
         .order_by(job_items.c.position)
         .limit(bindparam("the_limit", type_=Integer))
+    )
+
+
+@built_once
+def trace_of(ways: Ways) -> Select[Any]:
+    """The traceback of the last step or item of a job that failed with one."""
+    return (
+        select(job_items.c.traceback)
+        .where(
+            job_items.c.job_id == bindparam("the_job_id", type_=Identifier),
+            job_items.c.status == ItemStatus.ERROR.value,
+            job_items.c.traceback.is_not(None),
+        )
+        .order_by(job_items.c.updated_at.desc(), job_items.c.id.desc())
+        .limit(1)
     )
 
 

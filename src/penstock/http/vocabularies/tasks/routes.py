@@ -101,7 +101,8 @@ def whole(job: Job, who: Identity, one: Service) -> dict[str, Any]:
     failed = None
     if job.progress.failed and job.finished:
         failed = one.app.items(job.id, by=caller, statuses=[ItemStatus.ERROR], limit=_FAILED_SHOWN)
-    trace = next((item.traceback for item in failed or () if item.traceback), None) if who.admin else None
+    over_with_errors = job.finished and (job.state is JobState.FAILED or job.progress.failed)
+    trace = one.app.stack_trace(job.id, by=caller) if who.admin and over_with_errors else None
     known = job.kind in one.app.kinds
     offered = actions(job.state, caller.actor, reprocessable=known and one.app.kinds.get(job.kind).policy.reprocess)
     return shown(job, datetime.now(UTC), offered=offered, history=history, failed_items=failed, stack_trace=trace)

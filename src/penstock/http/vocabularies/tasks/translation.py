@@ -114,8 +114,7 @@ def progress_of(job: Job, now: datetime) -> dict[str, Any]:
         "percent": percent,
         "message": job.message or _message(job, percent),
         "phase": job.phase.value,
-        "batches_completed": current // BATCH if _batches(total) else None,
-        "batches_total": _batches(total),
+        **_in_batches(current, total),
         "failed": job.progress.failed,
         "eta_seconds": _eta(job, now),
     }
@@ -157,8 +156,12 @@ def _eta(job: Job, now: datetime) -> float | None:
     return round(elapsed / job.progress.processed * (job.progress.total - job.progress.processed), 1)
 
 
-def _batches(total: int) -> int | None:
-    return -(-total // BATCH) if total > 1 else None
+def _in_batches(processed: int, total: int) -> dict[str, int | None]:
+    """The last batch may be a small one: it is over when everything is."""
+    if total <= 1:
+        return {"batches_completed": None, "batches_total": None}
+    batches = -(-total // BATCH)
+    return {"batches_completed": processed // BATCH if processed < total else batches, "batches_total": batches}
 
 
 def _counts(job: Job, ending: HistoryEntry | None) -> dict[str, Any]:
@@ -166,8 +169,7 @@ def _counts(job: Job, ending: HistoryEntry | None) -> dict[str, Any]:
     told = ending.data if ending is not None and isinstance(ending.data, dict) else {}
     processed = int(told.get("processed", job.progress.processed))
     total = int(told.get("total", job.progress.total))
-    completed = processed // BATCH if _batches(total) else None
-    return {"processed": processed, "total": total, "batches_completed": completed, "batches_total": _batches(total)}
+    return {"processed": processed, "total": total, **_in_batches(processed, total)}
 
 
 def _failure(job: Job, at: datetime, counts: dict[str, Any]) -> dict[str, Any]:
@@ -177,7 +179,7 @@ def _failure(job: Job, at: datetime, counts: dict[str, Any]) -> dict[str, Any]:
         "error_type": _value(job.error_type),
         "failed_at": at,
         "failed_phase": _value(job.failed_phase),
-        "failed_batch": counts["batches_completed"] + 1 if in_batches else None,
+        "failed_batch": min(counts["batches_completed"] + 1, counts["batches_total"]) if in_batches else None,
         "progress_at_failure": counts,
     }
 

@@ -1,0 +1,107 @@
+"""The demonstration from beginning to end: a real server with its worker, a visitor, and how it went."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock import owner
+from penstock.cli.demonstration import kinds
+from penstock.cli.demonstration.sample_jobs import USER, SampleJobs
+from penstock.cli.demonstration.summary import told
+from penstock.cli.demonstration.visitor import Visitor
+from penstock.cli.following import follow
+from penstock.cli.screen import console
+from penstock.cli.serving import run
+from penstock.http.application import create_app
+from penstock.http.server import Server
+
+if TYPE_CHECKING:
+    from penstock import Penstock, Settings
+    from penstock_apps import Built
+
+_TIMEOUT = 120.0
+
+
+class Stage:
+    """All applications behind one server; sample jobs begin once it is there."""
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str], samples: Path) -> None:
+        self._settings = settings
+        self._built = _assembled(settings, environment, samples)
+        self._samples = samples
+        self._stopping = threading.Event()
+        self._well = True
+        self._over = False
+
+    def perform(self, *, host: str, port: int, stay: bool) -> bool:
+        """Serve until told to stop, or until the samples have ended; did everything go as it should?"""
+        from penstock_apps import routes_of_all
+
+        api = create_app(self._built.app, worker=True, more=routes_of_all(self._built))
+        shows: list[threading.Thread] = []
+
+        def started(address: str) -> None:
+            token = api.state.penstock.tokens.issue(USER)
+            show = threading.Thread(target=self._show, args=(Visitor(address, token), address, server, stay))
+            shows.append(show)
+            show.start()
+
+        server = Server(api, host=host, port=port, grace=self._settings.stop_grace_seconds, started=started)
+        try:
+            run(server, self._built.app, host, port)
+        finally:
+            self._stopping.set()
+            for show in shows:
+                show.join()
+            self._built.app.close()
+        if not stay and not self._over:
+            raise KeyboardInterrupt
+        return self._well
+
+    def _show(self, visitor: Visitor, address: str, server: Server, stay: bool) -> None:
+        print(f"serving on {address}; its reference is {address}/docs", flush=True)
+        try:
+            if self._built.app.jobs(limit=1):
+                print("The database has jobs already: no samples are made.", flush=True)
+            else:
+                print("The database is empty. Sample jobs, for you to look at:\n", flush=True)
+                self._well = _play(self._built.app, self._samples, visitor, self._stopping)
+            self._over = not self._stopping.is_set()
+            if stay and not self._stopping.is_set():
+                print(f"\nA token for the API: {sys.argv[0]} token --user {USER}\nCtrl-C stops the server.", flush=True)
+        except OSError:
+            if not server.should_exit:  # a server that is being stopped answers nobody
+                raise
+        finally:
+            if not stay and not server.should_exit:
+                server.handle_exit(signal.SIGTERM, None)
+
+
+def _play(app: Penstock, samples: Path, visitor: Visitor, stopping: threading.Event) -> bool:
+    """Run the sample jobs; when the server is stopped before their end, they are left to whoever works next."""
+    jobs = SampleJobs(app, samples, visitor)
+    jobs.submit()
+    ended = follow(app, jobs.rows, by=owner(USER), look=jobs.look, timeout=_TIMEOUT, hint=False, until=stopping)
+    if stopping.is_set():
+        return True
+    unexpected = [job for act, job in zip(jobs.acts, ended, strict=True) if not act.went_well(job)]
+    print()
+    for line in told(app, {row.id: row.name for row in jobs.rows}, ended, unexpected):
+        console().print(line, overflow="fold")
+    return not unexpected
+
+
+def _assembled(settings: Settings, environment: Mapping[str, str], samples: Path) -> Built:
+    """All applications on one database, with the demonstration's kinds, and catalogs allowed where its photos are."""
+    from penstock_apps import assemble
+
+    roots = [one for one in (environment.get("PENSTOCK_CATALOG_ROOTS"), str(samples.absolute())) if one]
+    built = assemble(settings, {**environment, "PENSTOCK_CATALOG_ROOTS": os.pathsep.join(roots)})
+    kinds.register(built.app)
+    return built

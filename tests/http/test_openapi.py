@@ -1,0 +1,365 @@
+"""The OpenAPI document is true: Schemathesis asks what it allows and what it forbids, and no answer surprises.
+
+Every request goes to a real server with both applications, where jobs in several states wait to be found.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import requests
+import schemathesis
+import uvicorn
+from fastapi import APIRouter, FastAPI
+from hypothesis import settings as hypothesis_settings
+from schemathesis.checks import CheckFunction
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+
+from penstock import Penstock, Permanent, WorkItem, create_app, load_settings
+from penstock_apps.catalogs.routes import routes_of as routes_of_catalogs
+from penstock_apps.catalogs.service import Catalogs, CatalogSettings
+from penstock_apps.documents.routes import routes_of as routes_of_documents
+from penstock_apps.documents.service import Documents, Limits
+from tests.http.conftest import SECRET, Served, serving
+from tests.http.test_live import events
+
+# The server's threads draw random numbers while Hypothesis makes up a request, which it takes for a strategy's doing.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
+PATIENCE = 30.0
+LONGEST_ANSWER = 10.0
+EXAMPLES = 10
+EVENTS = "GET /api/jobs/{job_id}/events"
+STOP = "DELETE /api/jobs/{job_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A server with both applications, and ids that lead somewhere."""
+
+    served: Served
+    folder: Path
+    jobs: dict[str, str]
+    documents: list[str]
+    catalog: str
+    asked: Counter[str] = field(default_factory=Counter)
+
+    def next_id(self, operation: str, made_up: str) -> str:
+        """The ids worth asking ``operation`` for, in turn, and then one that leads nowhere."""
+        ids = [*self.ids(operation), made_up]
+        self.asked[operation] += 1
+        return ids[(self.asked[operation] - 1) % len(ids)]
+
+    def ids(self, operation: str) -> list[str]:
+        """The ids worth asking ``operation`` for."""
+        if "/api/catalogs/" in operation:
+            return [self.catalog]
+        if "/api/documents/" in operation:
+            return [*self.documents, self.jobs["finished"]]
+        if operation == STOP:
+            return [self.jobs[name] for name in ("to be stopped", "finished", "failed", "canceled")]
+        if operation == EVENTS:
+            # A stream ends with its job; that of a job which runs is followed in test_live.py.
+            return [self.jobs[name] for name in ("finished", "failed", "canceled")]
+        return list(self.jobs.values())
+
+
+def both_applications(app: Penstock, root: Path) -> list[APIRouter]:
+    """The routes of documents and catalogs."""
+    catalogs = CatalogSettings(roots=(root.resolve(),), thumbnails_directory=root / "thumbnails")
+    return [routes_of_documents(Documents(app, Limits())), routes_of_catalogs(Catalogs(app, catalogs))]
+
+
+def described() -> dict[str, Any]:
+    """The OpenAPI document; a database is not touched for it."""
+    app = Penstock(settings=load_settings(database_url="sqlite://", jwt_secret=SECRET))
+    return create_app(app, more=both_applications(app, Path.cwd())).openapi()
+
+
+DOCUMENT = described()
+
+
+@contextmanager
+def world(tmp_path: Path) -> Iterator[World]:
+    """A server whose jobs are finished, failed, canceled and running; nothing else is worked on."""
+    settings = load_settings(
+        database_url=f"sqlite:///{tmp_path}/penstock.db",
+        files_directory=tmp_path / "files",
+        heartbeat_seconds=0.05,
+        jwt_secret=SECRET,
+        submissions_per_minute=1_000_000,
+    )
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    app = Penstock(settings=settings)
+    more = both_applications(app, tmp_path)
+    app.migrate()
+    with jobs_of(app) as jobs, serving(app, worker=False, more=more) as served:
+        ada = served.client()
+        upload = {"file": ("log.txt", b"five words are in here")}
+        uploaded = [ada.post("/api/documents/jobs", files=upload).json()["jobId"] for _ in range(4)]
+        ada.post(f"/api/documents/jobs/{uploaded[0]}/submit")
+        made = ada.post("/api/catalogs", json={"name": "Holidays", "source_directories": [str(folder)]})
+        yield World(served, folder, jobs, uploaded, made.json()["id"])
+    app.close()
+
+
+@contextmanager
+def jobs_of(app: Penstock) -> Iterator[dict[str, str]]:
+    """Ada's jobs by what became of them; those that run do so until the end."""
+    gate, running = threading.Event(), threading.Semaphore(0)
+
+    @app.kind("gated")
+    def gated(item: WorkItem) -> None:
+        running.release()
+        gate.wait()
+
+    @app.kind("broken")
+    def broken(item: WorkItem) -> None:
+        raise Permanent("the handler says no")
+
+    app.kind("quick")(lambda item: {"answer": 42})
+    finished = app.submit("quick", items=[1, 2, 3], owner="ada").job
+    failed = app.submit("broken", {}, owner="ada").job
+    canceled = app.submit("gated", {}, owner="ada", hold=True).job
+    app.cancel(canceled.id, reason="nobody needs it")
+    assert app.work_off(kinds=["quick", "broken"], timeout=PATIENCE)
+    with app.working(kinds=["gated"]):
+        runs, stopped = (app.submit("gated", {}, owner="ada").job for _ in range(2))
+        assert all(running.acquire(timeout=PATIENCE) for _ in range(2))
+        named = {"finished": finished, "failed": failed, "canceled": canceled, "running": runs}
+        try:
+            yield {name: str(job.id) for name, job in {**named, "to be stopped": stopped}.items()}
+        finally:
+            gate.set()
+
+
+@pytest.fixture(scope="module")
+def one_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world(tmp_path_factory.mktemp("openapi")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """Connections that are used again."""
+    with requests.Session() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def tokens(one_world: World) -> dict[str, str]:
+    """A user's token, and an admin's."""
+    issue = one_world.served.server.config.app.state.penstock.tokens.issue  # type: ignore[union-attr]
+    return {"user": issue("ada"), "admin": issue("root", is_admin=True)}
+
+
+asked = schemathesis.openapi.from_dict(DOCUMENT)
+
+
+@asked.parametrize()
+@hypothesis_settings(max_examples=EXAMPLES)
+def test_a_user_gets_no_answer_that_is_not_documented(
+    case: schemathesis.Case, one_world: World, session: requests.Session, tokens: dict[str, str]
+) -> None:
+    ask(case, one_world, session, tokens["user"])
+
+
+@asked.parametrize()
+@hypothesis_settings(max_examples=EXAMPLES)
+def test_an_admin_gets_no_answer_that_is_not_documented(
+    case: schemathesis.Case, one_world: World, session: requests.Session, tokens: dict[str, str]
+) -> None:
+    ask(case, one_world, session, tokens["admin"])
+
+
+def ask(case: schemathesis.Case, world: World, session: requests.Session, token: str) -> None:
+    """Send what Schemathesis made up, often with an id that is there, and hold the answer to the document."""
+    lead_somewhere(case, world)
+    case.call_and_validate(
+        world.served.url,
+        session,
+        headers={} if takes_the_token_away(case) else {"Authorization": f"Bearer {token}"},
+        excluded_checks=list(excluded(case)),
+        timeout=LONGEST_ANSWER,
+    )
+
+
+def excluded(case: schemathesis.Case) -> Iterator[CheckFunction]:
+    """The checks that would call a right answer wrong."""
+    # What is a cursor of ours, which folders there are and which keys were used before, a schema cannot say.
+    if case.operation.label in ("GET /api/jobs", "POST /api/catalogs") or "idempotency-key" in case.headers:
+        yield positive_data_acceptance
+    # A number in place of a file is sent as its digits, and those are a good file. test_documents.py has the bad ones.
+    if case.operation.label == "POST /api/documents/jobs" and not is_good(case, ParameterLocation.BODY):
+        yield negative_data_rejection
+
+
+def takes_the_token_away(case: schemathesis.Case) -> bool:
+    """Is it the token that Schemathesis left out or spoiled?"""
+    data: Any = case.meta.phase.data if case.meta is not None else None
+    changed = [getattr(data, "parameter", None)]
+    changed += [part for one in getattr(data, "mutations", ()) for part in (one.parameter, one.original_value)]
+    return "Authorization" in changed
+
+
+def lead_somewhere(case: schemathesis.Case, world: World) -> None:
+    """Put real ids and a real folder into good requests."""
+    if is_good(case, ParameterLocation.PATH):
+        for name, made_up in case.path_parameters.items():
+            if name.endswith("_id"):
+                case.path_parameters[name] = world.next_id(case.operation.label, made_up)
+    if case.operation.label == "POST /api/catalogs" and is_good(case, ParameterLocation.BODY):
+        body: Any = case.body
+        body["source_directories"] = [str(world.folder)] if len(body["name"]) % 2 == 0 else body["source_directories"]
+
+
+def is_good(case: schemathesis.Case, place: ParameterLocation) -> bool:
+    """Did Schemathesis mean this part of the request to be right?"""
+    part = case.meta.components.get(place) if case.meta is not None else None
+    return part is not None and part.mode.is_positive
+
+
+# What the document says of each operation -------------------------------------------------------------------------
+
+OPERATIONS = {
+    f"{method.upper()} {path}": operation
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+}
+PROBLEM = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_an_operation_says_what_it_is_for_and_how_it_fails(label: str) -> None:
+    operation = OPERATIONS[label]
+    assert operation["summary"]
+    problems = {status: one for status, one in operation["responses"].items() if int(status) >= 400}
+    assert all(one["content"] == PROBLEM and one["description"] for one in problems.values())
+    assert expected_problems(label) <= problems.keys()
+
+
+def expected_problems(label: str) -> set[str]:
+    """The problems that follow from what an operation takes."""
+    operation = OPERATIONS[label]
+    return {
+        *(["401", "503"] if "security" in operation else []),
+        *(["404"] if "{" in label else []),
+        *(["422"] if "parameters" in operation else []),
+        *(["400", "413", "422"] if "requestBody" in operation else []),
+    }
+
+
+@pytest.mark.parametrize("label", [label for label, one in OPERATIONS.items() if "requestBody" in one])
+def test_a_body_has_an_example(label: str) -> None:
+    for described in OPERATIONS[label]["requestBody"]["content"].values():
+        assert "example" in described or any(one.get("examples") for one in alternatives(described["schema"]))
+
+
+def alternatives(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A schema, or those it leads to."""
+    if "$ref" in schema:
+        yield DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    elif "anyOf" in schema:
+        for one in schema["anyOf"]:
+            yield from alternatives(one)
+    else:
+        yield schema
+
+
+# The limit on bodies ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Served]:
+    """A server that takes a kilobyte."""
+    settings = load_settings(
+        database_url=f"sqlite:///{tmp_path}/penstock.db",
+        files_directory=tmp_path / "files",
+        jwt_secret=SECRET,
+        max_body_bytes=1024,
+    )
+    app = Penstock(settings=settings)
+    more = both_applications(app, tmp_path)
+    app.migrate()
+    with serving(app, worker=False, more=more) as served:
+        yield served
+    app.close()
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["announced", "chunked"])
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/api/catalogs", "application/json"), ("/api/documents/jobs", "multipart/form-data; boundary=x")],
+)
+def test_a_body_over_the_limit_is_refused(small: Served, path: str, kind: str, chunked: bool) -> None:
+    ada = small.client()
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' if "x" in kind[-1] else b'"'
+    body = head + b"a" * 1024
+    answer = ada.post(path, content=iter([body]) if chunked else body, headers={"Content-Type": kind})
+    assert ("transfer-encoding" in answer.request.headers) is chunked
+    assert (answer.status_code, answer.json()["code"]) == (413, "BODY_TOO_LARGE")
+    assert sorted(answer.json()) == ["code", "field", "message", "request_id"]
+    assert answer.json()["request_id"] == answer.headers["x-request-id"]
+    assert ada.get("/api/jobs").status_code == 200
+
+
+def test_a_body_of_just_the_limit_is_read(small: Served) -> None:
+    answer = small.client().post("/api/catalogs", content=b" " * 1024, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_INPUT")
+
+
+# In an application of one's own -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def served_site(site: FastAPI) -> Iterator[str]:
+    """Somebody's own application, served by uvicorn as they would; the answer is where."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(site, log_config=None, timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+        listening.close()
+        assert not thread.is_alive(), "the server did not stop"
+
+
+def test_mounted_under_a_prefix_routes_events_and_worker_work(tmp_path: Path) -> None:
+    app = Penstock(settings=load_settings(database_url=f"sqlite:///{tmp_path}/penstock.db", jwt_secret=SECRET))
+    app.kind("quick")(lambda item: {"answer": 42})
+    app.migrate()
+    jobs = create_app(app, worker=True)
+    site = FastAPI(lifespan=jobs.router.lifespan_context)
+    site.get("/hello")(lambda: {"hello": "world"})
+    site.mount("/work", jobs)
+    headers = {"Authorization": f"Bearer {jobs.state.penstock.tokens.issue('ada')}"}
+    with served_site(site) as url, httpx2.Client(base_url=url, headers=headers, timeout=PATIENCE) as ada:
+        assert ada.get("/hello").json() == {"hello": "world"}
+        assert ada.get("/work/healthz").json() == {"status": "ok"}
+        assert ada.get("/work/hello").json()["code"] == "NO_SUCH_ADDRESS"
+        first, second = (app.submit("quick", {}, owner="ada").job for _ in range(2))
+        for job in (first, second):
+            with ada.stream("GET", f"/work/api/jobs/{job.id}/events") as answer:
+                seen = [name for name, _, _ in events(answer)]
+            assert (seen[0], seen[-1]) == ("history", "end")
+            assert ada.get(f"/work/api/jobs/{job.id}").json()["result"] == {"answer": 42}
+        page = ada.get("/work/api/jobs", params={"limit": 1})
+        assert page.json()[0]["job_id"] == str(second.id)
+        assert ada.get(page.links["next"]["url"]).json()[0]["job_id"] == str(first.id)
+        refused = ada.put(f"/work/api/jobs/{first.id}")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, DELETE")
+        assert ada.get("/work/openapi.json").json()["servers"] == [{"url": "/work"}]
+    app.close()
