@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         WorkerCrashed,
     )
     from penstock.http.application import create_app
+    from penstock.http.cursors import read_cursor, written_cursor
     from penstock.http.json import Json
     from penstock.http.problems import documented
     from penstock.http.tokens import Identity
@@ -76,6 +77,7 @@ _HOME = {
         "StoreUnavailable", "TimeLimitExceeded", "TooManyRequests", "TransitionRefused", "WorkerCrashed",
     ),
     "penstock.http.application": ("create_app",),
+    "penstock.http.cursors": ("read_cursor", "written_cursor"),
     "penstock.http.json": ("Json",),
     "penstock.http.problems": ("documented",),
     "penstock.http.tokens": ("Identity",),
@@ -110,7 +112,7 @@ __all__ = [
     "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission", "Submitting", "Swept",
     "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused", "Vocabulary", "WorkItem", "WorkJob",
     "Worker", "WorkerCrashed", "actions", "admin", "create_app", "documented", "effective_status", "load_settings",
-    "owner", "parse_job_id", "seconds", "size_in_bytes",
+    "owner", "parse_job_id", "read_cursor", "seconds", "size_in_bytes", "written_cursor",
 ]  # fmt: skip
 
 

@@ -289,11 +289,17 @@ class Penstock:
         kind: str | None = None,
         after: inspect.After | None = None,
         limit: int = 100,
+        payloads: bool = False,
     ) -> list[Job]:
-        """A page of jobs, newest first, without their payloads; ``after`` the last one of the page before."""
+        """A page of jobs, newest first, ``after`` the last one of the page before; without params and results,
+        which may be large, unless ``payloads`` are wanted.
+        """
         wanted = None if states is None else list(states)
         return self.store.read(
-            lambda one: inspect.list_jobs(one, by, states=wanted, kind=kind, after=after, limit=limit), at_once=True
+            lambda one: inspect.list_jobs(
+                one, by, states=wanted, kind=kind, after=after, limit=limit, payloads=payloads
+            ),
+            at_once=True,
         )
 
     def history(self, job_id: UUID, *, by: Caller = SYSTEM, after: int = 0) -> list[HistoryEntry]:

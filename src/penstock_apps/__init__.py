@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from penstock import Penstock, Settings
     from penstock_apps.catalogs.service import Catalogs
     from penstock_apps.documents.service import Documents
+    from penstock_apps.recipes.service import Recipes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Built:
     documents: Documents
     catalogs: Catalogs | None
     """None where Pillow is not installed."""
+    recipes: Recipes | None
+    """None where lxml or httpx2 is not installed."""
 
 
 @cache
@@ -49,12 +52,23 @@ def assemble(settings: Settings | None, environment: Mapping[str, str]) -> Built
         from penstock_apps.catalogs.service import Catalogs, CatalogSettings
 
         catalogs = Catalogs(app, CatalogSettings.from_environment(environment))
-    return Built(app, Documents(app, Limits.from_environment(environment)), catalogs)
+    recipes = None
+    if "recipes" not in missing_libraries():
+        from penstock_apps.recipes.events import Results
+        from penstock_apps.recipes.service import Recipes, RecipeSettings
+
+        recipes = Recipes(app, RecipeSettings.from_environment(environment))
+        Results(app, recipes)
+    return Built(app, Documents(app, Limits.from_environment(environment)), catalogs, recipes)
 
 
 def missing_libraries() -> dict[str, str]:
     """The applications that lack a library here, and the extra that brings it."""
-    needed = {"catalogs": ("PIL",), "documents": ("cryptography", "docx", "lxml", "pypdf")}
+    needed = {
+        "catalogs": ("PIL",),
+        "documents": ("cryptography", "docx", "lxml", "pypdf"),
+        "recipes": ("h2", "httpx2", "lxml"),
+    }
     return {
         name: f"penstock[{name}]"
         for name, modules in needed.items()
@@ -71,6 +85,10 @@ def routes_of_all(built: Built) -> list[APIRouter]:
         from penstock_apps.catalogs.routes import routes_of as routes_of_catalogs
 
         routes.append(routes_of_catalogs(built.catalogs))
+    if built.recipes is not None:
+        from penstock_apps.recipes.routes import routes_of as routes_of_recipes
+
+        routes.append(routes_of_recipes(built.recipes))
     return routes
 
 

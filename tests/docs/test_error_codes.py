@@ -12,6 +12,7 @@ from penstock.lifecycle.states import ItemStatus
 from penstock.settings import Settings
 from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.documents.failures import DocumentFailure
+from penstock_apps.recipes.failures import PageFailure
 from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.errors import classes
 
@@ -22,6 +23,11 @@ CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 NO_CODES = {"AF_UNIX", "LC_ALL", "NO_COLOR", "XML_PARSE_HUGE", "MAX_BYTES", "QUEUE_LIMIT", "WAIT_LIMIT"}
 NO_CODES |= {str(field.validation_alias) for field in Settings.model_fields.values()}
 NO_CODES |= {"PENSTOCK_CATALOG_ROOTS", "PENSTOCK_TAGGERS", "PENSTOCK_THUMBNAILS_DIRECTORY"}
+NO_CODES |= {f"PENSTOCK_FETCH_{name}" for name in ("TIMEOUT", "MAX_BYTES", "ALLOW_HOSTS")}
+NO_CODES |= {f"PENSTOCK_LLM_{name}" for name in ("URL", "MODEL", "KEY")}
+NO_CODES |= {"RECIPE_TTL_DAYS", "RECIPE_PARSED_ELSEWHERE", "RECIPE_PARSE_STALE_MINUTES"}
+NO_CODES |= {"RECIPE_PARSE_JOB_ABANDON_MINUTES", "RECIPE_PARSE_JOB_PRUNE_RESULTS"}
+NO_CODES |= {"KAFKA_TOPIC_PARSE_REQUEST", "KAFKA_TOPIC_PARSE_RESULT"}
 NO_CODES |= set(public_names)
 
 
@@ -58,6 +64,8 @@ def documented_codes() -> set[str]:
         *(one.code for one in classes()),
         *(one.code for one in DocumentFailure),
         *(one.code for one in PhotoFailure),
+        *(one.code for one in PageFailure),
+        "PARSE_FAILED",
     }
 
 

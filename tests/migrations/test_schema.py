@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, create_engine, inspect, text
+from sqlalchemy import Connection, MetaData, create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 import penstock.store
@@ -24,6 +24,7 @@ from penstock.store.migrating import OURS, Schema, current_revision, migrate, re
 from penstock.store.tables import metadata
 from penstock.testing.postgres import PostgresServer
 from penstock_apps.catalogs.tables import metadata as catalogs_metadata
+from penstock_apps.recipes.tables import metadata as recipes_metadata
 
 MIGRATIONS = Path(penstock.store.__file__).parent / "migrations"
 
@@ -253,24 +254,28 @@ def test_several_processes_at_once_are_harmless(empty: Callable[[], Store]) -> N
 # Tables of applications -----------------------------------------------------------------------------------------------
 
 CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0001")
+RECIPES = Schema.of_app("recipes", "penstock_apps.recipes", "0001")
 
 
-def test_an_applications_tables_are_made_beside_ours(empty: Callable[[], Store]) -> None:
+@pytest.mark.parametrize(
+    ("app", "tables"), [(CATALOGS, catalogs_metadata), (RECIPES, recipes_metadata)], ids=["catalogs", "recipes"]
+)
+def test_an_applications_tables_are_made_beside_ours(empty: Callable[[], Store], app: Schema, tables: MetaData) -> None:
     store = empty()
     migrate(store)
-    with pytest.raises(SchemaOutOfDate, match="the schema of catalogs in the database is empty"):
-        require_current(store, (OURS, CATALOGS))
-    migrate(store, (OURS, CATALOGS))
-    migrate(store, (OURS, CATALOGS))
-    require_current(store, (OURS, CATALOGS))
-    assert (current_revision(store), current_revision(store, CATALOGS)) == (OURS.head, CATALOGS.head)
+    with pytest.raises(SchemaOutOfDate, match=f"the schema of {app.name} in the database is empty"):
+        require_current(store, (OURS, app))
+    migrate(store, (OURS, app))
+    migrate(store, (OURS, app))
+    require_current(store, (OURS, app))
+    assert (current_revision(store), current_revision(store, app)) == (OURS.head, app.head)
     with store.engine.connect() as connection:
-        theirs = set(catalogs_metadata.tables)
+        theirs = set(tables.tables)
         context = MigrationContext.configure(
             connection,
             opts={"compare_type": True, "include_name": lambda name, kind, _: kind != "table" or name in theirs},
         )
-        assert compare_metadata(context, catalogs_metadata) == []
+        assert compare_metadata(context, tables) == []
 
 
 def test_an_application_says_so_before_the_database_is_opened(empty: Callable[[], Store]) -> None:

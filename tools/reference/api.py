@@ -17,7 +17,9 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "Killed", "TimeLimitExceeded", "MemoryLimitExceeded", "WorkerCrashed", "Stopped",
     ),
     "Working": ("Worker",),
-    "Serving": ("create_app", "Identity", "SignedIn", "Submitting", "Anyone", "Admin", "Json", "documented"),
+    "Serving": ("create_app", "Identity", "SignedIn", "Submitting", "Anyone", "Admin", "Json", "documented",
+        "read_cursor", "written_cursor",
+    ),
     "Jobs, items and history": (
         "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message", "Swept",
         "parse_job_id",

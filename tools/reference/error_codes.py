@@ -71,6 +71,8 @@ OF_CALLS = {
     "CATALOG_FOLDER_MISSING": ("Permanent", "a catalog's folder is not there just now; nothing is forgotten for that"),
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),
     "CATALOG_ROOT_REFUSED": ("InvalidInput", "a catalog's folder is not below `PENSTOCK_CATALOG_ROOTS`"),
+    "RECIPE_NOT_FOUND": ("FileNotFound", "there is no such saved recipe, or it belongs to somebody else"),
+    "URL_INVALID": ("InvalidInput", "what was given is not the address of a page"),
     "PHOTO_NOT_FOUND": ("FileNotFound", "there is no such photo in the catalog"),
     "THUMBNAIL_NOT_MADE": ("FileNotFound", "no thumbnails job has made this one yet"),
     "DB_POOL_BUSY": ("StoreUnavailable", "all of `PENSTOCK_POOL_SIZE` connections were in use for half a minute"),

@@ -8,6 +8,7 @@ from penstock import errors
 from penstock.errors import PenstockError
 from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.documents.failures import DocumentFailure
+from penstock_apps.recipes.failures import PageFailure
 from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.markdown import code, document, fenced, first_sentence, table
 
@@ -49,6 +50,12 @@ def page() -> str:
             ("code", "tried again", "meaning"),
             ((code(one.code), "yes" if one.retryable else "no", one.sentence) for one in PhotoFailure),
         ),
+        "## Codes of the recipes app",
+        table(
+            ("code", "tried again", "meaning"),
+            ((code(one.code), "yes" if one.retryable else "no", one.sentence) for one in PageFailure),
+        ),
+        "`PARSE_FAILED` is what a parser elsewhere said.",
         "## Codes of refused calls",
         "Where one exception has more than one reason, its `code` says which.",
         table(

@@ -47,8 +47,9 @@ def list_jobs(
     kind: str | None = None,
     after: After | None = None,
     limit: int = 100,
+    payloads: bool = False,
 ) -> list[Job]:
-    """A page of jobs, newest first, without their payloads."""
+    """A page of jobs, newest first, without their payloads unless those are wanted."""
     parameters: dict[str, Any] = {"the_limit": limit, "the_caller_id": caller.id}
     if states is not None:
         parameters["the_states"] = [state.value for state in states]
@@ -57,8 +58,9 @@ def list_jobs(
     if after is not None:
         parameters |= {"the_after": after.created_at, "the_after_id": after.id}
     statement = statements.list_jobs(
-        transaction.ways, caller.sight, states=states is not None, kind=kind is not None, after=after is not None
-    )
+        transaction.ways, caller.sight, states=states is not None, kind=kind is not None, after=after is not None,
+        payloads=payloads,
+    )  # fmt: skip
     return [job_from(row) for row in transaction.run(statement, parameters)]
 
 

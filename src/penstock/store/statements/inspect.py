@@ -25,8 +25,8 @@ _LISTED = [column for column in jobs.c if column.name not in ("params", "result"
 
 
 @built_once
-def list_jobs(ways: Ways, sight: Sight, *, states: bool, kind: bool, after: bool) -> Select[Any]:
-    """A page of jobs, newest first, without their payloads."""
+def list_jobs(ways: Ways, sight: Sight, *, states: bool, kind: bool, after: bool, payloads: bool) -> Select[Any]:
+    """A page of jobs, newest first; their payloads may be large, and come where somebody wants them."""
     conditions = [visible_to(sight)]
     if states:
         conditions.append(ways.among(jobs.c.state, "the_states"))
@@ -36,7 +36,7 @@ def list_jobs(ways: Ways, sight: Sight, *, states: bool, kind: bool, after: bool
         moment, last = bindparam("the_after", type_=Moment), bindparam("the_after_id", type_=Identifier)
         conditions.append(tuple_(jobs.c.created_at, jobs.c.id) < tuple_(moment, last))
     return (
-        select(*_LISTED)
+        select(*(jobs.c if payloads else _LISTED))
         .where(*conditions)
         .order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
         .limit(bindparam("the_limit", type_=Integer))

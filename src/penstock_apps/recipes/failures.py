@@ -1,0 +1,40 @@
+"""What can be wrong with a page: each failure with a stable code, and whether another try may help."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from penstock import Permanent, Retryable
+
+
+class PageFailure(Enum):
+    """Why there is no recipe."""
+
+    HOST_REFUSED = ("HOST_REFUSED", "the address leads to a host that is not fetched from")
+    HOST_UNKNOWN = ("HOST_UNKNOWN", "there is no such host")
+    TIMEOUT = ("FETCH_TIMEOUT", "the page took too long")
+    FAILED = ("FETCH_FAILED", "the page could not be fetched")
+    BUSY = ("PAGE_BUSY", "the site asks to come back later")
+    NOT_FOUND = ("PAGE_NOT_FOUND", "there is no such page")
+    FORBIDDEN = ("PAGE_FORBIDDEN", "the site does not show this page")
+    TOO_LARGE = ("PAGE_TOO_LARGE", "the page is larger than the limit")
+    NOT_HTML = ("PAGE_NOT_HTML", "the address does not lead to a page")
+    REDIRECTS = ("TOO_MANY_REDIRECTS", "the address leads on and on")
+    NO_RECIPE = ("NOT_A_RECIPE", "no recipe was found on the page")
+    LLM = ("LLM_FAILED", "the language model could not be asked")
+
+    def __init__(self, code: str, sentence: str) -> None:
+        self.code = code
+        self.sentence = sentence
+
+    @property
+    def retryable(self) -> bool:
+        """May it work another time?"""
+        return self in (PageFailure.TIMEOUT, PageFailure.FAILED, PageFailure.BUSY, PageFailure.LLM)
+
+    def error(self, detail: str = "", *, after: float | None = None) -> Permanent | Retryable:
+        """What a handler raises; ``after`` is when the site wants to be asked again."""
+        message = f"{self.sentence}: {detail}" if detail else self.sentence
+        if self.retryable:
+            return Retryable(message, code=self.code, retry_after=after)
+        return Permanent(message, code=self.code)

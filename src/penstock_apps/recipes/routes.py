@@ -1,0 +1,226 @@
+"""Recipes over HTTP: the queue with its mailbox, saved recipes, and parse requests for guests and users alike."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import Response
+
+from penstock import (
+    Anyone,
+    Identity,
+    InvalidInput,
+    JobNotFound,
+    Json,
+    SignedIn,
+    Submitting,
+    documented,
+    owner,
+    read_cursor,
+    written_cursor,
+)
+from penstock_apps.recipes import schemas as shapes
+from penstock_apps.recipes import translation as words
+from penstock_apps.recipes.records import SavedRecipe
+from penstock_apps.recipes.service import Recipes
+
+_PAGE = 50
+Limit = Annotated[int, Query(ge=1, le=200)]
+Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the page before.")]
+IdempotencyKey = Annotated[
+    str | None, Header(min_length=1, max_length=255, description="The same key and user give the same job.")
+]
+_SUBMITTED = documented(400, 401, 409, 413, 422, 429, 503)
+_FOUND = documented(401, 404, 422, 503)
+_CHANGED = documented(401, 404, 409, 422, 503)
+_GUESTS = documented(400, 401, 409, 413, 422, 429, 503)
+_NOT_FOUND: dict[int | str, dict[str, Any]] = {
+    404: {"model": shapes.RequestNotFound, "description": "There is no such request, or it is somebody else's."}
+}
+
+
+def routes_of(recipes: Recipes) -> APIRouter:
+    """The addresses of a recipes application."""
+    routes = APIRouter()
+    for part in (_queue(recipes), _saved_recipes(recipes), _requests(recipes)):
+        routes.include_router(part)
+    return routes
+
+
+def _queue(recipes: Recipes) -> APIRouter:
+    routes = APIRouter(prefix="/recipes/parse-url", tags=["recipe queue"])
+
+    @routes.post(
+        "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted, responses=_SUBMITTED
+    )
+    def start(
+        given: shapes.ParseUrl, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None
+    ) -> Response:
+        """A job of your own; a page that somebody else asks for at the same time is fetched once."""
+        job = recipes.ask(
+            given.url, user=who.user, use_llm_fallback=given.use_llm_fallback, idempotency_key=idempotency_key,
+            ip_address=_address(request),
+        ).job  # fmt: skip
+        return Json({"id": str(job.id), "status": words.status_of(job)}, 202)
+
+    @routes.get("/status/{job_id}", summary="How it stands", response_model=shapes.ParseStatus, responses=_FOUND)
+    def status(job_id: UUID, who: SignedIn) -> Response:
+        """Its status, its result once it is complete, and why it failed."""
+        return Json(words.job_status(recipes.get(job_id, by=who.caller)))
+
+    @routes.get("/jobs", summary="The mailbox", response_model=shapes.Mailbox, responses=documented(401, 422, 503))
+    def mailbox(
+        who: SignedIn,
+        status: Annotated[shapes.Status, Query(description="Other than COMPLETE only with `include_expired`.")] = (
+            "COMPLETE"
+        ),
+        include_expired: Annotated[bool, Query(description="Also those whose time is over.")] = False,
+        limit: Limit = _PAGE,
+    ) -> Response:
+        """Finished jobs that nobody has saved or dismissed, newest first, without their results."""
+        found = recipes.mailbox(
+            by=owner(who.user), states=words.STATES[status], include_expired=include_expired, limit=limit
+        )
+        return Json({"jobs": [words.in_mailbox(job) for job in found]})
+
+    @routes.post("/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGED)
+    def cancel(job_id: UUID, who: SignedIn) -> Response:
+        """Possible until it is complete; who else asked for the page is served all the same."""
+        job = recipes.cancel(job_id, by=who.caller)
+        return Json({"id": str(job.id), "status": words.status_of(job)})
+
+    return routes
+
+
+def _saved_recipes(recipes: Recipes) -> APIRouter:
+    routes = APIRouter(prefix="/recipes", tags=["recipes"])
+
+    @routes.post(
+        "", status_code=201, summary="Save a recipe", response_model=shapes.RecipeShown,
+        responses=documented(400, 401, 404, 409, 413, 422, 429, 503),
+    )  # fmt: skip
+    def save(given: shapes.RecipeCreate, who: Submitting) -> Response:
+        """With `parse_job_id`, the job it came from is committed in the same transaction: both, or neither."""
+        body = given.model_dump(exclude={"title", "parse_job_id"}, exclude_none=True)
+        return Json(words.saved(recipes.save(who.user or "", given.title, body, given.parse_job_id)), 201)
+
+    @routes.get("", summary="Your recipes", response_model=shapes.RecipesShown, responses=documented(401, 422, 503))
+    def list_saved(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
+        """Newest first."""
+        page = recipes.records.all_saved(who.user or "", after=_after(cursor), limit=limit)
+        last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
+        return Json({"recipes": [words.saved(one) for one in page], "next": last})
+
+    @routes.get("/{recipe_id}", summary="One recipe", response_model=shapes.RecipeShown, responses=_FOUND)
+    def get_saved(recipe_id: UUID, who: SignedIn) -> Response:
+        """As it was saved."""
+        return Json(words.saved(_theirs(recipes, recipe_id, who)))
+
+    @routes.patch(
+        "/{recipe_id}", summary="Change a recipe", response_model=shapes.RecipeShown,
+        responses=documented(400, 401, 404, 413, 422, 503),
+    )  # fmt: skip
+    def change(recipe_id: UUID, given: shapes.RecipeChange, who: SignedIn) -> Response:
+        """What is not given stays as it is; what is given as null is removed."""
+        before = _theirs(recipes, recipe_id, who)
+        changes = given.model_dump(exclude_unset=True)
+        title = changes.pop("title", before.title)
+        if title is None:
+            raise InvalidInput("a recipe has a title", field="title")
+        body = {name: value for name, value in {**before.body, **changes}.items() if value is not None}
+        recipes.records.change(recipe_id, who.user or "", title, body)
+        return Json(words.saved(_theirs(recipes, recipe_id, who)))
+
+    @routes.delete("/{recipe_id}", status_code=204, summary="Remove a recipe", responses=_FOUND)
+    def remove(recipe_id: UUID, who: SignedIn) -> Response:
+        """It is gone for good."""
+        recipes.records.remove(recipe_id, who.user or "")
+        return Response(status_code=204)
+
+    return routes
+
+
+def _requests(recipes: Recipes) -> APIRouter:
+    routes = APIRouter(tags=["parse requests"])
+    answered: dict[int | str, dict[str, Any]] = {
+        200: {"model": shapes.RequestShown, "description": "The recipe, if it is known already."},
+        202: {"model": shapes.RequestShown, "description": "A request, to be asked for again."},
+    }
+
+    def ask(given: shapes.RequestedUrl, who: Identity, request: Request, key: str | None, **hit: Any) -> Response:
+        known = recipes.known(given.url)
+        if known is not None:
+            return Json({**hit, "recipe": words.known_recipe(known)})
+        job = recipes.ask(given.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
+        return Json({"requestId": str(job.id), "status": words.REQUESTS.word(job.state, job.killed_by)}, 202)
+
+    def poll(request_id: UUID, who: Identity) -> Response:
+        try:
+            job = recipes.get(request_id, by=who.caller)
+        except JobNotFound as error:
+            return Json({"error": "Request not found", "code": error.code, "message": error.message}, 404)
+        pruned = job.result is None and job.finished and job.unique_key is not None
+        return Json(words.request_status(job, recipes.records.latest(job.unique_key or "") if pruned else None))
+
+    @routes.post("/parse-requests", summary="Ask for a recipe", responses=answered | _GUESTS, response_model=None)
+    def ask_for(
+        given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
+    ) -> Response:
+        """The recipe itself if somebody asked not long ago; guests who ask for the same page share a request."""
+        return ask(given, who, request, idempotency_key)
+
+    @routes.post(
+        "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answered | _GUESTS,
+        response_model=None,
+    )  # fmt: skip
+    def ask_for_v1(
+        given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
+    ) -> Response:
+        """The same for clients that read `status` in every answer."""
+        return ask(given, who, request, idempotency_key, status="COMPLETED")
+
+    for path in ("/parse-requests/{request_id}", "/api/v1/recipes/parse-requests/{request_id}"):
+        routes.get(
+            path, summary="How a request stands", response_model=shapes.RequestShown,
+            responses=documented(401, 422, 429, 503) | _NOT_FOUND,
+        )(_polling(poll))  # fmt: skip
+
+    @routes.get(
+        "/parse-requests", summary="Your requests", response_model=shapes.RequestsListed,
+        responses=documented(401, 422, 503),
+    )  # fmt: skip
+    def history(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
+        """Newest first."""
+        after = None if cursor is None else read_cursor(cursor)
+        page = recipes.history(by=owner(who.user), after=after, limit=limit)
+        last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
+        return Json({"requests": [words.listed_request(job) for job in page], "next": last})
+
+    return routes
+
+
+def _polling(poll: Any) -> Any:
+    def request_status(request_id: UUID, who: Anyone) -> Response:
+        """PENDING, PROCESSING, COMPLETED with the recipe, or FAILED with the reason."""
+        answer: Response = poll(request_id, who)
+        return answer
+
+    return request_status
+
+
+def _theirs(recipes: Recipes, recipe_id: UUID, who: Identity) -> SavedRecipe:
+    return recipes.records.saved(recipe_id, who.user or "")
+
+
+def _after(cursor: str | None) -> tuple[datetime, UUID] | None:
+    if cursor is None:
+        return None
+    place = read_cursor(cursor)
+    return place.created_at, place.id
+
+
+def _address(request: Request) -> str | None:
+    return request.client.host if request.client else None

@@ -1,0 +1,233 @@
+"""Recipes as their users know them: ask for a page, see it in the mailbox, save it or let it go.
+
+One page is parsed once, however many ask for it: everybody has a job of their own, and all but the first follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from penstock import (
+    Actor,
+    After,
+    Answer,
+    Caller,
+    ConfigurationError,
+    ItemStatus,
+    Job,
+    JobNotFound,
+    JobState,
+    Penstock,
+    Permanent,
+    Submission,
+    WorkJob,
+    owner,
+)
+from penstock_apps.recipes import steps
+from penstock_apps.recipes.addresses import key_of, normalized
+from penstock_apps.recipes.records import KnownRecipe, Records, SavedRecipe
+
+HEAD = "0001"
+KIND = "recipe"
+REQUESTS = "parse-requests"
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeSettings:
+    """How long things are good for, and who parses."""
+
+    ttl_days: float = 30.0
+    abandon_minutes: int = 4320
+    stale_minutes: int = 15
+    prune_results: bool = False
+    parsed_elsewhere: bool = False
+    requests_topic: str = REQUESTS
+    results_topic: str = "parse-results"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> RecipeSettings:
+        """Read the settings of both specifications by their own names."""
+        defaults = cls()
+
+        def number(name: str, default: float) -> float:
+            text = environment.get(name, f"{default:g}")
+            try:
+                value = float(text)
+            except ValueError:
+                value = 0.0
+            if not 0 < value < 1_000_000:
+                raise ConfigurationError(f"{name} is {text!r}; it must be a number above 0")
+            return value
+
+        steps.limits_from(environment)
+        steps.model_from(environment)  # what is wrong with either is said before the first page
+        return cls(
+            ttl_days=number("RECIPE_TTL_DAYS", defaults.ttl_days),
+            abandon_minutes=int(number("RECIPE_PARSE_JOB_ABANDON_MINUTES", defaults.abandon_minutes)),
+            stale_minutes=int(number("RECIPE_PARSE_STALE_MINUTES", defaults.stale_minutes)),
+            prune_results=environment.get("RECIPE_PARSE_JOB_PRUNE_RESULTS", "false").lower() in ("1", "true", "yes"),
+            parsed_elsewhere=environment.get("RECIPE_PARSED_ELSEWHERE", "false").lower() in ("1", "true", "yes"),
+            requests_topic=environment.get("KAFKA_TOPIC_PARSE_REQUEST", defaults.requests_topic),
+            results_topic=environment.get("KAFKA_TOPIC_PARSE_RESULT", defaults.results_topic),
+        )
+
+
+class Recipes:
+    """The recipes application on one Penstock."""
+
+    def __init__(self, app: Penstock, settings: RecipeSettings) -> None:
+        app.own_tables("recipes", "penstock_apps.recipes", HEAD)
+        self._app = app
+        self.settings = settings
+        self.records = Records(app)
+        app.kind(
+            KIND,
+            retries=3,
+            backoff="2s exponential up to 5m",
+            runs_in="processes",
+            timeout="2m",
+            memory_limit="1GiB",
+            run_limit=f"{settings.stale_minutes}m",
+            abandon_after=f"{settings.abandon_minutes}m",
+            prune_result=settings.prune_results,
+        )(self._definition())
+
+    # Asking -------------------------------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        url: str,
+        *,
+        user: str | None,
+        use_llm_fallback: bool = True,
+        idempotency_key: str | None = None,
+        ip_address: str | None = None,
+    ) -> Submission:
+        """A job for a page: a new one, one that follows another's, or the caller's own that runs already."""
+        address = normalized(url)
+        url_hash = key_of(address)
+        params = {"url": address, "url_hash": url_hash, "use_llm_fallback": use_llm_fallback}
+
+        def operation(link: Any) -> Submission:
+            self.records.note_page(link, url_hash, address)
+            submission = self._app.submit(
+                KIND,
+                params,
+                owner=user,
+                by=owner(user),
+                unique_key=url_hash,
+                idempotency_key=idempotency_key,
+                ip_address=ip_address,
+                hold=self.settings.parsed_elsewhere,
+                connection=link,
+            )
+            if submission.answer is Answer.NEW:
+                self._app.publish(self.settings.requests_topic, _request(submission.job), key=url_hash, connection=link)
+            return submission
+
+        return self._app.in_transaction(operation)
+
+    def known(self, url: str) -> KnownRecipe | None:
+        """What a page says, if somebody asked for it not too long ago."""
+        return self.records.fresh(key_of(normalized(url)), self.settings.ttl_days)
+
+    # Looking ------------------------------------------------------------------------------------------------------
+
+    def get(self, job_id: UUID, *, by: Caller) -> Job:
+        """One job of the caller's; what nobody owns after an import is for admins."""
+        job = self._app.get(job_id, by=by)
+        params: Any = job.params
+        brought = isinstance(params, dict) and params.get("imported") and job.user_id is None
+        if job.kind != KIND or (brought and by.actor is Actor.OWNER):
+            raise JobNotFound(f"there is no request {job_id}")
+        return job
+
+    def mailbox(self, *, by: Caller, states: list[JobState], include_expired: bool, limit: int) -> list[Job]:
+        """Jobs that wait for their owner; with ``include_expired`` also those whose time is over, and other states."""
+        if not include_expired and states != [JobState.SUCCEEDED]:
+            return []
+        oldest = datetime.now(UTC) - timedelta(minutes=self.settings.abandon_minutes)
+        found: list[Job] = []
+        for job in self._all(by, states):
+            if include_expired or (job.completed_at is not None and job.completed_at >= oldest):
+                found.append(job)
+            if len(found) == limit:
+                break
+        return found
+
+    def history(self, *, by: Caller, after: After | None, limit: int) -> list[Job]:
+        """The caller's requests, newest first."""
+        return self._app.jobs(by=by, kind=KIND, after=after, limit=limit, payloads=True)
+
+    def _all(self, by: Caller, states: list[JobState]) -> Iterator[Job]:
+        after: After | None = None
+        while page := self._app.jobs(by=by, kind=KIND, states=states, after=after, limit=_PAGE, payloads=True):
+            yield from page
+            after = After(page[-1].created_at, page[-1].id)
+
+    # Changing -----------------------------------------------------------------------------------------------------
+
+    def cancel(self, job_id: UUID, *, by: Caller) -> Job:
+        """Stop a request that has not ended."""
+        self.get(job_id, by=by)
+        return self._app.cancel(job_id, by=by, reason="User requested cancellation")
+
+    def save(self, user: str, title: str, body: dict[str, Any], parse_job_id: UUID | None) -> SavedRecipe:
+        """Keep a recipe, and commit the job it came from, both or neither."""
+        if parse_job_id is not None:
+            self.get(parse_job_id, by=owner(user))
+
+        def operation(link: Any) -> UUID:
+            if parse_job_id is not None:
+                self._app.commit(parse_job_id, by=owner(user), reason="saved as a recipe", connection=link)
+            return self.records.save(link, user, title, body, parse_job_id)
+
+        return self.records.saved(self._app.in_transaction(operation), user)
+
+    # The work -----------------------------------------------------------------------------------------------------
+
+    def _definition(self) -> type:
+        app, records, settings = self._app, self.records, self.settings
+
+        class Parse:
+            """Parses a page, unless somebody has not long ago; what was parsed is kept for everybody."""
+
+            process = staticmethod(steps.parse)
+
+            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+                params: Any = job.params
+                word = records.heard(job.id) if settings.parsed_elsewhere else None
+                if word is not None and not word.success:
+                    raise Permanent(word.error_message or "the parser found nothing", code="PARSE_FAILED")
+                if records.fresh(params["url_hash"], settings.ttl_days) is None:
+                    yield {"url": params["url"]}
+
+            def finalize(self, job: WorkJob) -> dict[str, Any]:
+                params: Any = job.params
+                for item in job.items(ItemStatus.ERROR):
+                    raise Permanent(item.last_error or "", code=item.error_code)
+                parsed: Any = next(job.results(), None)
+                if parsed is not None:
+                    app.in_transaction(lambda link: records.keep(link, params["url_hash"], parsed))
+                    return dict(parsed)
+                known = records.latest(params["url_hash"])
+                assert known is not None, "a plan without items has found a fresh recipe"
+                return known.result
+
+        return Parse
+
+
+def _request(job: Job) -> dict[str, Any]:
+    """The message that tells parsers elsewhere of a request."""
+    params: Any = job.params
+    return {
+        "requestId": str(job.id),
+        "url": params["url"],
+        "urlHash": params["url_hash"],
+        "requestedAt": job.created_at.isoformat().replace("+00:00", "Z"),
+    }

@@ -1,0 +1,51 @@
+"""Fetching and reading one page, in a process of its own: it knows the environment, and no database."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from penstock import ConfigurationError, WorkItem, seconds, size_in_bytes
+from penstock_apps.recipes.fetching import FetchLimits, fetch
+from penstock_apps.recipes.language_model import LanguageModel
+from penstock_apps.recipes.reading import recipe_of
+
+
+def parse(item: WorkItem) -> dict[str, Any]:
+    """The recipe of the page the job asks for."""
+    params: Any = item.params
+    limits, model = settings_of_this_process()
+    page = fetch(params["url"], limits)
+    return recipe_of(page.text, page.address, model if params["use_llm_fallback"] else None).as_json(params["url"])
+
+
+def limits_from(environment: Mapping[str, str]) -> FetchLimits:
+    """Read ``PENSTOCK_FETCH_TIMEOUT``, ``_MAX_BYTES`` and ``_ALLOW_HOSTS``."""
+    defaults = FetchLimits()
+    hosts = environment.get("PENSTOCK_FETCH_ALLOW_HOSTS", "")
+    return FetchLimits(
+        seconds=seconds(environment.get("PENSTOCK_FETCH_TIMEOUT", f"{defaults.seconds}s")),
+        bytes=size_in_bytes(environment.get("PENSTOCK_FETCH_MAX_BYTES", f"{defaults.bytes}B")),
+        allowed_hosts=tuple(one.strip() for one in hosts.split(",") if one.strip()),
+    )
+
+
+def model_from(environment: Mapping[str, str]) -> LanguageModel | None:
+    """Read ``PENSTOCK_LLM_URL``, ``_MODEL`` and ``_KEY``; without an address nobody is asked."""
+    url = environment.get("PENSTOCK_LLM_URL")
+    if not url:
+        return None
+    if not url.startswith(("http://", "https://")):
+        raise ConfigurationError(f"PENSTOCK_LLM_URL is {url!r}; it begins with http:// or https://")
+    model = environment.get("PENSTOCK_LLM_MODEL")
+    if not model:
+        raise ConfigurationError("PENSTOCK_LLM_URL is set, and PENSTOCK_LLM_MODEL does not say which model to ask")
+    return LanguageModel(url, model, environment.get("PENSTOCK_LLM_KEY") or None)
+
+
+@cache
+def settings_of_this_process() -> tuple[FetchLimits, LanguageModel | None]:
+    """Read from the environment once."""
+    return limits_from(os.environ), model_from(os.environ)

@@ -1,0 +1,49 @@
+"""The tables of the recipes application. ``tests/migrations`` proves that its revisions make exactly these."""
+
+from __future__ import annotations
+
+from sqlalchemy import JSON, Boolean, Column, DateTime, Index, MetaData, String, Table, Text, Uuid
+
+metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "pk": "pk_%(table_name)s"})
+
+resource = Table(
+    "resource",
+    metadata,
+    Column("url_hash", String(64), primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+)
+
+recipe = Table(
+    "recipe",
+    metadata,
+    Column("url_hash", String(64), primary_key=True),
+    Column("title", String(500)),
+    Column("ingredients", JSON, nullable=False),
+    Column("result", JSON, nullable=False),
+    Column("parsed_at", DateTime(timezone=True), nullable=False),
+)
+Index(None, recipe.c.url_hash, recipe.c.parsed_at)
+
+saved_recipe = Table(
+    "saved_recipe",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("user_id", String(255), nullable=False),
+    Column("title", String(500), nullable=False),
+    Column("body", JSON, nullable=False),
+    Column("parse_job_id", Uuid),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("updated_at", DateTime(timezone=True), nullable=False),
+)
+Index(None, saved_recipe.c.user_id, saved_recipe.c.created_at, saved_recipe.c.id)
+
+parse_result = Table(
+    "parse_result",
+    metadata,
+    Column("request_id", Uuid, primary_key=True),
+    Column("success", Boolean, nullable=False),
+    Column("error_message", Text),
+    Column("received_at", DateTime(timezone=True), nullable=False),
+)
+"""What a parser elsewhere has told of a request; the first word counts."""

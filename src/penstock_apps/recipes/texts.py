@@ -1,0 +1,62 @@
+"""Small pieces of text as pages have them: with marks, entities and blanks, where a person wants a sentence."""
+
+from __future__ import annotations
+
+import codecs
+import html
+import re
+
+_MARK = re.compile(r"<[^<>]{0,2000}>")
+_BREAK = re.compile(r"<\s*(?:/\s*(?:p|li|div|h[1-6]|tr)|br\s*/?)\s*>", re.IGNORECASE)
+_NUMBERED = re.compile(r"^(?:step\s*)?\d{1,2}\s*[.):]\s+", re.IGNORECASE)
+_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]+)""", re.IGNORECASE)
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_HEAD = 4_096
+
+
+def plain(text: str) -> str:
+    """Text without marks and entities, its blanks made one.
+
+    >>> plain("<b>Soup</b> &amp;  bread")
+    'Soup & bread'
+    """
+    if "&" in text:
+        text = html.unescape(html.unescape(text))  # many pages escape what is escaped already
+    if "<" in text:
+        text = _MARK.sub(" ", _BREAK.sub("\n", text))
+    return " ".join(text.split())
+
+
+def lines(text: str) -> list[str]:
+    """The paragraphs of a text, each plain, without the numbers people put before steps."""
+    if "&lt;" in text:
+        text = html.unescape(text)
+    parts = _MARK.sub(" ", _BREAK.sub("\n", text)).splitlines()
+    return [_NUMBERED.sub("", one) for part in parts if (one := plain(part))]
+
+
+def decoded(body: bytes, told: str | None) -> str:
+    """A page's text: by its mark, what the server told, what it says itself, and else as UTF-8 or Western European."""
+    for mark, name in _MARKS:
+        if body.startswith(mark):
+            return body.decode(name, "replace")
+    said = _CHARSET.search(body[:_HEAD])
+    for claimed in (told, said[1].decode("ascii", "replace") if said else None):
+        if claimed and (known := _known(claimed)):
+            return body.decode(known, "replace")
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return body.decode("cp1252", "replace")
+
+
+def _known(name: str) -> str | None:
+    """A codec for text by the name a page gives it; what browsers read as Western European is that here, too."""
+    lowered = name.strip().lower()
+    if lowered in ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"):
+        return "cp1252"
+    try:
+        found = codecs.lookup(lowered)
+    except (LookupError, ValueError):
+        return None
+    return found.name if getattr(found, "_is_text_encoding", True) else None

@@ -1,0 +1,107 @@
+"""A job in the words of the recipe clients. Pure: no database, no request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import VOCABULARIES, Job, JobState
+from penstock_apps.recipes.addresses import host_of
+from penstock_apps.recipes.records import KnownRecipe, SavedRecipe
+
+RECIPES = VOCABULARIES["recipes"]
+REQUESTS = VOCABULARIES["parse-requests"]
+STATES = {word: [state for state in JobState if RECIPES.words[state] == word] for word in RECIPES.words.values()}
+"""The states behind each word."""
+_WITH_RESULT = (JobState.SUCCEEDED, JobState.COMMITTED, JobState.ABANDONED)
+
+
+def status_of(job: Job) -> str:
+    """One of seven."""
+    return RECIPES.word(job.state, job.killed_by)
+
+
+def job_status(job: Job) -> dict[str, Any]:
+    """A job as whoever polls it sees it."""
+    failed = job.state is JobState.FAILED
+    return {
+        "id": str(job.id),
+        "status": status_of(job),
+        "result": job.result if job.state in _WITH_RESULT else None,
+        "error_code": job.error_code if failed else None,
+        "error_message": job.last_error if failed else None,
+    }
+
+
+def in_mailbox(job: Job) -> dict[str, Any]:
+    """A job as a card."""
+    result: Any = job.result if isinstance(job.result, dict) else {}
+    url = _url(job)
+    return {
+        "id": str(job.id),
+        "job_type": "url",
+        "url": url,
+        "status": status_of(job),
+        "completed_at": job.completed_at,
+        "warnings": result.get("warnings", []),
+        "preview": {
+            "title": (result.get("recipe") or {}).get("title"),
+            "source_host": None if url is None else host_of(url),
+        },
+    }
+
+
+def request_status(job: Job, known: KnownRecipe | None) -> dict[str, Any]:
+    """A request as whoever polls it sees it; what there is nothing to say about is left out."""
+    status = REQUESTS.word(job.state, job.killed_by)
+    answer: dict[str, Any] = {"requestId": str(job.id), "status": status}
+    if status == "COMPLETED":
+        answer["recipe"] = _parsed(job, known)
+    if status == "FAILED":
+        answer["error"] = job.last_error or job.killed_reason or "The request was canceled."
+    return answer
+
+
+def known_recipe(known: KnownRecipe) -> dict[str, Any]:
+    """What is known of a page already."""
+    return {"title": known.title, "ingredients": known.ingredients, "parsedAt": known.parsed_at}
+
+
+def listed_request(job: Job) -> dict[str, Any]:
+    """A request in somebody's history."""
+    status = REQUESTS.word(job.state, job.killed_by)
+    return {
+        "requestId": str(job.id),
+        "url": _url(job),
+        "status": status,
+        "createdAt": job.created_at,
+        "error": (job.last_error or job.killed_reason) if status == "FAILED" else None,
+    }
+
+
+def saved(one: SavedRecipe) -> dict[str, Any]:
+    """A recipe somebody keeps."""
+    return {
+        "ingredients": [],
+        "steps": [],
+        "tags": [],
+        **one.body,
+        "id": str(one.id),
+        "title": one.title,
+        "parse_job_id": None if one.parse_job_id is None else str(one.parse_job_id),
+        "created_at": one.created_at,
+        "updated_at": one.updated_at,
+    }
+
+
+def _parsed(job: Job, known: KnownRecipe | None) -> dict[str, Any]:
+    """The job's own result; what is known of the page where that has been pruned."""
+    result: Any = job.result
+    if isinstance(result, dict) and isinstance(result.get("recipe"), dict):
+        found = result["recipe"]
+        return {"title": found["title"], "ingredients": found["ingredients"], "parsedAt": job.completed_at}
+    return {"title": None, "ingredients": [], "parsedAt": job.completed_at} if known is None else known_recipe(known)
+
+
+def _url(job: Job) -> str | None:
+    params: Any = job.params
+    return params.get("url") if isinstance(params, dict) else None

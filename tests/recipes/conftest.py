@@ -1,0 +1,56 @@
+"""A site with pages, and a server with the recipes application that may fetch from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from penstock import Penstock, Settings
+from penstock_apps.recipes.events import Results
+from penstock_apps.recipes.routes import routes_of
+from penstock_apps.recipes.service import Recipes, RecipeSettings
+from penstock_apps.recipes.steps import settings_of_this_process
+from tests.http.conftest import Served, serving, settings
+from tests.recipes.site import Site, open_site
+
+__all__ = ["settings"]
+
+
+@dataclass
+class Kitchen:
+    """Everything a test of recipes needs."""
+
+    app: Penstock
+    recipes: Recipes
+    results: Results
+    served: Served
+    site: Site
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A site that may be fetched from."""
+    with open_site() as one:
+        monkeypatch.setenv("PENSTOCK_FETCH_ALLOW_HOSTS", one.host)
+        yield one
+
+
+@pytest.fixture
+def recipe_settings() -> RecipeSettings:
+    """A test that wants others overrides this."""
+    return RecipeSettings()
+
+
+@pytest.fixture
+def kitchen(settings: Settings, site: Site, recipe_settings: RecipeSettings) -> Iterator[Kitchen]:
+    """The application on each database, with a worker."""
+    settings_of_this_process.cache_clear()
+    app = Penstock(settings=settings)
+    recipes = Recipes(app, recipe_settings)
+    results = Results(app, recipes)
+    app.migrate()
+    with serving(app, worker=True, more=[routes_of(recipes)]) as served:
+        yield Kitchen(app, recipes, results, served, site)
+    app.close()
