@@ -21,6 +21,7 @@ class Site:
     pages: dict[str, Reply] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     headers: list[dict[str, str]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
 
     @property
     def host(self) -> str:
@@ -75,6 +76,10 @@ def open_site() -> Iterator[Site]:
                 self.send_error(404)
             else:
                 reply(self)
+
+        def do_POST(self) -> None:
+            site.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.do_GET()
 
         def log_message(self, *_: Any) -> None:
             """Say nothing."""

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-SCENES = 48
+SCENES = 32
 COPIES = 6
 NEAR_COPIES = 6
 BROKEN = ("empty.jpg", "text.jpg", "torn.jpg")
 
-_SIZES = ((960, 640), (640, 960), (800, 800), (1200, 500))
+_SIZES = ((720, 480), (480, 720), (600, 600), (960, 400))
 _SUFFIXES = (".jpg", ".jpg", ".jpg", ".jpg", ".png", ".webp", ".tif", ".gif")
 _CAMERAS = ("Pinhole 1", "Pinhole 2", "Camera obscura")
 _FIRST_DAY = datetime(2026, 1, 3, 9, 30)  # noqa: DTZ001 - a camera does not know where it is
@@ -42,7 +42,7 @@ def _landscape(chance: random.Random, width: int, height: int) -> Image.Image:
     morning = Image.new("RGB", (width, height), _colour(chance, 40, 200))
     picture = Image.composite(evening, morning, Image.linear_gradient("L").resize((width, height)))
     drawing = ImageDraw.Draw(picture)
-    middle, top, radius = chance.randrange(width), chance.randrange(height // 3), chance.randrange(30, 90)
+    middle, top, radius = chance.randrange(width), chance.randrange(height // 3), chance.randrange(20, 60)
     drawing.ellipse((middle - radius, top, middle + radius, top + 2 * radius), fill=_colour(chance, 200, 255))
     for hill in range(1, chance.randrange(3, 6)):
         level = height * (0.35 + 0.13 * hill)

@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx2
 import orjson
-from lxml import html
 
 from penstock_apps.recipes.failures import PageFailure
 from penstock_apps.recipes.markup import tree_of
@@ -85,5 +84,4 @@ def _words_of(page: str) -> str:
         return plain(page)[:_MOST_CHARACTERS]
     for one in tree.xpath("//script | //style | //noscript | //svg | //template | //iframe"):
         one.drop_tree()
-    blocks = (plain(part) for part in html.tostring(tree, encoding="unicode", method="text").splitlines())
-    return "\n".join(one for one in blocks if one)[:_MOST_CHARACTERS]
+    return "\n".join(one for part in tree.itertext() if (one := plain(part)))[:_MOST_CHARACTERS]

@@ -37,6 +37,8 @@ _SUBMITTED = documented(400, 401, 409, 413, 422, 429, 503)
 _FOUND = documented(401, 404, 422, 503)
 _CHANGED = documented(401, 404, 409, 422, 503)
 _GUESTS = documented(400, 401, 409, 413, 422, 429, 503)
+_WITHOUT_TOKEN: dict[str, Any] = {"security": [{}]}
+"""Beside a token, none at all will do."""
 _NOT_FOUND: dict[int | str, dict[str, Any]] = {
     404: {"model": shapes.RequestNotFound, "description": "There is no such request, or it is somebody else's."}
 }
@@ -165,7 +167,10 @@ def _requests(recipes: Recipes) -> APIRouter:
         pruned = job.result is None and job.finished and job.unique_key is not None
         return Json(words.request_status(job, recipes.records.latest(job.unique_key or "") if pruned else None))
 
-    @routes.post("/parse-requests", summary="Ask for a recipe", responses=answered | _GUESTS, response_model=None)
+    @routes.post(
+        "/parse-requests", summary="Ask for a recipe", responses=answered | _GUESTS, response_model=None,
+        openapi_extra=_WITHOUT_TOKEN,
+    )  # fmt: skip
     def ask_for(
         given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
@@ -174,7 +179,7 @@ def _requests(recipes: Recipes) -> APIRouter:
 
     @routes.post(
         "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answered | _GUESTS,
-        response_model=None,
+        response_model=None, openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
     def ask_for_v1(
         given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
@@ -185,7 +190,7 @@ def _requests(recipes: Recipes) -> APIRouter:
     for path in ("/parse-requests/{request_id}", "/api/v1/recipes/parse-requests/{request_id}"):
         routes.get(
             path, summary="How a request stands", response_model=shapes.RequestShown,
-            responses=documented(401, 422, 429, 503) | _NOT_FOUND,
+            responses=documented(401, 422, 429, 503) | _NOT_FOUND, openapi_extra=_WITHOUT_TOKEN,
         )(_polling(poll))  # fmt: skip
 
     @routes.get(

@@ -6,19 +6,37 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Text = Annotated[str, Field(max_length=10_000)]
 Address = Annotated[str, Field(max_length=4096, examples=["https://example.com/soup"])]
-Minutes = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+def _number(value: object) -> object:
+    """JSON's numbers, whole ones also as 4.0; neither true nor "4" is one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("a number")
+    return value
+
+
+Minutes = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_number)]
+Servings = Annotated[int, Field(ge=1, le=1000), BeforeValidator(_number)]
+Number = Annotated[float, Field(strict=True)]
+_URL: dict[str, Any] = {"examples": [{"url": "https://example.com/soup"}]}
+_RECIPE: dict[str, Any] = {
+    "examples": [{"title": "Tomato soup", "ingredients": ["2 tbsp olive oil"], "steps": ["Warm the oil."]}]
+}
 Status = Literal["PENDING", "RUNNING", "COMPLETE", "ERROR", "CANCELED", "COMMITTED", "ABANDONED"]
 
 
 class ParseUrl(BaseModel):
     """A page to parse."""
 
+    model_config = ConfigDict(json_schema_extra=_URL)
     url: Address
-    use_llm_fallback: bool = Field(default=True, description="May a language model be asked where nothing else helps?")
+    use_llm_fallback: bool = Field(
+        default=True, strict=True, description="May a language model be asked where nothing else helps?"
+    )
 
 
 class ParseStarted(BaseModel):
@@ -75,8 +93,8 @@ class SavedIngredient(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     text: str | None = Field(default=None, max_length=1000)
-    quantity: float | None = None
-    quantity_to: float | None = None
+    quantity: Number | None = None
+    quantity_to: Number | None = None
     unit: str | None = Field(default=None, max_length=100)
     name: str | None = Field(default=None, max_length=1000)
     note: str | None = Field(default=None, max_length=1000)
@@ -85,14 +103,14 @@ class SavedIngredient(BaseModel):
 class RecipeChange(BaseModel):
     """What may be changed of a saved recipe; what is not given stays as it is."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_RECIPE)
     title: str | None = Field(default=None, min_length=1, max_length=500, examples=["Tomato soup"])
     description: Text | None = None
     ingredients: list[SavedIngredient | Annotated[str, Field(max_length=1000)]] | None = Field(
         default=None, max_length=500, examples=[["2 cups flour"]]
     )
     steps: list[Text] | None = Field(default=None, max_length=500, examples=[["Mix.", "Bake."]])
-    servings: int | None = Field(default=None, ge=1, le=1000)
+    servings: Servings | None = None
     yields: str | None = Field(default=None, max_length=500)
     prep_minutes: Minutes | None = None
     cook_minutes: Minutes | None = None
@@ -144,6 +162,7 @@ class RecipesShown(BaseModel):
 class RequestedUrl(BaseModel):
     """A page to parse."""
 
+    model_config = ConfigDict(json_schema_extra=_URL)
     url: Address
 
 
