@@ -14,7 +14,8 @@ def test_in_a_pipe_it_tells_everything_and_leaves_nothing(terminal: Terminal) ->
     said = terminal.run("demo", TMPDIR=str(terminal.directory), COLUMNS="80")
     assert (said.code, said.err) == (0, "")
     assert "penstock.pdf: SUCCEEDED" in said.out
-    assert "3 failed, as they should: torn.pdf (DOCUMENT_CORRUPT)" in said.out
+    assert "4 failed, as they should: torn.pdf (DOCUMENT_CORRUPT)" in said.out
+    assert re.search(r"recipe: /soup: succeeded after .* - Miller's soup: 4 ingredients, 2 steps", said.out)
     assert re.search(r"photos: scan: succeeded after .* - 44 done, 3 could not be read", said.out)
     assert re.search(r"photos: thumbnails: succeeded after .* - 44 done", said.out)
     assert re.search(r"photos: detect-duplicates: succeeded after .* groups with ", said.out)

@@ -19,7 +19,9 @@ def serve(
     worker: Annotated[bool, typer.Option(help="Also run the jobs, in this process.")] = True,
     samples: Annotated[
         bool,
-        typer.Option("--samples", help="On an empty database, run sample jobs (documents, photos) to look at."),
+        typer.Option(
+            "--samples", help="On an empty database, run sample jobs (documents, photos, recipes) to look at."
+        ),
     ] = False,
     app: AppOption = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The jobs of the demonstration: documents, photos, lines that are counted, and a slow one that is stopped half way."""
+"""The jobs of the demonstration: documents, photos, recipes, lines that are counted, a slow one stopped half way."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ class Act:
 class SampleJobs:
     """Submitted one after the other: what is done with photos has to wait until they are found."""
 
-    def __init__(self, app: Penstock, directory: Path, visitor: Visitor) -> None:
+    def __init__(self, app: Penstock, directory: Path, site: str | None, visitor: Visitor) -> None:
         self._app = app
+        self._site = site
         self._directory = directory
         self._visitor = visitor
         self._slow: UUID | None = None
@@ -62,6 +63,8 @@ class SampleJobs:
             self._read_documents(self._directory / "documents")
         if "catalogs" not in missing:
             self._scan_photos(self._directory / "photos")
+        if self._site is not None:
+            self._parse_recipes(self._site)
         self._count()
 
     def look(self, jobs: Sequence[Job]) -> None:
@@ -88,6 +91,17 @@ class SampleJobs:
         for path in (*good, *broken):
             state = JobState.FAILED if path in codes else JobState.SUCCEEDED
             self._add(document_row(self._visitor.hand_in(path), path.name), state, codes.get(path))
+
+    def _parse_recipes(self, site: str) -> None:
+        """Two pages with a recipe, and one without."""
+        from penstock_apps.recipes.samples import PAGES, WITHOUT_RECIPE
+
+        for path in PAGES:
+            row = Row(self._visitor.parse(f"http://{site}{path}"), f"recipe: {path}", tell=_tell_recipe)
+            if path == WITHOUT_RECIPE:
+                self._add(row, JobState.FAILED, "NOT_A_RECIPE")
+            else:
+                self._add(row)
 
     def _scan_photos(self, folder: Path) -> None:
         from penstock_apps.catalogs.samples import write_samples
@@ -130,3 +144,12 @@ def _tell_photos(result: Any) -> str:
     if result.get("errors"):
         parts.append(f"{result['errors']:,} could not be read")
     return ", ".join(parts)
+
+
+def _tell_recipe(result: Any) -> str:
+    """What was found on a page, in a few words."""
+    if not isinstance(result, dict) or not isinstance(result.get("recipe"), dict):
+        return ""
+    recipe = result["recipe"]
+    parts = (counted(len(recipe["ingredients"]), "ingredient"), counted(len(recipe["steps"]), "step"))
+    return f"{recipe['title']}: {', '.join(parts)}"

@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +21,14 @@ from penstock.cli.screen import console
 from penstock.cli.serving import run
 from penstock.http.application import create_app
 from penstock.http.server import Server
+from penstock_apps import assemble, missing_libraries, routes_of_all
 
 if TYPE_CHECKING:
     from penstock import Penstock, Settings
     from penstock_apps import Built
 
 _TIMEOUT = 120.0
+_ALLOWED = "PENSTOCK_FETCH_ALLOW_HOSTS"
 
 
 class Stage:
@@ -33,6 +36,8 @@ class Stage:
 
     def __init__(self, settings: Settings, environment: Mapping[str, str], samples: Path) -> None:
         self._settings = settings
+        self._stack = ExitStack()
+        self._site = self._stack.enter_context(_allowed_site()) if "recipes" not in missing_libraries() else None
         self._built = _assembled(settings, environment, samples)
         self._samples = samples
         self._stopping = threading.Event()
@@ -41,8 +46,6 @@ class Stage:
 
     def perform(self, *, host: str, port: int, stay: bool) -> bool:
         """Serve until told to stop, or until the samples have ended; did everything go as it should?"""
-        from penstock_apps import routes_of_all
-
         api = create_app(self._built.app, worker=True, more=routes_of_all(self._built))
         shows: list[threading.Thread] = []
 
@@ -60,6 +63,7 @@ class Stage:
             for show in shows:
                 show.join()
             self._built.app.close()
+            self._stack.close()
         if not stay and not self._over:
             raise KeyboardInterrupt
         return self._well
@@ -71,7 +75,8 @@ class Stage:
                 print("The database has jobs already: no samples are made.", flush=True)
             else:
                 print("The database is empty. Sample jobs, for you to look at:\n", flush=True)
-                self._well = _play(self._built.app, self._samples, visitor, self._stopping)
+                jobs = SampleJobs(self._built.app, self._samples, self._site, visitor)
+                self._well = _play(self._built.app, jobs, self._stopping)
             self._over = not self._stopping.is_set()
             if stay and not self._stopping.is_set():
                 print(f"\nA token for the API: {sys.argv[0]} token --user {USER}\nCtrl-C stops the server.", flush=True)
@@ -83,9 +88,8 @@ class Stage:
                 server.handle_exit(signal.SIGTERM, None)
 
 
-def _play(app: Penstock, samples: Path, visitor: Visitor, stopping: threading.Event) -> bool:
+def _play(app: Penstock, jobs: SampleJobs, stopping: threading.Event) -> bool:
     """Run the sample jobs; when the server is stopped before their end, they are left to whoever works next."""
-    jobs = SampleJobs(app, samples, visitor)
     jobs.submit()
     ended = follow(app, jobs.rows, by=owner(USER), look=jobs.look, timeout=_TIMEOUT, hint=False, until=stopping)
     if stopping.is_set():
@@ -97,10 +101,22 @@ def _play(app: Penstock, samples: Path, visitor: Visitor, stopping: threading.Ev
     return not unexpected
 
 
+@contextmanager
+def _allowed_site() -> Iterator[str]:
+    """The sample pages, on a port of this machine which this program's own processes may fetch from."""
+    from penstock_apps.recipes.samples import sample_site
+
+    with sample_site() as host:
+        before = os.environ.get(_ALLOWED)
+        os.environ[_ALLOWED] = ",".join(filter(None, (before, host)))
+        try:
+            yield host
+        finally:
+            os.environ.pop(_ALLOWED) if before is None else os.environ.update({_ALLOWED: before})
+
+
 def _assembled(settings: Settings, environment: Mapping[str, str], samples: Path) -> Built:
     """All applications on one database, with the demonstration's kinds, and catalogs allowed where its photos are."""
-    from penstock_apps import assemble
-
     roots = [one for one in (environment.get("PENSTOCK_CATALOG_ROOTS"), str(samples.absolute())) if one]
     built = assemble(settings, {**environment, "PENSTOCK_CATALOG_ROOTS": os.pathsep.join(roots)})
     kinds.register(built.app)

@@ -32,6 +32,10 @@ class Visitor:
         self._ask("POST", f"/api/documents/jobs/{job}/submit")
         return job
 
+    def parse(self, url: str) -> UUID:
+        """Ask for the recipe on a page; the answer is its job."""
+        return UUID(self._send("/recipes/parse-url/async", {"url": url, "use_llm_fallback": False})["id"])
+
     def catalog(self, name: str, folder: Path) -> UUID:
         """Make a catalog of a folder."""
         made = self._send("/api/catalogs", {"name": name, "source_directories": [str(folder.resolve())]})

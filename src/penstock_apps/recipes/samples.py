@@ -1,0 +1,64 @@
+"""A small site on this machine to try the app with: two recipes, each written in its own way, and one without."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import orjson
+
+_SOUP = {
+    "@context": "https://schema.org",
+    "@type": "Recipe",
+    "name": "Miller's soup",
+    "recipeIngredient": ["2 tbsp rye flour", "1 ½ l water", "3-4 potatoes, diced", "Salt, to taste"],
+    "recipeInstructions": [
+        {"@type": "HowToStep", "text": "Brown the flour in a dry pot."},
+        {"@type": "HowToStep", "text": "Add the water slowly, then the potatoes, and simmer until they are soft."},
+    ],
+    "recipeYield": "Serves 4",
+    "totalTime": "PT35M",
+}
+_BREAD = """<article itemscope itemtype="https://schema.org/Recipe"><h1 itemprop="name">Bread from the mill</h1>
+<ul><li itemprop="recipeIngredient">500 g flour</li><li itemprop="recipeIngredient">350 ml water</li>
+<li itemprop="recipeIngredient">10 g salt</li><li itemprop="recipeIngredient">1 tsp yeast</li></ul>
+<ol itemprop="recipeInstructions"><li>Mix everything and wait a night.</li><li>Bake for 45 minutes.</li></ol>
+<meta itemprop="cookTime" content="PT45M"></article>"""
+PAGES = {
+    "/soup": f'<script type="application/ld+json">{orjson.dumps(_SOUP).decode()}</script><h1>Soup</h1>',
+    "/bread": _BREAD,
+    "/mill": "<h1>The mill</h1><p>It stands where the stream leaves the hills. There is nothing to eat here.</p>",
+}
+WITHOUT_RECIPE = "/mill"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        page = PAGES.get(self.path)
+        body = f"<!doctype html><html><body>{page}</body></html>".encode() if page else b"there is no such page"
+        self.send_response(200 if page else 404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def sample_site() -> Iterator[str]:
+    """The site for the length of a ``with`` block; its host and port, which somebody has to allow."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, name="penstock-sample-site")
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
