@@ -28,10 +28,11 @@ class Plan:
     claims: int = 200
     hashes: int = 100_000
     jobs_of_photos: int = 3
-    photos: int = 400
-    repetitions_of_photos: int = 5
+    photos: int = 150
+    repetitions_of_photos: int = 3
     jobs_to_ask_for: int = 100_000
     seconds_of_load: int = 3
+    repetitions_of_load: int = 5
 
     @classmethod
     def quick(cls) -> Plan:
@@ -39,7 +40,7 @@ class Plan:
         return cls(
             items=20_000, jobs=10_000, repetitions=3, rounds_to_choose=1, pick_ups=80, large_table=500_000, claims=100,
             hashes=20_000, jobs_of_photos=1, photos=24, repetitions_of_photos=2, jobs_to_ask_for=10_000,
-            seconds_of_load=1,
+            seconds_of_load=1, repetitions_of_load=2,
         )  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def in_rounds(targets: Sequence[tuple[str, str]], plan: Plan) -> list[list[Load]
     numbers = range(len(targets))
     for url, token in targets:
         load(url, seconds=1, token=token)
-    for repetition in range(plan.repetitions):
+    for repetition in range(plan.repetitions_of_load):
         for number in numbers if repetition % 2 == 0 else reversed(numbers):
             url, token = targets[number]
             seen[number].append(load(url, seconds=plan.seconds_of_load, token=token))
