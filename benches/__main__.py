@@ -20,7 +20,7 @@ from benches import (
     thumbnails_of_photos,
 )
 from benches.databases import NAMES, Databases, databases
-from benches.plan import Plan, say
+from benches.plan import LeftOut, Plan, say
 from benches.report import Answer, machine_lines, notes, table, write_docs, write_json
 from benches.workload import be_quiet
 
@@ -42,6 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     facts = machine.facts()
     answers: list[Answer] = []
     crashed = 0
+    left_out: list[str] = []
     for name in options.databases:
         with databases(name) as where:
             facts |= where.facts()
@@ -50,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
                 begun = time.perf_counter()
                 try:
                     answers += QUESTIONS[question](where, plan)
+                except LeftOut as reason:
+                    left_out.append(f"LEFT OUT: {question} on {name}: {reason}")
                 except Exception:  # noqa: BLE001 - the other questions are still worth asking
                     crashed += 1
                     traceback.print_exc()
@@ -59,10 +62,12 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{table(answers)}\n\n{notes(answers)}\n\n{machine_lines(facts)}")
     if options.json is not None:
         write_json(options.json, answers, facts)
+    for line in left_out:
+        say(line)
     if crashed:
         say(f"{crashed} of the benches crashed: the table is not whole")
         return 1
-    if options.write_docs:
+    if options.write_docs and not left_out:
         write_docs(PAGE, answers, facts)
     return 0
 

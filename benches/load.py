@@ -8,6 +8,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from benches.plan import LeftOut
+
 CONNECTIONS = 8
 _SCRIPT = """
 done = function(summary, latency, requests)
@@ -34,7 +36,7 @@ def require_wrk() -> str:
     """Where the program is; what to do if it is nowhere."""
     found = shutil.which("wrk")
     if found is None:
-        raise RuntimeError("wrk makes the load and is not installed: apt-get install wrk (Debian, Ubuntu)")
+        raise LeftOut("wrk makes the load and is not installed: apt-get install wrk (Debian, Ubuntu)")
     return found
 
 

@@ -14,6 +14,10 @@ Choice = TypeVar("Choice")
 BATCH_SIZES = (100, 500, 1000, 2000)
 
 
+class LeftOut(Exception):
+    """A question that cannot be asked here; the text says what it would take."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The sizes of one run."""
