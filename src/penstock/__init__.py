@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
     from penstock.lifecycle.transitions import TRANSITIONS, Transition, actions
     from penstock.lifecycle.vocabularies import VOCABULARIES, Vocabulary
+    from penstock.operations.adopt import PastJob
     from penstock.operations.files import StoredFile
     from penstock.operations.inspect import After
     from penstock.operations.outbox import Message
@@ -92,6 +93,7 @@ _HOME = {
     "penstock.lifecycle.states": ("Actor", "ErrorType", "ItemRole", "ItemStatus", "JobState", "KilledBy", "Phase"),
     "penstock.lifecycle.transitions": ("TRANSITIONS", "Transition", "actions"),
     "penstock.lifecycle.vocabularies": ("VOCABULARIES", "Vocabulary"),
+    "penstock.operations.adopt": ("PastJob",),
     "penstock.operations.files": ("StoredFile",),
     "penstock.operations.inspect": ("After",),
     "penstock.operations.outbox": ("Message",),
@@ -104,15 +106,16 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "Admin", "After", "Answer", "Anyone",
-    "Backoff", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound", "HandlerError",
-    "HeldClock", "HistoryEntry", "Identity", "InvalidInput", "Item", "ItemRole", "ItemStatus", "Job", "JobNotFound",
-    "JobState", "Json", "Killed", "KilledBy", "Kind", "KindUnknown", "MemoryLimitExceeded", "Message", "NotAllowed",
-    "NotFound", "NotSignedIn", "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent",
-    "Phase", "Policy", "Progress", "Retryable", "RunsIn", "SchemaOutOfDate", "Settings", "SignedIn", "Skip",
-    "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission", "Submitting", "Swept",
-    "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused", "Vocabulary", "WorkItem", "WorkJob",
-    "Worker", "WorkerCrashed", "actions", "admin", "create_app", "documented", "effective_status", "load_settings",
-    "owner", "parse_job_id", "read_cursor", "seconds", "size_in_bytes", "written_cursor",
+    "Backoff", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound",
+    "HandlerError", "HeldClock", "HistoryEntry", "Identity", "InvalidInput", "Item", "ItemRole", "ItemStatus",
+    "Job", "JobNotFound", "JobState", "Json", "Killed", "KilledBy", "Kind", "KindUnknown", "MemoryLimitExceeded",
+    "Message", "NotAllowed", "NotFound", "NotSignedIn", "PastJob", "PayloadNotStorable", "PayloadTooLarge",
+    "Penstock", "PenstockError", "Permanent", "Phase", "Policy", "Progress", "Retryable", "RunsIn",
+    "SchemaOutOfDate", "Settings", "SignedIn", "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile",
+    "Submission", "Submitting", "Swept", "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused",
+    "Vocabulary", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app", "documented",
+    "effective_status", "load_settings", "owner", "parse_job_id", "read_cursor", "seconds", "size_in_bytes",
+    "written_cursor",
 ]  # fmt: skip
 
 

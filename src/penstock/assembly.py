@@ -19,6 +19,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -34,6 +36,7 @@ from penstock.lifecycle.quantities import seconds
 from penstock.lifecycle.retry import Backoff
 from penstock.lifecycle.states import FINISHED, ItemStatus, JobState
 from penstock.operations import control, inspect, outbox
+from penstock.operations.adopt import PastJob, adopt
 from penstock.operations.files import FileShelf, Readable, StoredFile, get_file, record_file
 from penstock.operations.reprocess import FAILED_ONES, reprocess
 from penstock.operations.submit import Request, is_one_statement, submit, submit_created, submit_many
@@ -48,6 +51,7 @@ from penstock.worker.worker import Worker
 
 Definition = TypeVar("Definition", bound=Callable[..., Any] | type)
 Answer = TypeVar("Answer")
+_ADOPTED_AT_ONCE = 500
 
 
 class Penstock:
@@ -219,6 +223,7 @@ class Penstock:
         file: StoredFile | None = None,
         ip_address: str | None = None,
         hold: bool = False,
+        job_id: UUID | None = None,
         connection: CallersConnection | None = None,
     ) -> Submission:
         """Record a job and let it flow; the answer has the job, and says whether it is new.
@@ -226,7 +231,8 @@ class Penstock:
         ``items`` gives the job its items right away. With a ``unique_key``, one job does the work for everybody who
         asks for it at the same time, and with ``fresh_for`` a result not older than that is the answer. The same
         ``idempotency_key`` and owner always give the same job. ``hold`` only records it, until :meth:`release`.
-        With ``connection`` it all happens inside the caller's own SQLAlchemy transaction.
+        ``job_id`` is for a job that has a name already; one that is taken is refused. With ``connection`` all happens
+        inside the caller's own SQLAlchemy transaction.
         """
         request = Request(
             owner=owner,
@@ -238,6 +244,7 @@ class Penstock:
             file_id=None if file is None else file.id,
             ip_address=ip_address,
             hold=hold,
+            id=job_id,
         )
         known, most = self.kinds.get(kind), self.settings.max_payload_bytes
         given = None if items is None else list(items)
@@ -263,6 +270,22 @@ class Penstock:
         request = Request(owner=owner, caller=by or SYSTEM, priority=priority)
         known, most = self.kinds.get(kind), self.settings.max_payload_bytes
         return self._write(connection, lambda one: submit_many(one, known, params, request, most=most))
+
+    def adopt(self, kind: str, jobs: Iterable[PastJob]) -> int:
+        """Bring jobs over that are over in another system; the answer is how many were not here yet.
+
+        They keep their ids, times and results, have no items, and their history says where they came from.
+        """
+        known, most = self.kinds.get(kind), self.settings.max_payload_bytes
+
+        def operation(some: list[PastJob], transaction: Transaction) -> int:
+            return sum(adopt(transaction, known, past, most=most) for past in some)
+
+        waiting = iter(jobs)
+        adopted = 0
+        while some := list(islice(waiting, _ADOPTED_AT_ONCE)):
+            adopted += self.store.write(partial(operation, some))
+        return adopted
 
     def release(self, job_id: UUID, *, by: Caller = SYSTEM, connection: CallersConnection | None = None) -> Job:
         """Let a job flow that was only recorded (``hold=True``)."""

@@ -22,7 +22,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     ),
     "Jobs, items and history": (
         "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message", "Swept",
-        "parse_job_id",
+        "PastJob", "parse_job_id",
     ),
     "Lifecycle": (
         "JobState", "ItemStatus", "ItemRole", "Phase", "KilledBy", "ErrorType", "Transition", "TRANSITIONS", "actions",

@@ -20,6 +20,7 @@ from penstock.cli import (
     demo,
     export,
     history,
+    import_recipe_jobs,
     items,
     jobs,
     migrate,
@@ -67,6 +68,7 @@ for command in (
     token.token,
     migrate.migrate,
     sweep.sweep,
+    import_recipe_jobs.import_recipe_jobs,
     config.config,
 ):
     program.command()(command)

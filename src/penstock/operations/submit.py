@@ -53,6 +53,8 @@ class Request:
     ip_address: str | None = None
     hold: bool = False
     """Record it, but do not let it flow until ``submit_created``."""
+    id: UUID | None = None
+    """What it is called, where somebody knows it by that name already."""
 
     def __post_init__(self) -> None:
         for name in ("owner", "unique_key", "idempotency_key"):
@@ -189,7 +191,7 @@ def _insert(
 ) -> Job | None:
     """One job with all that belongs to it; None when its key is taken."""
     ways = transaction.ways
-    job_id: UUID = uuid7()
+    job_id: UUID = request.id or uuid7()
     # Recorded as created until its items are all there.
     held = request if items is None else replace(request, hold=True)
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, create_engine, delete, insert, select, text, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
 
-from penstock import FileNotFound, Penstock
+from penstock import ConfigurationError, FileNotFound, Penstock
 from penstock_apps.recipes.tables import parse_result, recipe, resource, saved_recipe
 
 
@@ -142,6 +143,22 @@ class Records:
         statement = delete(saved_recipe).where(_theirs(recipe_id, user))
         if not self._app.in_transaction(lambda link: link.execute(statement).rowcount):
             raise _not_there(recipe_id)
+
+
+def old_rows(url: str) -> Iterator[dict[str, Any]]:
+    """Every row of the old queue's table, whatever columns it has by now."""
+    engine = create_engine(url)
+    try:
+        with engine.connect() as link:
+            rows = link.execution_options(stream_results=True).execute(text("SELECT * FROM recipe_parse_jobs"))
+            yield from (dict(row) for row in rows.mappings())
+    except DBAPIError as error:
+        raise ConfigurationError(
+            f"the old queue cannot be read: {str(error.orig).strip().partition(chr(10))[0]}",
+            code="OLD_QUEUE_UNREADABLE",
+        ) from error
+    finally:
+        engine.dispose()
 
 
 def _insert(link: Connection, table: Any) -> Any:
