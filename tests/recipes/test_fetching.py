@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from penstock import HandlerError, Permanent, Retryable
-from penstock_apps.recipes.fetching import USER_AGENT, FetchLimits, fetch
+from penstock_apps.recipes.fetching import USER_AGENT, fetch
+from penstock_apps.recipes.limits import FetchLimits
 from tests.recipes.site import Site, open_site
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from penstock import ConfigurationError, Permanent, Retryable
 from penstock_apps.recipes.language_model import LanguageModel
+from penstock_apps.recipes.limits import limits_from
 from penstock_apps.recipes.reading import recipe_of
-from penstock_apps.recipes.steps import limits_from, model_from
+from penstock_apps.recipes.steps import model_from
 from tests.recipes.pages import ADDRESS, PAGES, SOUP
 from tests.recipes.site import Site, open_site
 

@@ -9,8 +9,9 @@ from typing import Any
 
 from PIL import ExifTags, Image
 
+from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.perceptual_hash import perceptual_hash
-from penstock_apps.catalogs.pictures import Bounds, opened
+from penstock_apps.catalogs.pictures import opened
 
 _READ_AT_ONCE = 1 << 20
 _LONGEST_TEXT = 200

@@ -10,24 +10,16 @@ import errno
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
+from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.failures import PhotoFailure
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF")
 _TRUNCATED = ("truncated", "unexpected end", "broken data stream", "image file is truncated", "not enough data")
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a photo may be."""
-
-    max_bytes: int = 512 * 1024**2
-    max_pixels: int = 250_000_000
 
 
 @contextmanager

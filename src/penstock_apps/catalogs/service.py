@@ -23,9 +23,9 @@ from penstock import (
     WorkJob,
 )
 from penstock_apps.catalogs import steps
+from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.duplicates import Photo, groups_of
 from penstock_apps.catalogs.folders import allowed, require_folders, roots_from, walk
-from penstock_apps.catalogs.pictures import Bounds
 from penstock_apps.catalogs.records import Catalog, Records
 from penstock_apps.catalogs.tags import TAGGERS, taggers_from
 

@@ -1,4 +1,7 @@
-"""What is done to one photo, in a process of its own: it knows files, and no database."""
+"""What is done to one photo, in a process of its own: it knows files, and no database.
+
+What reads pictures is loaded there, when it is needed: the command line and the server do without it.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,27 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from PIL import ImageOps
-
 from penstock import WorkItem
+from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.duplicates import near_pairs_of_part
-from penstock_apps.catalogs.facts import facts_of
 from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.catalogs.folders import inside
-from penstock_apps.catalogs.perceptual_hash import flat
-from penstock_apps.catalogs.pictures import Bounds, opened
 from penstock_apps.catalogs.tags import TAGGERS, taggers_from, tags_of
-from penstock_apps.catalogs.thumbnails import make_thumbnails
 
 _SMALL = 256
 
 
 def scan(item: WorkItem) -> dict[str, Any]:
     """The facts of one photo."""
+    from penstock_apps.catalogs.facts import facts_of
+
     return facts_of(_file(item), _bounds(item))
 
 
 def thumbnail(item: WorkItem) -> dict[str, Any]:
     """One photo's thumbnails, one for each size."""
+    from penstock_apps.catalogs.thumbnails import make_thumbnails
+
     wanted, sha256 = _params(item), item.input["sha256"]
     targets = {edge: thumbnail_path(Path(wanted["directory"]), sha256, edge) for edge in wanted["sizes"]}
     made = make_thumbnails(_file(item), targets, quality=wanted["quality"], bounds=_bounds(item))
@@ -38,6 +40,11 @@ def thumbnail(item: WorkItem) -> dict[str, Any]:
 
 def tag(item: WorkItem) -> list[str]:
     """The words for one photo."""
+    from PIL import ImageOps
+
+    from penstock_apps.catalogs.perceptual_hash import flat
+    from penstock_apps.catalogs.pictures import opened
+
     with opened(_file(item), _bounds(item)) as picture:
         picture.draft("RGB", (_SMALL, _SMALL))
         picture.thumbnail((_SMALL, _SMALL))

@@ -10,14 +10,15 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import Any
-
-from PIL import Image
+from typing import TYPE_CHECKING, Any
 
 from penstock import ConfigurationError
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 Facts = Mapping[str, Any]
-Tagger = Callable[[Facts, Image.Image], Iterable[str]]
+Tagger = Callable[[Facts, "Image.Image"], Iterable[str]]
 """Answers words for a photo: from what a scan found, and from the picture, upright and small."""
 
 TAGGERS = "PENSTOCK_TAGGERS"
@@ -91,6 +92,8 @@ def _origin(facts: Facts) -> Iterable[str]:
 
 def _colours(picture: Image.Image) -> Iterable[str]:
     """The colours that fill a good part of the picture."""
+    from PIL import Image
+
     small = picture.convert("RGB").resize((32, 32), Image.Resampling.BOX)
     counted = dict.fromkeys(_COLOURS, 0)
     pixels = small.tobytes()

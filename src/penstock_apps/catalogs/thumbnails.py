@@ -10,8 +10,9 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
+from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.perceptual_hash import flat
-from penstock_apps.catalogs.pictures import Bounds, opened
+from penstock_apps.catalogs.pictures import opened
 
 
 @dataclass(frozen=True, slots=True)

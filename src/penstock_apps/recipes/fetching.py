@@ -18,6 +18,7 @@ from penstock import InvalidInput
 from penstock_apps.recipes.addresses import normalized
 from penstock_apps.recipes.failures import PageFailure
 from penstock_apps.recipes.hosts import PublicHosts
+from penstock_apps.recipes.limits import FetchLimits
 from penstock_apps.recipes.texts import decoded
 
 USER_AGENT = "Penstock/0.1 (recipe reader; fetches a page once when a person asks for it)"
@@ -25,16 +26,6 @@ _TYPES = ("text/html", "application/xhtml+xml", "text/plain", "application/xml",
 _ONWARD = (301, 302, 303, 307, 308)
 _GONE = (404, 410)
 _LONGEST_WAIT = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class FetchLimits:
-    """What a page may take."""
-
-    seconds: float = 20.0
-    bytes: int = 5 * 1024**2
-    redirects: int = 5
-    allowed_hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

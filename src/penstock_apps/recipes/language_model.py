@@ -10,11 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import httpx2
 import orjson
 
 from penstock_apps.recipes.failures import PageFailure
-from penstock_apps.recipes.markup import tree_of
 from penstock_apps.recipes.parsed import ParsedRecipe
 from penstock_apps.recipes.schema_org import read
 from penstock_apps.recipes.texts import plain
@@ -51,6 +49,8 @@ class LanguageModel:
         return found if found.is_whole else None
 
     def _answer(self, text: str) -> Any:
+        import httpx2  # a quarter of a second, and few have a model to ask
+
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         question = {
             "model": self.model,
@@ -79,6 +79,8 @@ def _json_in(body: bytes) -> Any:
 
 def _words_of(page: str) -> str:
     """What a person would read of a page."""
+    from penstock_apps.recipes.markup import tree_of
+
     tree = tree_of(page)
     if tree is None:
         return plain(page)[:_MOST_CHARACTERS]

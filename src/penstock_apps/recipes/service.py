@@ -29,6 +29,7 @@ from penstock import (
 )
 from penstock_apps.recipes import steps
 from penstock_apps.recipes.addresses import key_of, normalized
+from penstock_apps.recipes.limits import limits_from
 from penstock_apps.recipes.records import KnownRecipe, Records, SavedRecipe
 
 HEAD = "0001"
@@ -64,7 +65,7 @@ class RecipeSettings:
                 raise ConfigurationError(f"{name} is {text!r}; it must be a number above 0")
             return value
 
-        steps.limits_from(environment)
+        limits_from(environment)
         steps.model_from(environment)  # what is wrong with either is said before the first page
         return cls(
             ttl_days=number("RECIPE_TTL_DAYS", defaults.ttl_days),

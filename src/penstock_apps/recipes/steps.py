@@ -7,29 +7,21 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from penstock import ConfigurationError, WorkItem, seconds, size_in_bytes
-from penstock_apps.recipes.fetching import FetchLimits, fetch
+from penstock import ConfigurationError, WorkItem
 from penstock_apps.recipes.language_model import LanguageModel
-from penstock_apps.recipes.reading import recipe_of
+from penstock_apps.recipes.limits import FetchLimits, limits_from
 
 
 def parse(item: WorkItem) -> dict[str, Any]:
     """The recipe of the page the job asks for."""
+    # Loaded where pages are read: the command line and the server need neither.
+    from penstock_apps.recipes.fetching import fetch
+    from penstock_apps.recipes.reading import recipe_of
+
     params: Any = item.params
     limits, model = settings_of_this_process()
     page = fetch(params["url"], limits)
     return recipe_of(page.text, page.address, model if params["use_llm_fallback"] else None).as_json(params["url"])
-
-
-def limits_from(environment: Mapping[str, str]) -> FetchLimits:
-    """Read ``PENSTOCK_FETCH_TIMEOUT``, ``_MAX_BYTES`` and ``_ALLOW_HOSTS``."""
-    defaults = FetchLimits()
-    hosts = environment.get("PENSTOCK_FETCH_ALLOW_HOSTS", "")
-    return FetchLimits(
-        seconds=seconds(environment.get("PENSTOCK_FETCH_TIMEOUT", f"{defaults.seconds}s")),
-        bytes=size_in_bytes(environment.get("PENSTOCK_FETCH_MAX_BYTES", f"{defaults.bytes}B")),
-        allowed_hosts=tuple(one.strip() for one in hosts.split(",") if one.strip()),
-    )
 
 
 def model_from(environment: Mapping[str, str]) -> LanguageModel | None:

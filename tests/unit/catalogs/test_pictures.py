@@ -12,8 +12,9 @@ import pytest
 from PIL import ExifTags, Image
 
 from penstock import ConfigurationError, Permanent, Retryable
+from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.facts import facts_of
-from penstock_apps.catalogs.pictures import Bounds, opened
+from penstock_apps.catalogs.pictures import opened
 from penstock_apps.catalogs.tags import taggers_from, tags_of
 from penstock_apps.catalogs.thumbnails import make_thumbnails
 
