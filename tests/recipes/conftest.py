@@ -47,7 +47,7 @@ def recipe_settings() -> RecipeSettings:
 def kitchen(settings: Settings, site: Site, recipe_settings: RecipeSettings) -> Iterator[Kitchen]:
     """The application on each database, with a worker."""
     settings_of_this_process.cache_clear()
-    app = Penstock(settings=settings)
+    app = Penstock(settings=settings.model_copy(update={"sweep_seconds": 600.0}))  # tests sweep when they want to
     recipes = Recipes(app, recipe_settings)
     results = Results(app, recipes)
     app.migrate()

@@ -8,7 +8,7 @@ import typer
 
 
 def import_recipe_jobs(
-    source: Annotated[str, typer.Argument(metavar="DATABASE_URL", help="Where the table recipe_parse_jobs is.")],
+    source: Annotated[str, typer.Argument(metavar="URL", help="The database with the table recipe_parse_jobs.")],
     owner: Annotated[str | None, typer.Option(help="Whose the jobs are of which the table does not say it.")] = None,
     owner_column: Annotated[str, typer.Option(help="The column that says whose a job is.")] = "user_id",
 ) -> None:
