@@ -68,10 +68,11 @@ def test_a_watch_without_a_worker_says_so(terminal: Terminal) -> None:
 
 
 def test_control_c_ends_the_demo_quietly(terminal: Terminal) -> None:
-    with terminal.running("demo") as demo:
+    with terminal.running("demo", TMPDIR=str(terminal.directory)) as demo:
         while not next_line(demo).startswith("count-words: running"):
             assert demo.poll() is None
         demo.send_signal(signal.SIGINT)
         assert demo.wait(timeout=60) == 130
         assert demo.stderr is not None
         assert demo.stderr.read() == ""
+    assert not list(terminal.directory.glob("penstock-demo-*")), "what was temporary is gone"

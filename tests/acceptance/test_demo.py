@@ -10,21 +10,6 @@ import subprocess
 from tests.acceptance.terminal import PROGRAM, Terminal
 
 
-def test_in_a_pipe_it_tells_everything_and_leaves_nothing(terminal: Terminal) -> None:
-    said = terminal.run("demo", TMPDIR=str(terminal.directory), COLUMNS="80")
-    assert (said.code, said.err) == (0, "")
-    assert "penstock.pdf: SUCCEEDED" in said.out
-    assert "4 failed, as they should: torn.pdf (DOCUMENT_CORRUPT)" in said.out
-    assert re.search(r"recipe: /soup: succeeded after .* - Miller's soup: 4 ingredients, 2 steps", said.out)
-    assert re.search(r"photos: scan: succeeded after .* - 44 done, 3 could not be read", said.out)
-    assert re.search(r"photos: thumbnails: succeeded after .* - 44 done", said.out)
-    assert re.search(r"photos: detect-duplicates: succeeded after .* groups with ", said.out)
-    assert re.search(r"photos: tag: succeeded after .* - 44 done", said.out)
-    assert "by owner demo: half was enough" in said.out
-    assert "1,995 lines; 5 could not be read" in said.out
-    assert not list(terminal.directory.glob("penstock-demo-*"))
-
-
 def test_on_a_terminal_it_shows_a_table_that_fits_and_keeps_the_database(terminal: Terminal) -> None:
     ours, theirs = pty.openpty()
     environment = terminal.environment | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}

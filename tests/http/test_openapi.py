@@ -39,7 +39,7 @@ from tests.http.test_live import events
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 PATIENCE = 30.0
 LONGEST_ANSWER = 10.0
-EXAMPLES = 10
+EXAMPLES = 7
 EVENTS = "GET /api/jobs/{job_id}/events"
 STOP = "DELETE /api/jobs/{job_id}"
 UNSAYABLE = {
