@@ -4,8 +4,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 STAMP := .venv/.up-to-date
-# Three for two cores: many tests wait for processes they have started.
-WORKERS ?= 3
+WORKERS ?= 2
 PYTHON_DIRS := $(foreach d,src tests benches tools,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 
 .PHONY: help setup run test check format bench bench-peers docs lock lock-peers clean distclean
