@@ -357,22 +357,22 @@ def test_mounted_under_a_prefix_routes_events_and_worker_work(tmp_path: Path) ->
     jobs = create_app(app, worker=True)
     site = FastAPI(lifespan=jobs.router.lifespan_context)
     site.get("/hello")(lambda: {"hello": "world"})
-    site.mount("/work", jobs)
+    site.mount("/tasks", jobs)
     headers = {"Authorization": f"Bearer {jobs.state.penstock.tokens.issue('ada')}"}
     with served_site(site) as url, httpx2.Client(base_url=url, headers=headers, timeout=PATIENCE) as ada:
         assert ada.get("/hello").json() == {"hello": "world"}
-        assert ada.get("/work/healthz").json() == {"status": "ok"}
-        assert ada.get("/work/hello").json()["code"] == "NO_SUCH_ADDRESS"
+        assert ada.get("/tasks/healthz").json() == {"status": "ok"}
+        assert ada.get("/tasks/hello").json()["code"] == "NO_SUCH_ADDRESS"
         first, second = (app.submit("quick", {}, owner="ada").job for _ in range(2))
         for job in (first, second):
-            with ada.stream("GET", f"/work/api/jobs/{job.id}/events") as answer:
+            with ada.stream("GET", f"/tasks/api/jobs/{job.id}/events") as answer:
                 seen = [name for name, _, _ in events(answer)]
             assert (seen[0], seen[-1]) == ("history", "end")
-            assert ada.get(f"/work/api/jobs/{job.id}").json()["result"] == {"answer": 42}
-        page = ada.get("/work/api/jobs", params={"limit": 1})
+            assert ada.get(f"/tasks/api/jobs/{job.id}").json()["result"] == {"answer": 42}
+        page = ada.get("/tasks/api/jobs", params={"limit": 1})
         assert page.json()[0]["job_id"] == str(second.id)
         assert ada.get(page.links["next"]["url"]).json()[0]["job_id"] == str(first.id)
-        refused = ada.put(f"/work/api/jobs/{first.id}")
+        refused = ada.put(f"/tasks/api/jobs/{first.id}")
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET, DELETE")
-        assert ada.get("/work/openapi.json").json()["servers"] == [{"url": "/work"}]
+        assert ada.get("/tasks/openapi.json").json()["servers"] == [{"url": "/tasks"}]
     app.close()

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, Response
 
-from penstock import Job, Json, SignedIn, Submitting, documented
+from penstock import Identity, Json, SignedIn, Submitting, documented
 from penstock_apps.catalogs.records import Catalog, PhotoRecord
 from penstock_apps.catalogs.service import Catalogs
 
@@ -99,6 +99,12 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
     started = documented(401, 404, 409, 422, 429, 503)
     started_with_options = documented(400, 401, 404, 409, 413, 422, 429, 503)
 
+    def begin(
+        catalog_id: UUID, action: str, who: Identity, key: str | None, more: dict[str, Any] | None = None
+    ) -> Response:
+        job = catalogs.start(catalog_id, action, by=who.caller, more=more, idempotency_key=key)
+        return Json({"job_id": str(job.id), "status": "queued" if job.started_at is None else "running"}, 202)
+
     @routes.post(
         "", status_code=201, summary="Make a catalog", response_model=CatalogShown,
         responses=documented(400, 401, 413, 422, 429, 503),
@@ -147,7 +153,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
     )
     def scan(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds new, changed and removed photos, and what they say of themselves."""
-        return _started(catalogs.start(catalog_id, "scan", by=who.caller, idempotency_key=idempotency_key))
+        return begin(catalog_id, "scan", who, idempotency_key)
 
     @routes.post(
         "/{catalog_id}/thumbnails", status_code=202, summary="Make thumbnails", response_model=Started,
@@ -159,9 +165,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         """Makes those that are not there yet."""
         wanted = given or ThumbnailOptions()
         more = catalogs.thumbnail_options(wanted.sizes, wanted.quality)
-        return _started(
-            catalogs.start(catalog_id, "thumbnails", by=who.caller, more=more, idempotency_key=idempotency_key)
-        )
+        return begin(catalog_id, "thumbnails", who, idempotency_key, more)
 
     @routes.post(
         "/{catalog_id}/detect-duplicates", status_code=202, summary="Find copies", response_model=Started,
@@ -172,20 +176,14 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
     ) -> Response:
         """Finds photos that are the same, or look nearly so."""
         more = {"distance": (given or DuplicateOptions()).distance}
-        return _started(
-            catalogs.start(catalog_id, "duplicates", by=who.caller, more=more, idempotency_key=idempotency_key)
-        )
+        return begin(catalog_id, "duplicates", who, idempotency_key, more)
 
     @routes.post("/{catalog_id}/tag", status_code=202, summary="Tag photos", response_model=Started, responses=started)
     def tag(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds words for every photo."""
-        return _started(catalogs.start(catalog_id, "tagging", by=who.caller, idempotency_key=idempotency_key))
+        return begin(catalog_id, "tagging", who, idempotency_key)
 
     return routes
-
-
-def _started(job: Job) -> Response:
-    return Json({"job_id": str(job.id), "status": "queued" if job.started_at is None else "running"}, 202)
 
 
 def _shown(one: Catalog) -> dict[str, object]:
