@@ -49,5 +49,6 @@ def test_the_page_has_every_operation_and_needs_nobody_else() -> None:
     assert elements.addresses == {f"{served.url}/openapi.json"}
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
     assert "<code>code</code>" in page.text
+    assert "<td><code>limit</code><td>query<td>1 to 100, 100 unless given" in page.text
     policy = page.headers["content-security-policy"]
     assert re.fullmatch(r"default-src 'none'; style-src 'sha256-[^']+'; .*frame-ancestors 'none'", policy)

@@ -80,13 +80,24 @@ def _operation(document: dict[str, Any], root: str, method: str, path: str, oper
     if operation.get("parameters"):
         yield "<table><tr><th>parameter<th>in<th>meaning</tr>"
         for one in operation["parameters"]:
-            yield f"<tr><td><code>{escape(one['name'])}</code><td>{one['in']}<td>{_marked(one.get('description', ''))}"
+            yield f"<tr><td><code>{escape(one['name'])}</code><td>{one['in']}<td>{_meaning(one)}"
         yield "</table>"
     yield f"<pre>{escape(_curl(document, root, method, path, operation))}</pre>"
     yield "<table><tr><th>status<th>meaning</tr>"
     for status, answer in operation["responses"].items():
         yield f"<tr><td>{status}<td>{_marked(answer['description'])}"
     yield "</table>"
+
+
+def _meaning(parameter: dict[str, Any]) -> str:
+    """What a parameter is for; where nobody says so, what it may be."""
+    schema = parameter.get("schema", {})
+    if parameter.get("description"):
+        return _marked(parameter["description"])
+    if "minimum" in schema and "maximum" in schema:
+        otherwise = f", {schema['default']} unless given" if "default" in schema else ""
+        return f"{schema['minimum']} to {schema['maximum']}{otherwise}"
+    return escape(str(schema.get("format", "")))
 
 
 def _curl(document: dict[str, Any], root: str, method: str, path: str, operation: dict[str, Any]) -> str:
