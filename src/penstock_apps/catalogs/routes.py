@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, Response
 from penstock import Identity, Json, SignedIn, Submitting, documented
 from penstock_apps.catalogs.records import Catalog, PhotoRecord
 from penstock_apps.catalogs.service import Catalogs
+from penstock_apps.numbers import NUMBER
 
 _PAGE = 100
 Limit = Annotated[int, Query(ge=1, le=500)]
@@ -78,10 +79,10 @@ class ThumbnailOptions(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"sizes": [128, 512], "quality": 80}]})
 
-    sizes: list[Annotated[int, Field(ge=16, le=4096)]] | None = Field(
+    sizes: list[Annotated[int, Field(ge=16, le=4096), NUMBER]] | None = Field(
         default=None, max_length=8, description="Longer edges in pixels, 16 to 4096."
     )
-    quality: int | None = Field(default=None, ge=1, le=95, description="JPEG's.")
+    quality: Annotated[int, Field(ge=1, le=95), NUMBER] | None = Field(default=None, description="JPEG's.")
 
 
 class DuplicateOptions(BaseModel):
@@ -89,7 +90,9 @@ class DuplicateOptions(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"distance": 4}]})
 
-    distance: int = Field(default=4, ge=0, le=10, description="In how many of 64 bits two pictures may differ.")
+    distance: Annotated[int, Field(ge=0, le=10), NUMBER] = Field(
+        default=4, description="In how many of 64 bits two pictures may differ."
+    )
 
 
 def routes_of(catalogs: Catalogs) -> APIRouter:

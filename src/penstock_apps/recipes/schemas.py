@@ -6,21 +6,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
+
+from penstock_apps.numbers import NUMBER
 
 Text = Annotated[str, Field(max_length=10_000)]
 Address = Annotated[str, Field(max_length=4096, examples=["https://example.com/soup"])]
-
-
-def _number(value: object) -> object:
-    """JSON's numbers, whole ones also as 4.0; neither true nor "4" is one."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("a number")
-    return value
-
-
-Minutes = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_number)]
-Servings = Annotated[int, Field(ge=1, le=1000), BeforeValidator(_number)]
+Minutes = Annotated[int, Field(ge=0, le=1_000_000), NUMBER]
+Servings = Annotated[int, Field(ge=1, le=1000), NUMBER]
 Number = Annotated[float, Field(strict=True)]
 _URL: dict[str, Any] = {"examples": [{"url": "https://example.com/soup"}]}
 _RECIPE: dict[str, Any] = {
