@@ -15,6 +15,7 @@ from benches import (
     items_of_one_job,
     machine,
     pick_up,
+    recipe_reads,
     single_step_jobs,
     status_reads,
     thumbnails_of_photos,
@@ -28,7 +29,7 @@ QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
     one.NAME: one.ask
     for one in (
         items_of_one_job, single_step_jobs, pick_up, claim_in_large_table, status_reads, duplicates_of_photos,
-        thumbnails_of_photos,
+        thumbnails_of_photos, recipe_reads,
     )
 }  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -7,6 +7,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
@@ -35,6 +36,18 @@ def unavailable(reason: str) -> NoReturn:
     if os.environ.get("CI", "").lower() in {"1", "true"}:
         pytest.fail(f"{reason} (CI is set: this is a failure, not a skip)", pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Path]:
+    """A directory with a ``penstock`` and a ``python`` that start quickly; with TESTS_START_COLD=1, the real ones."""
+    from tests.warm.programs import REAL, warm_programs
+
+    if os.environ.get("TESTS_START_COLD", "").lower() in {"1", "true"}:
+        yield REAL.parent
+    else:
+        with warm_programs() as directory:
+            yield directory
 
 
 @pytest.fixture(scope="session")

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Stopped,
         StoreRefused,
         StoreUnavailable,
+        SwitchedOff,
         TimeLimitExceeded,
         TooManyRequests,
         TransitionRefused,
@@ -49,10 +50,18 @@ if TYPE_CHECKING:
     from penstock.http.problems import documented
     from penstock.http.tokens import Identity
     from penstock.http.who import Admin, Anyone, SignedIn, Submitting
+    from penstock.ingest.archives import ArchiveLimits, look_at_archive, pictures
+    from penstock.ingest.detection import Found, found
+    from penstock.ingest.limits import TableLimits
+    from penstock.ingest.opening import look_at_table, open_table, table_limits
+    from penstock.ingest.sources.addresses import source_of
+    from penstock.ingest.sources.contract import Source, Waiting
+    from penstock.ingest.tables import Row, Table, TableShape
     from penstock.lifecycle.callers import SYSTEM, Caller, admin, owner
     from penstock.lifecycle.celery_states import EFFECTIVE_STATUSES, effective_status
     from penstock.lifecycle.job import Answer, HistoryEntry, Item, Job, Progress, Submission
     from penstock.lifecycle.kind import Kind
+    from penstock.lifecycle.planned import Planned
     from penstock.lifecycle.policy import Policy, RunsIn
     from penstock.lifecycle.quantities import seconds, size_in_bytes
     from penstock.lifecycle.retry import Backoff
@@ -62,10 +71,13 @@ if TYPE_CHECKING:
     from penstock.operations.adopt import PastJob
     from penstock.operations.files import StoredFile
     from penstock.operations.inspect import After
+    from penstock.operations.item_pages import Between, ErrorGroup, ItemRow, Place, Summary
     from penstock.operations.outbox import Message
+    from penstock.operations.samples import LaneSample
     from penstock.operations.sweep import Swept
     from penstock.settings import Settings, load_settings
     from penstock.worker.contexts import WorkItem, WorkJob
+    from penstock.worker.control.provider_delay import ProviderDelay
     from penstock.worker.worker import Worker
 
 _HOME = {
@@ -75,7 +87,7 @@ _HOME = {
         "ConfigurationError", "FileNotFound", "HandlerError", "InvalidInput", "JobNotFound", "Killed", "KindUnknown",
         "MemoryLimitExceeded", "NotAllowed", "NotFound", "NotSignedIn", "PayloadNotStorable", "PayloadTooLarge",
         "PenstockError", "Permanent", "Retryable", "SchemaOutOfDate", "Skip", "Stopped", "StoreRefused",
-        "StoreUnavailable", "TimeLimitExceeded", "TooManyRequests", "TransitionRefused", "WorkerCrashed",
+        "StoreUnavailable", "SwitchedOff", "TimeLimitExceeded", "TooManyRequests", "TransitionRefused", "WorkerCrashed",
     ),
     "penstock.http.application": ("create_app",),
     "penstock.http.cursors": ("read_cursor", "written_cursor"),
@@ -98,6 +110,17 @@ _HOME = {
     "penstock.operations.inspect": ("After",),
     "penstock.operations.outbox": ("Message",),
     "penstock.operations.sweep": ("Swept",),
+    "penstock.lifecycle.planned": ("Planned",),
+    "penstock.worker.control.provider_delay": ("ProviderDelay",),
+    "penstock.operations.item_pages": ("Between", "ErrorGroup", "ItemRow", "Place", "Summary",),
+    "penstock.operations.samples": ("LaneSample",),
+    "penstock.ingest.archives": ("ArchiveLimits", "look_at_archive", "pictures",),
+    "penstock.ingest.detection": ("Found", "found",),
+    "penstock.ingest.limits": ("TableLimits",),
+    "penstock.ingest.opening": ("look_at_table", "open_table", "table_limits",),
+    "penstock.ingest.sources.addresses": ("source_of",),
+    "penstock.ingest.sources.contract": ("Source", "Waiting",),
+    "penstock.ingest.tables": ("Row", "Table", "TableShape",),
     "penstock.settings": ("Settings", "load_settings"),
     "penstock.worker.contexts": ("WorkItem", "WorkJob"),
     "penstock.worker.worker": ("Worker",),
@@ -106,16 +129,18 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "Admin", "After", "Answer", "Anyone",
-    "Backoff", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorType", "FileNotFound",
-    "HandlerError", "HeldClock", "HistoryEntry", "Identity", "InvalidInput", "Item", "ItemRole", "ItemStatus",
-    "Job", "JobNotFound", "JobState", "Json", "Killed", "KilledBy", "Kind", "KindUnknown", "MemoryLimitExceeded",
-    "Message", "NotAllowed", "NotFound", "NotSignedIn", "PastJob", "PayloadNotStorable", "PayloadTooLarge",
-    "Penstock", "PenstockError", "Permanent", "Phase", "Policy", "Progress", "Retryable", "RunsIn",
-    "SchemaOutOfDate", "Settings", "SignedIn", "Skip", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile",
-    "Submission", "Submitting", "Swept", "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused",
-    "Vocabulary", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app", "documented",
-    "effective_status", "load_settings", "owner", "parse_job_id", "read_cursor", "seconds", "size_in_bytes",
-    "written_cursor",
+    "ArchiveLimits", "Backoff", "Between", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorGroup",
+    "ErrorType", "FileNotFound", "Found", "HandlerError", "HeldClock", "HistoryEntry", "Identity", "InvalidInput",
+    "Item", "ItemRole", "ItemRow", "ItemStatus", "Job", "JobNotFound", "JobState", "Json", "Killed", "KilledBy",
+    "Kind", "KindUnknown", "LaneSample", "MemoryLimitExceeded", "Message", "NotAllowed", "NotFound", "NotSignedIn",
+    "PastJob", "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent", "Phase", "Place",
+    "Planned", "Policy", "Progress", "ProviderDelay", "Retryable", "Row", "RunsIn", "SchemaOutOfDate", "Settings",
+    "SignedIn", "Skip", "Source", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission",
+    "Submitting", "Summary", "Swept", "SwitchedOff", "Table", "TableLimits", "TableShape", "TimeLimitExceeded",
+    "TooManyRequests", "Transition", "TransitionRefused", "Vocabulary", "Waiting", "WorkItem", "WorkJob", "Worker",
+    "WorkerCrashed", "actions", "admin", "create_app", "documented", "effective_status", "found", "load_settings",
+    "look_at_archive", "look_at_table", "open_table", "owner", "parse_job_id", "pictures", "read_cursor",
+    "seconds", "size_in_bytes", "source_of", "table_limits", "written_cursor",
 ]  # fmt: skip
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -27,18 +26,22 @@ from uuid import UUID
 
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, JobNotFound, TransitionRefused
+from penstock.lifecycle import grid
 from penstock.lifecycle.callers import SYSTEM, Caller
-from penstock.lifecycle.job import HistoryEntry, Item, Job, Submission
+from penstock.lifecycle.job import Job, Submission
 from penstock.lifecycle.kind import Classify, Kind, Kinds
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.policy import Duration, Policy, RunsIn
 from penstock.lifecycle.quantities import seconds
 from penstock.lifecycle.retry import Backoff
-from penstock.lifecycle.states import FINISHED, ItemStatus, JobState
+from penstock.lifecycle.states import ItemStatus, JobState
+from penstock.looking import Looking
 from penstock.operations import control, inspect, outbox
 from penstock.operations.adopt import PastJob, adopt
+from penstock.operations.export import export_rows
 from penstock.operations.files import FileShelf, Readable, StoredFile, get_file, record_file
 from penstock.operations.reprocess import FAILED_ONES, reprocess
+from penstock.operations.samples import Gauges, forget_samples
 from penstock.operations.submit import Request, is_one_statement, submit, submit_created, submit_many
 from penstock.operations.sweep import Swept, sweep
 from penstock.settings import Settings, load_settings
@@ -54,7 +57,7 @@ Answer = TypeVar("Answer")
 _ADOPTED_AT_ONCE = 500
 
 
-class Penstock:
+class Penstock(Looking):
     """Durable jobs that people wait for.
 
     Without arguments it keeps everything in one SQLite file in the working directory; ``PENSTOCK_DATABASE_URL`` or
@@ -72,6 +75,7 @@ class Penstock:
         self._schemas = [OURS]
         self.kinds = Kinds()
         self.transport = InProcess()
+        self._gauges: dict[str, Gauges] = {}
 
     @property
     def settings(self) -> Settings:
@@ -99,12 +103,15 @@ class Penstock:
 
     def _open(self) -> Store:
         settings = self.settings
-        return open_store(
+        store = open_store(
             settings.database_url,
             clock=self._clock,
             pool_size=settings.pool_size,
             sqlite_synchronous=settings.sqlite_synchronous,
         )
+        store.slow_query_ms = settings.slow_query_ms
+        hand_to_logging()
+        return store
 
     @property
     def database_file(self) -> Path | None:
@@ -126,13 +133,16 @@ class Penstock:
                 raise ConfigurationError(f"{name} must say what tables it owns before the database is opened")
             self._schemas.append(Schema.of_app(name, package, head))
 
-    def in_transaction(self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False) -> Answer:
+    def in_transaction(
+        self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False, at_once: bool = False
+    ) -> Answer:
         """Run ``operation`` with a SQLAlchemy connection, in a transaction of its own: for tables of an application.
 
-        It is run again when the database says that another try may work (a deadlock, a busy file).
+        It is run again when the database says that another try may work (a deadlock, a busy file). One that only
+        ``reads`` and promises to be a single statement (``at_once``) needs no transaction around it.
         """
         if reads:
-            return self.store.read(lambda one: operation(one.connection))
+            return self.store.read(lambda one: operation(one.connection), at_once=at_once)
         return self.store.write(lambda one: operation(one.connection))
 
     def check_database(self) -> None:
@@ -205,6 +215,10 @@ class Penstock:
             return definition
 
         return register
+
+    def gauges(self, kind: str, read: Gauges) -> None:
+        """Figures of a kind's own (a provider's throttle rate), which are sampled with those of its workers."""
+        self._gauges[kind] = read
 
     # Submitting ---------------------------------------------------------------------------------------------------
 
@@ -298,86 +312,11 @@ class Penstock:
 
         return self._write(connection, operation)
 
-    # Looking ------------------------------------------------------------------------------------------------------
-
-    def get(self, job_id: UUID, *, by: Caller = SYSTEM) -> Job:
-        """One job as it stands now."""
-        return self.store.read(lambda one: inspect.get_job(one, job_id, by), at_once=True)
-
-    def jobs(
-        self,
-        *,
-        by: Caller = SYSTEM,
-        states: Iterable[JobState] | None = None,
-        kind: str | None = None,
-        after: inspect.After | None = None,
-        limit: int = 100,
-        payloads: bool = False,
-    ) -> list[Job]:
-        """A page of jobs, newest first, ``after`` the last one of the page before; without params and results,
-        which may be large, unless ``payloads`` are wanted.
-        """
-        wanted = None if states is None else list(states)
-        return self.store.read(
-            lambda one: inspect.list_jobs(
-                one, by, states=wanted, kind=kind, after=after, limit=limit, payloads=payloads
-            ),
-            at_once=True,
-        )
-
-    def history(self, job_id: UUID, *, by: Caller = SYSTEM, after: int = 0) -> list[HistoryEntry]:
-        """Every change of a job's state: from where to where, by whom, why and when."""
-
-        def question(transaction: Transaction) -> list[HistoryEntry]:
-            inspect.get_job(transaction, job_id, by)
-            return inspect.history(transaction, job_id, after=after)
-
-        return self.store.read(question)
-
-    def counts(self) -> dict[tuple[str, JobState], int]:
-        """How many jobs there are of each kind in each state."""
-        return self.store.read(inspect.count_by_state, at_once=True)
-
-    def marks(self, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:
-        """For each of these jobs something that changes whenever the job does: one look for many who watch."""
-        return self.store.read(lambda one: inspect.marks(one, job_ids), at_once=True)
-
-    def items(
-        self,
-        job_id: UUID,
-        *,
-        by: Caller = SYSTEM,
-        statuses: Iterable[ItemStatus] | None = None,
-        after: int = 0,
-        limit: int = 1000,
-    ) -> list[Item]:
-        """A page of a job's items, behind position ``after``."""
-        wanted = None if statuses is None else list(statuses)
-
-        def question(transaction: Transaction) -> list[Item]:
-            inspect.get_job(transaction, job_id, by)
-            return inspect.items(transaction, job_id, statuses=wanted, after=after, limit=limit)
-
-        return self.store.read(question)
-
-    def stack_trace(self, job_id: UUID, *, by: Caller = SYSTEM) -> str | None:
-        """Where in its code a job failed last, if it says so: in an item, or in its plan or finalize step."""
-
-        def question(transaction: Transaction) -> str | None:
-            inspect.get_job(transaction, job_id, by)
-            return inspect.stack_trace(transaction, job_id)
-
-        return self.store.read(question)
-
-    def wait(self, job_id: UUID, *, by: Caller = SYSTEM, timeout: float = 60.0, every: float = 0.05) -> Job:
-        """Wait until a job is finished; the answer is the job, finished or not when the time is up."""
-        give_up = threading.Event()
-        for _ in range(max(1, int(timeout / every))):
-            job = self.get(job_id, by=by)
-            if job.state in FINISHED:
-                return job
-            give_up.wait(every)
-        return self.get(job_id, by=by)
+    def export(self, job_id: UUID, *, by: Caller = SYSTEM) -> tuple[tuple[str, ...], Iterator[list[Any]]]:
+        """The headers of a job's grid, and its lines, read as they are asked for."""
+        job = self.get(job_id, by=by)
+        columns = self.kinds.get(job.kind).columns if job.kind in self.kinds else ()
+        return grid.headers(columns), export_rows(self.store, job_id, columns)
 
     # Control ------------------------------------------------------------------------------------------------------
 
@@ -485,7 +424,7 @@ class Penstock:
     def worker(self, *, kinds: Sequence[str] | None = None) -> Worker:
         """A worker for all kinds, or the named ones; ``start()`` and ``stop()`` it, or ``run()`` it."""
         hand_to_logging()
-        return Worker(self.store, self.kinds, self.settings, only=kinds, send=self.transport.send)
+        return Worker(self.store, self.kinds, self.settings, only=kinds, send=self.transport.send, gauges=self._gauges)
 
     @contextmanager
     def working(self, *, kinds: Sequence[str] | None = None) -> Iterator[Worker]:
@@ -501,11 +440,38 @@ class Penstock:
         """Do all that waits, retries included, and come back; False when that took longer than ``timeout`` seconds."""
         return self.worker(kinds=kinds).run_until_idle(timeout)
 
+    def kickoff(self, job_id: UUID, *, by: Caller = SYSTEM, duration: Duration = 5.0) -> Job:
+        """Work on one job for so long, in this process; the answer is the job as it stands then.
+
+        Again and again, this brings a job to its end where no worker runs; beside workers it is one more. What is in
+        hand when the time is over is handed back, and does not count as a try.
+        """
+        job = self.get(job_id, by=by)
+        if job.state in (JobState.CREATED, JobState.PAUSED):
+            first = "submit it" if job.state is JobState.CREATED else "resume it"
+            raise TransitionRefused(f"job {job_id} is {job.state.value}: {first} before it is kicked off")
+        if job.finished:
+            return job
+        length = seconds(duration)
+        hand = self.settings.model_copy(update={"target_slice_ms": max(10, int(length * 1000))})
+        worker = Worker(
+            self.store,
+            self.kinds,
+            hand,
+            only=[job.kind],
+            send=self.transport.send,
+            job_id=job_id,
+            gauges=self._gauges,
+        )
+        worker.run_until_idle(length, grace=0.0)
+        return self.get(job_id, by=by)
+
     def sweep(self) -> Swept:
         """One maintenance pass: expired leases, due retries, limits, unused results, stale jobs, the outbox."""
         swept = sweep(self.store, self.kinds, stale_seconds=self.settings.stale_minutes * 60)
         outbox.relay(self.store, self.transport.send)
         self.store.write(outbox.forget_sent)
+        self.store.write(forget_samples)
         return swept
 
     def _write(self, connection: CallersConnection | None, operation: Callable[[Transaction], Answer]) -> Answer:

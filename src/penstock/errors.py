@@ -13,6 +13,7 @@
     ├── NotSignedIn             nobody knows who asks: no token, or one that is not good
     ├── NotAllowed              … somebody is known, but may not do that
     ├── TooManyRequests         … may do it, but not so often
+    ├── SwitchedOff             the operator does not offer that here, or not now
     ├── StoreUnavailable        the database cannot be reached, or did not answer
     ├── StoreRefused            the database will not keep a value
     ├── ConfigurationError      a setting is missing or contradicts another
@@ -112,6 +113,12 @@ class TooManyRequests(PenstockError):
     def __init__(self, message: str, *, retry_after: float) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class SwitchedOff(PenstockError):
+    """What the operator does not offer here, or not just now."""
+
+    code = "SWITCHED_OFF"
 
 
 class StoreUnavailable(PenstockError):

@@ -95,6 +95,102 @@ class Settings(BaseSettings):
     lock_cap_ms: Annotated[
         int, Field(validation_alias="LOCK_CAP_MS", ge=100, description="The longest lease on a claimed item.")
     ] = 600_000
+    ingest_min_rows: Annotated[
+        int, Field(validation_alias="INGEST_MIN_ROWS", ge=1, description="The fewest planned items written at once.")
+    ] = 64
+    ingest_max_rows: Annotated[
+        int,
+        Field(
+            validation_alias="INGEST_MAX_ROWS", ge=1, le=100_000, description="The most planned items written at once."
+        ),
+    ] = 5000
+    ingest_max_batch_bytes: Annotated[
+        int,
+        Field(
+            validation_alias="INGEST_MAX_BATCH_BYTES",
+            ge=1024,
+            description="The most bytes of planned items written at once.",
+        ),
+    ] = 8 * 1024 * 1024
+    db_p50_ms: Annotated[
+        float,
+        Field(
+            validation_alias="DB_P50_MS",
+            gt=0,
+            description="Batches of planned items grow while the database takes less than this for one.",
+        ),
+    ] = 250.0
+    db_p95_ms: Annotated[
+        float,
+        Field(
+            validation_alias="DB_P95_MS",
+            gt=0,
+            description="They are halved when it takes more than this for one.",
+        ),
+    ] = 1000.0
+    ingest_max_file_bytes: Annotated[
+        int,
+        Field(validation_alias="INGEST_MAX_FILE_BYTES", ge=1, description="The largest file taken in as a job."),
+    ] = 1024 * 1024 * 1024
+    ingest_max_file_rows: Annotated[
+        int,
+        Field(validation_alias="INGEST_MAX_FILE_ROWS", ge=1, le=2_000_000_000, description="The most rows of a table."),
+    ] = 5_000_000
+    ingest_max_columns: Annotated[
+        int, Field(validation_alias="INGEST_MAX_COLUMNS", ge=1, le=16_384, description="The most columns of a table.")
+    ] = 500
+    ingest_max_cell_characters: Annotated[
+        int,
+        Field(
+            validation_alias="INGEST_MAX_CELL_CHARACTERS",
+            ge=1,
+            le=1_000_000,
+            description="The longest cell of a table; a row with a longer one ends in an error.",
+        ),
+    ] = 32_767
+    ingest_max_decompressed_bytes: Annotated[
+        int,
+        Field(
+            validation_alias="INGEST_MAX_DECOMPRESSED_BYTES",
+            ge=1,
+            description="The most bytes an uploaded XLSX or ZIP may unfold to.",
+        ),
+    ] = 2 * 1024**3
+    ingest_roots: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_INGEST_ROOTS",
+            description="Folders below which files may be taken in by path, separated by ':'; none unless set.",
+        ),
+    ] = ""
+    ingest_settle_seconds: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_INGEST_SETTLE_SECONDS",
+            ge=0,
+            description="A file that changed less long ago than this may still be written to, and is left alone.",
+        ),
+    ] = 2.0
+    db_ingest_enabled: Annotated[
+        bool,
+        Field(
+            validation_alias="DB_INGEST_ENABLED",
+            description="Whether uploads are taken in; without, everything else goes on.",
+        ),
+    ] = True
+    pending_dashboard_enabled: Annotated[
+        bool,
+        Field(
+            validation_alias="PENDING_DASHBOARD_ENABLED",
+            description="Whether there is a list of what waits in all jobs, besides that of each job.",
+        ),
+    ] = False
+    slow_query_ms: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_SLOW_QUERY_MS", gt=0, description="Pages that take longer than this are logged."
+        ),
+    ] = 500.0
     heartbeat_seconds: Annotated[
         float,
         Field(
@@ -228,6 +324,14 @@ def load_settings(**overrides: object) -> Settings:
         raise ConfigurationError(f"CLAIM_MIN is {settings.claim_min}, above CLAIM_MAX, which is {settings.claim_max}")
     if settings.jwt_secret is not None and settings.jwks_url is not None:
         raise ConfigurationError("PENSTOCK_JWT_SECRET and PENSTOCK_JWKS_URL are both set; tokens come from one of them")
+    if settings.ingest_min_rows > settings.ingest_max_rows:
+        raise ConfigurationError(
+            f"INGEST_MIN_ROWS is {settings.ingest_min_rows}, above INGEST_MAX_ROWS, which is {settings.ingest_max_rows}"
+        )
+    if settings.db_p50_ms >= settings.db_p95_ms:
+        raise ConfigurationError(
+            f"DB_P50_MS is {settings.db_p50_ms:g}, not below DB_P95_MS, which is {settings.db_p95_ms:g}"
+        )
     if settings.lock_floor_ms > settings.lock_cap_ms:
         raise ConfigurationError(
             f"LOCK_FLOOR_MS is {settings.lock_floor_ms}, above LOCK_CAP_MS, which is {settings.lock_cap_ms}"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from penstock import Penstock, Settings
     from penstock_apps.catalogs.service import Catalogs
     from penstock_apps.documents.service import Documents
+    from penstock_apps.products.service import Products
     from penstock_apps.recipes.service import Recipes
 
 
@@ -33,6 +34,8 @@ class Built:
     """None where Pillow is not installed."""
     recipes: Recipes | None
     """None where lxml or httpx2 is not installed."""
+    products: Products | None = None
+    """None where httpx2, Pillow or zxing-cpp is not installed."""
 
 
 @cache
@@ -59,7 +62,12 @@ def assemble(settings: Settings | None, environment: Mapping[str, str]) -> Built
 
         recipes = Recipes(app, RecipeSettings.from_environment(environment))
         Results(app, recipes)
-    return Built(app, Documents(app, Limits.from_environment(environment)), catalogs, recipes)
+    products = None
+    if "products" not in missing_libraries():
+        from penstock_apps.products.service import Products, ProductSettings
+
+        products = Products(app, ProductSettings.from_environment(environment), environment)
+    return Built(app, Documents(app, Limits.from_environment(environment)), catalogs, recipes, products)
 
 
 def missing_libraries() -> dict[str, str]:
@@ -67,6 +75,7 @@ def missing_libraries() -> dict[str, str]:
     needed = {
         "catalogs": ("PIL",),
         "documents": ("cryptography", "docx", "lxml", "pypdf"),
+        "products": ("PIL", "h2", "httpx2", "zxingcpp"),
         "recipes": ("h2", "httpx2", "lxml"),
     }
     return {
@@ -89,6 +98,10 @@ def routes_of_all(built: Built) -> list[APIRouter]:
         from penstock_apps.recipes.routes import routes_of as routes_of_recipes
 
         routes.append(routes_of_recipes(built.recipes))
+    if built.products is not None:
+        from penstock_apps.products.routes import routes_of as routes_of_products
+
+        routes.append(routes_of_products(built.products))
     return routes
 
 

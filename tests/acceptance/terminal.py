@@ -1,4 +1,4 @@
-"""The real ``penstock`` program, in a scratch directory, as somebody at a terminal has it."""
+"""The ``penstock`` program, in a scratch directory, as somebody at a terminal has it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from pathlib import Path
 from penstock import Penstock, load_settings
 from tests.acceptance import many_commands, workshop
 
-PROGRAM = Path(sys.executable).with_name("penstock")
 MANY = Path(str(many_commands.__file__))
 PATIENCE = 60.0
 
@@ -33,8 +31,10 @@ class Said:
 class Terminal:
     """A directory with the workshop app in it, and the program to use there."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, programs: Path) -> None:
         self.directory = directory
+        self.program = programs / "penstock"
+        self._python = programs / "python"
         shutil.copy(str(workshop.__file__), directory / "workshop.py")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PENSTOCK_", "DOCUMENTS_"))}
         self.environment = kept | {
@@ -52,7 +52,7 @@ class Terminal:
     def run(self, *arguments: object, stdin: str | None = None, **environment: str) -> Said:
         """Run one command to its end."""
         ended = subprocess.run(
-            [PROGRAM, *map(str, arguments)],
+            [self.program, *map(str, arguments)],
             cwd=self.directory,
             env=self.environment | environment,
             input=stdin,
@@ -73,7 +73,7 @@ class Terminal:
         """The same, each with an environment of its own."""
         asked = [[[str(one) for one in command], environment] for command, environment in commands]
         ended = subprocess.run(
-            [sys.executable, str(MANY)],
+            [self._python, MANY],
             cwd=self.directory,
             env=self.environment,
             input=json.dumps(asked),
@@ -90,7 +90,7 @@ class Terminal:
     def running(self, *arguments: object, **environment: str) -> Iterator[subprocess.Popen[str]]:
         """Start a command; at the end of the block it is gone, one way or the other."""
         with subprocess.Popen(
-            [PROGRAM, *map(str, arguments)],
+            [self.program, *map(str, arguments)],
             cwd=self.directory,
             env=self.environment | environment,
             stdin=subprocess.DEVNULL,

@@ -13,16 +13,16 @@ from tests.acceptance.terminal import Said, Terminal
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-def test_help_and_version_come_without_an_engine(terminal: Terminal) -> None:
-    bare = terminal.run()
+def test_help_and_version_come_without_an_engine(real_terminal: Terminal) -> None:
+    bare = real_terminal.run()
     assert bare.code == 0
     assert "penstock demo" in bare.out
-    version = terminal.run("--version")
+    version = real_terminal.run("--version")
     assert version.code == 0
     assert re.fullmatch(r"penstock \d+\.\d+\.\d+\n", version.out)
     commands = re.findall(r"^  ([a-z]+)  ", bare.out.partition("Commands:")[2], re.MULTILINE)
     assert len(commands) >= 19
-    for command, told in zip(commands, terminal.run_each(*[[name, "--help"] for name in commands]), strict=True):
+    for command, told in zip(commands, real_terminal.run_each(*[[name, "--help"] for name in commands]), strict=True):
         assert told.code == 0
         assert f"penstock {command}" in told.out.partition("\n")[2], f"the help of {command} shows no use"
 
@@ -228,8 +228,8 @@ def test_a_users_mistake_is_one_line_and_exit_2(terminal: Terminal) -> None:
         assert "secret" not in said.err
 
 
-def test_a_mistake_ends_the_real_program_too(terminal: Terminal) -> None:
-    said = terminal.run("submit", "unheard-of")
+def test_a_mistake_ends_the_real_program_too(real_terminal: Terminal) -> None:
+    said = real_terminal.run("submit", "unheard-of")
     known = "greet, patient, refuse, squares, stubborn"
     line = f"penstock: no kind 'unheard-of' is registered here; known: {known} (KIND_UNKNOWN)\n"
     assert said == Said(2, "", line)

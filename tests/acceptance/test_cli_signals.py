@@ -35,16 +35,16 @@ def test_a_worker_takes_work_and_hands_back_what_it_cannot_finish(terminal: Term
     assert terminal.app.get(job.id).result == "gone"
 
 
-def test_a_second_signal_ends_a_worker_at_once(terminal: Terminal) -> None:
-    with terminal.running("worker") as worker:
+def test_a_second_signal_ends_a_worker_at_once(real_terminal: Terminal) -> None:
+    with real_terminal.running("worker") as worker:
         next_line(worker)
-        terminal.app.submit("stubborn")
-        until((terminal.directory / "started").exists, "the handler has started")
+        real_terminal.app.submit("stubborn")
+        until((real_terminal.directory / "started").exists, "the handler has started")
         worker.send_signal(signal.SIGTERM)
         assert "a second signal" in next_line(worker)
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(timeout=10) == 128 + signal.SIGTERM
-    assert terminal.app.jobs(kind="stubborn")[0].state is JobState.RUNNING
+    assert real_terminal.app.jobs(kind="stubborn")[0].state is JobState.RUNNING
 
 
 def test_control_c_ends_a_watch_quietly_and_the_job_goes_on(terminal: Terminal) -> None:

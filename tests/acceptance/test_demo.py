@@ -7,14 +7,18 @@ import pty
 import re
 import subprocess
 
-from tests.acceptance.terminal import PROGRAM, Terminal
+from tests.acceptance.terminal import Terminal
 
 
 def test_on_a_terminal_it_shows_a_table_that_fits_and_keeps_the_database(terminal: Terminal) -> None:
     ours, theirs = pty.openpty()
     environment = terminal.environment | {"TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"}
     with subprocess.Popen(
-        [PROGRAM, "demo", "--keep", "kept"], cwd=terminal.directory, env=environment, stdout=theirs, stderr=theirs
+        [terminal.program, "demo", "--keep", "kept"],
+        cwd=terminal.directory,
+        env=environment,
+        stdout=theirs,
+        stderr=theirs,
     ) as process:
         os.close(theirs)
         shown = _everything(ours)

@@ -93,13 +93,13 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_seeds_own_commands(terminal: Terminal, photos: Path) -> None:
-    terminal.environment |= {"PENSTOCK_APP": "penstock_apps:app", "PENSTOCK_CATALOG_ROOTS": str(photos)}
+def test_the_seeds_own_commands(real_terminal: Terminal, photos: Path) -> None:
+    real_terminal.environment |= {"PENSTOCK_APP": "penstock_apps:app", "PENSTOCK_CATALOG_ROOTS": str(photos)}
     wanted = {"name": "Holidays", "source_directories": [str(photos)]}
-    (terminal.directory / "catalog.json").write_text(json.dumps(wanted))
-    with terminal.running("serve", "--port", 0) as server:
+    (real_terminal.directory / "catalog.json").write_text(json.dumps(wanted))
+    with real_terminal.running("serve", "--port", 0) as server:
         address = next_line(server).split()[2].rstrip(";")
-        curl = Curl(terminal, address, terminal.run("token", "--user", "alice").out.strip())
+        curl = Curl(real_terminal, address, real_terminal.run("token", "--user", "alice").out.strip())
         catalog = curl(CREATE)["id"]
         for before in (SCAN, START):  # the second for its processes: they are then there to be held
             curl.seen(curl(before, id=catalog)["job_id"], "completed", "SUCCESS", not_before=("failed", "killed"))

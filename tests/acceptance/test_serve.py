@@ -12,15 +12,15 @@ import httpx2
 from tests.acceptance.terminal import Terminal, next_line
 
 
-def test_it_serves_works_and_stops_when_told(terminal: Terminal) -> None:
-    with terminal.running("serve", "--port", 0) as server:
+def test_it_serves_works_and_stops_when_told(real_terminal: Terminal) -> None:
+    with real_terminal.running("serve", "--port", 0) as server:
         said = next_line(server)
         assert said.startswith("serving on http://127.0.0.1:")
         address = said.split()[2].rstrip(";")
-        token = terminal.run("token", "--user", "alice").out
+        token = real_terminal.run("token", "--user", "alice").out
         assert token.count("\n") == 1, "nothing but the token"
-        job = terminal.app.submit("greet", {"name": "world"}, owner="alice").job
-        done = terminal.app.wait(job.id, timeout=60)
+        job = real_terminal.app.submit("greet", {"name": "world"}, owner="alice").job
+        done = real_terminal.app.wait(job.id, timeout=60)
         assert done.result == "hello world", "the embedded worker did it"
         with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {token.strip()}"}) as alice:
             shown = alice.get(f"/api/jobs/{job.id}").json()

@@ -41,11 +41,13 @@ PATIENCE = 30.0
 LONGEST_ANSWER = 10.0
 EXAMPLES = 10
 EVENTS = "GET /api/jobs/{job_id}/events"
+KICKOFF = "POST /api/jobs/{job_id}/kickoff"
 STOP = "DELETE /api/jobs/{job_id}"
 UNSAYABLE = {
     "GET /api/jobs", "GET /parse-requests", "GET /recipes",
     "POST /api/catalogs", "POST /recipes/parse-url/async", "POST /parse-requests", "POST /api/v1/recipes/parse",
-    "PATCH /recipes/{recipe_id}",
+    "PATCH /recipes/{recipe_id}", "GET /api/jobs/{job_id}/items", "GET /api/pending",
+    "POST /api/jobs/{job_id}/reprocess",
 }  # fmt: skip
 """Operations that may refuse what their schema allows: cursors, folders and addresses are more than their type."""
 
@@ -78,8 +80,8 @@ class World:
             return [*self.documents, self.jobs["finished"]]
         if operation == STOP:
             return [self.jobs[name] for name in ("to be stopped", "finished", "failed", "canceled")]
-        if operation == EVENTS:
-            # A stream ends with its job; that of a job which runs is followed in test_live.py.
+        if operation in (EVENTS, KICKOFF):
+            # A stream ends with its job, and a kickoff at the latest; a job that runs is met in tests of their own.
             return [self.jobs[name] for name in ("finished", "failed", "canceled")]
         return list(self.jobs.values())
 

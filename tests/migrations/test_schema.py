@@ -24,6 +24,7 @@ from penstock.store.migrating import OURS, Schema, current_revision, migrate, re
 from penstock.store.tables import metadata
 from penstock.testing.postgres import PostgresServer
 from penstock_apps.catalogs.tables import metadata as catalogs_metadata
+from penstock_apps.products.tables import metadata as products_metadata
 from penstock_apps.recipes.tables import metadata as recipes_metadata
 
 MIGRATIONS = Path(penstock.store.__file__).parent / "migrations"
@@ -255,10 +256,13 @@ def test_several_processes_at_once_are_harmless(empty: Callable[[], Store]) -> N
 
 CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0001")
 RECIPES = Schema.of_app("recipes", "penstock_apps.recipes", "0001")
+PRODUCTS = Schema.of_app("products", "penstock_apps.products", "0001")
 
 
 @pytest.mark.parametrize(
-    ("app", "tables"), [(CATALOGS, catalogs_metadata), (RECIPES, recipes_metadata)], ids=["catalogs", "recipes"]
+    ("app", "tables"),
+    [(CATALOGS, catalogs_metadata), (RECIPES, recipes_metadata), (PRODUCTS, products_metadata)],
+    ids=["catalogs", "recipes", "products"],
 )
 def test_an_applications_tables_are_made_beside_ours(empty: Callable[[], Store], app: Schema, tables: MetaData) -> None:
     store = empty()

@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 import pytest
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH, MAX_CACHED_STATEMENT_PARAMS
-from sqlalchemy import event
+from sqlalchemy import delete, event, insert, select, text
 
 from penstock.clock import HeldClock
 from penstock.lifecycle import outcomes
@@ -24,16 +25,19 @@ from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemRole, ItemStatus
-from penstock.operations import control, heartbeat, inspect, sweep
+from penstock.operations import control, heartbeat, inspect, item_pages, sweep
 from penstock.operations.claim import claim_at_once, claim_in_steps
+from penstock.operations.item_pages import Between, Place
 from penstock.operations.record import Ended, record
 from penstock.operations.reprocess import reprocess
+from penstock.operations.samples import samples
 from penstock.operations.submit import Request, submit
 from penstock.store.engine import Store, Transaction, open_store
 from penstock.store.migrating import migrate
 from penstock.store.statements import claim as claiming
 from penstock.store.statements import record as recording
 from penstock.store.statements import sweep as sweeping
+from penstock.store.tables import job_items, lane_samples
 from penstock.testing.drive import MOST
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id
 
@@ -173,6 +177,54 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
 }
 
 
+# Pages of items: each part is one stretch of an index, and only the page itself is put in order.
+PENDING, PROCESSING, FINISHED = ItemStatus.PENDING, ItemStatus.PROCESSING, ItemStatus.DONE
+AFTER = Place(datetime(2020, 1, 1, tzinfo=UTC), 1, 1)
+BY_POSITION, BY_CHANGE = "position", "ix_job_items_job_id_status_updated_at_id"
+OF_USER, OF_KIND = "ix_job_items_status_user_id_updated_at_id", "ix_job_items_status_kind_updated_at_id"
+
+
+def by_position(**asked: Any) -> Callable[[Transaction], Any]:
+    return lambda one: item_pages.page_in_order(one, job_id(RUNNING), limit=5, **asked)
+
+
+def by_change(*statuses: ItemStatus, after: Place | None = None, **asked: Any) -> Callable[[Transaction], Any]:
+    return lambda one: item_pages.page_by_change(one, job_id(RUNNING), statuses=statuses, after=after, limit=5, **asked)
+
+
+def pending(user: str | None, kind: str | None = None, after: Place | None = None, **asked: Any) -> Callable[..., Any]:
+    return lambda one: item_pages.pending_page(
+        one, statuses=(PENDING, PROCESSING), user=user, kind=kind, after=after, limit=5, **asked
+    )
+
+
+PAGES: dict[str, tuple[Callable[[Transaction], Any], str]] = {
+    "page by position": (by_position(behind=None), BY_POSITION),
+    "page behind a position": (by_position(behind=3), BY_POSITION),
+    "page by position backwards": (by_position(behind=None, descending=True), BY_POSITION),
+    "page before a position": (by_position(behind=8, descending=True), BY_POSITION),
+    "page of one status": (by_change(FINISHED), BY_CHANGE),
+    "page of one status, after": (by_change(FINISHED, after=AFTER), BY_CHANGE),
+    "page of three statuses": (by_change(FINISHED, PENDING, PROCESSING), BY_CHANGE),
+    "page of three statuses, after": (by_change(FINISHED, PENDING, PROCESSING, after=AFTER), BY_CHANGE),
+    "page of three statuses backwards": (by_change(FINISHED, PENDING, PROCESSING, descending=True), BY_CHANGE),
+    "page of three statuses in a time": (
+        by_change(FINISHED, PENDING, PROCESSING, after=AFTER, between=Between()), BY_CHANGE
+    ),
+    "what waits of a user": (pending("user1"), OF_USER),
+    "what waits of a user, after": (pending("user1", after=AFTER), OF_USER),
+    "what waits of all": (pending(None), OF_KIND),
+    "what waits of all, after": (pending(None, after=AFTER, between=Between()), OF_KIND),
+    "what waits of a kind": (pending(None, kind="kind1", after=AFTER), OF_KIND),
+}  # fmt: skip
+OPERATIONS |= {name: page for name, (page, _) in PAGES.items()} | {
+    "open counts": lambda one: item_pages.open_counts(one, user=None),
+    "open counts of a user": lambda one: item_pages.open_counts(one, user="user1"),
+    "failures by code": lambda one: item_pages.error_groups(one, job_id(RUNNING)),
+    "what waits of a user and kind": pending("user1", kind="kind1", after=AFTER),
+}
+
+
 SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "claim one at once": lambda one: claim_at_once(one, "kind0", "w", size=1, lease_seconds=30),
     "claim many at once": lambda one: claim_at_once(one, "kind0", "w", size=50, lease_seconds=30),
@@ -220,7 +272,7 @@ STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
     ),
     "expired_items": (
         lambda ways: (sweeping.expired_items(ways), {"the_limit": 1000}),
-        {"sqlite": "ix_job_items_status_user_id", "postgresql": "ix_job_items_status_user_id"},
+        {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "finish_items": (
         lambda ways: (
@@ -283,6 +335,75 @@ def test_no_operation_reads_a_whole_table(large: Store) -> None:
         if found.search(one.plan)
     ]
     assert not guilty, "\n\n".join(guilty)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_found_in_order_and_only_itself_is_sorted(large: Store, name: str) -> None:
+    page, index = PAGES[name]
+    if index == BY_POSITION:
+        index = {"sqlite": "sqlite_autoindex_job_items_1 (job_id=? AND position", "postgresql": FRESH}[large.ways.name]
+    one = explained(large, page)[-1]
+    assert index in one.plan, one.plan
+    assert not sorts_of_all(one.plan), one.plan
+    assert large.read(page), "a plan for nothing proves nothing"
+
+
+def sorts_of_all(plan: str) -> list[str]:
+    """The sorts of a plan that have items to sort which no LIMIT has cut; rows by their own id are cut already."""
+    guilty: list[str] = []
+    above: list[tuple[int, str]] = []
+    ours = False
+    for line in plan.splitlines():
+        if line.startswith(("SEARCH job_items", "SCAN job_items")):  # SQLite: a part's sort follows its search at once
+            ours = "PRIMARY KEY" not in line
+        elif line.startswith("SCAN "):
+            ours = False
+        elif line.startswith("USE TEMP B-TREE") and ours:
+            guilty.append(line)
+        if "(cost=" not in line:
+            continue
+        depth = len(line) - len(line.lstrip(" ->"))
+        above = [(at, node) for at, node in above if at < depth]
+        node = line.strip(" ->")
+        if " on job_items" in node and "pk_job_items" not in node:
+            for _, higher in reversed(above):
+                if higher.startswith("Limit"):
+                    break
+                if higher.startswith(("Sort", "Incremental Sort")):
+                    guilty.append(higher)
+        above.append((depth, node))
+    return guilty
+
+
+def test_a_sort_of_all_would_be_noticed(large: Store) -> None:
+    """By the error message there is no index: it has to sort."""
+    unsorted = select(job_items.c.id).where(job_items.c.job_id == job_id(RUNNING)).order_by(job_items.c.last_error)
+    [one] = explained(large, lambda transaction: transaction.run(unsorted.limit(5)).all())
+    assert sorts_of_all(one.plan), one.plan
+
+
+def test_samples_are_found_by_their_time(large: Store) -> None:
+    """Those of a kind in any case; of all kinds once the database knows how many there are, as it soon does."""
+    now = large.clock.held()
+    assert now is not None
+    many = [
+        {"kind": f"kind{kind}", "at": now - timedelta(seconds=5 * n), "worker": f"w{worker}", "data": {}}
+        for n in range(1_000)
+        for kind in range(5)
+        for worker in range(2)
+    ]
+    with large.engine.begin() as connection:
+        connection.execute(insert(lane_samples), many)
+        connection.execute(text("ANALYZE lane_samples"))
+    try:
+        since = now - timedelta(seconds=60)
+        for kind in (None, "kind1"):
+            [one] = explained(large, partial(samples, since=since, kind=kind))
+            assert not re.search(r"SCAN lane_samples|Seq Scan on lane_samples", one.plan), one.plan
+        assert len(large.read(lambda one: samples(one, since=since))) == 120
+    finally:
+        with large.engine.begin() as connection:
+            connection.execute(delete(lane_samples))
 
 
 def test_the_driver_remembers_the_statements_somebody_waits_for(large: Store) -> None:

@@ -14,6 +14,7 @@ MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(penstock.__path__, "penstock.")
     if module.name.startswith(("penstock.lifecycle", "penstock.testing", "penstock.store", "penstock.operations"))
+    or module.name.startswith(("penstock.exports", "penstock.ingest", "penstock.worker.control"))
     or module.name in ("penstock.errors", "penstock.clock", "penstock.settings")
 )
 MUST_HAVE_SOME = {"penstock.lifecycle.retry", "penstock.lifecycle.payloads", "penstock.errors", "penstock.clock"}

@@ -24,6 +24,12 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message", "Swept",
         "PastJob", "parse_job_id",
     ),
+    "Pages of items": ("ItemRow", "Summary", "Place", "Between", "ErrorGroup", "LaneSample"),
+    "Files that come in": (
+        "Planned", "found", "Found", "look_at_table", "open_table", "table_limits", "Table", "TableShape", "Row",
+        "TableLimits", "ArchiveLimits", "look_at_archive", "pictures", "source_of", "Source", "Waiting",
+        "ProviderDelay",
+    ),
     "Lifecycle": (
         "JobState", "ItemStatus", "ItemRole", "Phase", "KilledBy", "ErrorType", "Transition", "TRANSITIONS", "actions",
         "Vocabulary", "VOCABULARIES", "EFFECTIVE_STATUSES", "effective_status",
@@ -33,7 +39,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "Errors of calls": (
         "PenstockError", "InvalidInput", "PayloadNotStorable", "PayloadTooLarge", "KindUnknown", "JobNotFound",
         "FileNotFound", "TransitionRefused", "NotSignedIn", "NotAllowed", "TooManyRequests", "StoreUnavailable",
-        "StoreRefused", "ConfigurationError", "SchemaOutOfDate",
+        "StoreRefused", "SwitchedOff", "ConfigurationError", "SchemaOutOfDate",
     ),
 }  # fmt: skip
 

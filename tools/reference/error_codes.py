@@ -64,6 +64,39 @@ ON_JOBS = {
     "RESULT_NOT_STORABLE": OnJobs(
         "item, job", "TERMINAL", "", "the database refused the result; the other outcomes of its batch are kept"
     ),
+    "CELL_TOO_LONG": OnJobs(
+        "item", "TERMINAL", "", "a cell of its row is longer than `INGEST_MAX_CELL_CHARACTERS`; the other rows go on"
+    ),
+    "COMPRESSION_SUSPICIOUS": OnJobs(
+        "item", "TERMINAL", "", "a file of an archive unpacks to far more than a picture does; it was not unpacked"
+    ),
+    "FILE_BROKEN": OnJobs(
+        "item", "TERMINAL", "", "a file of an archive is damaged, or packed in a way that is not read"
+    ),
+    "IMAGE_TOO_LARGE": OnJobs("item", "TERMINAL", "", "the picture has too many pixels to look for a barcode in"),
+    "NOT_AN_IMAGE": OnJobs(
+        "item", "TERMINAL", "", "the file is not a picture that can be read, whatever its name says"
+    ),
+    "NO_BARCODE": OnJobs("item", "by tries", "", "NOT_FOUND: no barcode can be seen in the picture"),
+    "NO_GTIN": OnJobs("item", "by tries", "", "NOT_FOUND: the picture has a barcode, but not that of a product"),
+    "NO_PROVIDER": OnJobs(
+        "item", "TERMINAL", "", "no retailer is described: set `PRODUCT_PROVIDERS`, then reprocess with `permanent`"
+    ),
+    "PRODUCT_NOT_FOUND": OnJobs("item", "by tries", "", "NOT_FOUND: no retailer has it by what was asked last"),
+    "PROVIDER_ANSWER_UNREADABLE": OnJobs(
+        "item", "TERMINAL", "", "a retailer's answer is no JSON, too large or not as described"
+    ),
+    "PROVIDER_REFUSED": OnJobs("item", "TERMINAL", "", "a retailer refuses the question, or leads on to another host"),
+    "PROVIDER_THROTTLED": OnJobs(
+        "item", "by tries", "", "a retailer answers 429, or asked for a pause that is not over"
+    ),
+    "PROVIDER_TIMEOUT": OnJobs("item", "by tries", "", "a retailer did not answer within its `timeout_seconds`"),
+    "PROVIDER_UNAVAILABLE": OnJobs("item", "by tries", "", "a retailer cannot be reached, or answers 5xx"),
+    "ROW_HAS_NO_PRODUCT": OnJobs("item", "TERMINAL", "", "the row has no usable sku, gtin or title to look up"),
+    "ROW_TOO_LONG": OnJobs("item", "TERMINAL", "", "the row has more cells than the table has headers, or cannot end"),
+    "ROW_UNREADABLE": OnJobs("item", "TERMINAL", "", "the row cannot be read; the other rows go on"),
+    "TABLE_BROKEN": OnJobs("job", "TERMINAL", "", "a workbook is damaged further on; what was read before it is kept"),
+    "TOO_MANY_ROWS": OnJobs("job", "TERMINAL", "", "the table has more rows than `INGEST_MAX_FILE_ROWS`"),
 }
 
 OF_CALLS = {
@@ -83,6 +116,37 @@ OF_CALLS = {
     "NOT_ALLOWED": ("TransitionRefused", "the lifecycle does not let this caller make that transition"),
     "NOTHING_TO_REPROCESS": ("TransitionRefused", "no item of the job is in the statuses that were asked for"),
     "REPROCESS_NOT_ALLOWED": ("TransitionRefused", "the job's kind does not allow it: `reprocess` is false"),
+    "ARCHIVE_EMPTY": ("InvalidInput", "an uploaded ZIP holds no files"),
+    "CONTENT_TYPE_UNKNOWN": ("InvalidInput", "an upload is neither multipart nor JSON"),
+    "DECOMPRESSED_TOO_LARGE": ("PayloadTooLarge", "an XLSX or a ZIP unfolds to over `INGEST_MAX_DECOMPRESSED_BYTES`"),
+    "DELIMITER_UNKNOWN": ("InvalidInput", "what was named as a table's delimiter cannot be one"),
+    "ENCODING_UNKNOWN": ("InvalidInput", "what was named as a table's encoding is not known"),
+    "FILE_EMPTY": ("InvalidInput", "an uploaded file has no bytes"),
+    "FILE_MISSING": ("InvalidInput", "an upload has no part named `file`, or no file waits at the source"),
+    "FILE_TYPE_UNKNOWN": ("InvalidInput", "an uploaded file is no table, no picture and no ZIP"),
+    "INGEST_DISABLED": ("SwitchedOff", "uploads are switched off just now by `DB_INGEST_ENABLED`"),
+    "JOB_TYPE_UNKNOWN": ("InvalidInput", "`jobType` is neither csv nor image"),
+    "JOB_TYPE_WRONG": ("InvalidInput", "`jobType` says one thing and the file is another"),
+    "MIXED_FILES": ("InvalidInput", "tables, archives and pictures were sent together; send them apart"),
+    "NOT_AN_ARCHIVE": ("InvalidInput", "a file that begins like a ZIP cannot be read as one"),
+    "NOT_A_TABLE": ("InvalidInput", "a file is no table: binary, an old or locked workbook, or without an end"),
+    "NO_COLUMNS": ("InvalidInput", "a workbook was asked for without any columns"),
+    "NO_PRODUCT_COLUMN": ("InvalidInput", "no column of a table was taken for a sku, a gtin or a title"),
+    "PAGE_TOO_DEEP": ("InvalidInput", "a numbered page lies behind more than 10,000 items; follow `next` instead"),
+    "PENDING_DASHBOARD_DISABLED": ("SwitchedOff", "the list of all that waits is off: `PENDING_DASHBOARD_ENABLED`"),
+    "SHEET_UNKNOWN": ("InvalidInput", "a workbook has no sheet of that name"),
+    "SOURCE_ADDRESS_WRONG": ("InvalidInput", "the address of a source cannot be read, or holds a password"),
+    "SOURCE_FILE_CHANGED": ("Retryable", "a file changed after it was listed; it may still be written to"),
+    "SOURCE_FILE_GONE": ("NotFound", "a file was listed, and then moved or deleted"),
+    "SOURCE_KEY_WRONG": ("InvalidInput", "a bucket holds a key that cannot be asked for, such as `a//b`"),
+    "SOURCE_MISSING": ("InvalidInput", "there is nothing at the address of a source"),
+    "SOURCE_NOT_ALLOWED": ("NotAllowed", "the operator has not allowed this folder, bucket or FTP server"),
+    "SOURCE_REFUSED": ("Permanent", "a source refuses to be read: permissions, keys or a certificate"),
+    "SOURCE_TOO_LARGE": ("InvalidInput", "a source holds more files, or deeper folders, than one listing takes"),
+    "SOURCE_UNAVAILABLE": ("Retryable", "a source cannot be reached now, or broke off"),
+    "TABLE_EMPTY": ("InvalidInput", "a table has no headers"),
+    "TOO_MANY_COLUMNS": ("InvalidInput or PayloadTooLarge", "a table has more than `INGEST_MAX_COLUMNS`"),
+    "TOO_MANY_FILES": ("InvalidInput or PayloadTooLarge", "more files at once, or in an archive, than are taken"),
     "UNIQUE_KEY_IN_USE": ("TransitionRefused", "another active job does the work of the job's key"),
 }
 

@@ -89,6 +89,15 @@ DOCUMENT_VARIABLES = {
 
 OTHER_VARIABLES = {
     "COLUMNS": "how wide the command line's tables are where the output is not a terminal; 160 when it is not set",
+    "MAX_ATTEMPTS_ERROR": "tries of a product whose look-up fails, 3 when it is not set",
+    "MAX_ATTEMPTS_NOT_FOUND": "tries of a product that is not found, each asking another way; 2 when it is not set",
+    "PRODUCT_PROVIDERS": "the path of a JSON file that describes the retailers products are looked up at",
+    "PENSTOCK_INGEST_BUCKETS": "buckets files may be taken in from, separated by commas; none unless set",
+    "PENSTOCK_INGEST_FTP_HOSTS": "FTP servers files may be taken in from, `host` or `host:port`, separated by commas",
+    "PENSTOCK_INGEST_FTP_USER": "the account on those servers; anonymous unless set",
+    "PENSTOCK_INGEST_FTP_PASSWORD": "its password",
+    "AWS_ACCESS_KEY_ID": "the key to the buckets; with AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and AWS_REGION",
+    "AWS_ENDPOINT_URL": "where the buckets are, if not at Amazon",
     "NO_COLOR": "no colours in log lines and tables on a terminal, whatever its value",
 }
 
@@ -98,6 +107,8 @@ TABLES = {
     "[decision 0010](../decisions/0010-no-foreign-keys-on-items-and-events.md).",
     "job_events": "The history: one row for each change of a job's state, never changed afterwards.",
     "files": "What was uploaded. The bytes are on disk, by their SHA-256.",
+    "lane_samples": "What each lane did lately and how its controllers were set, for people to look at. A day of it is "
+    "kept, and nothing decides by it: [decision 0024](../decisions/0024-steering-by-samples.md).",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
 }
 
@@ -168,7 +179,7 @@ COLUMNS = {
         "locked_at": "when that worker claimed it",
         "lock_expires_at": "when others may take it from that worker",
         "input_json": "what it works on; null where that is the job's params",
-        "normalized_json": "reserved: nothing writes or reads it yet",
+        "normalized_json": "the input in canonical fields, if the plan gives it; grids show it until a result is there",
         "result_json": "what the handler answered",
         "last_error": "for a person",
         "error_code": "for a program",
@@ -197,6 +208,12 @@ COLUMNS = {
         "size_bytes": "its length",
         "sha256": "where its bytes are",
         "created_at": "when it was kept",
+    },
+    "lane_samples": {
+        "kind": "the lane's kind",
+        "at": "when the sample was taken",
+        "worker": "the worker whose lane it is",
+        "data": "settings and signals by name: `claim_size`, `concurrency`, `ingest_rows`, `items_sec` and others",
     },
     "outbox": {
         "id": "a number that counts up",

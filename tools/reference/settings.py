@@ -64,7 +64,8 @@ def _settings() -> str:
 def _type(annotation: Any) -> str:
     parts = [one for one in get_args(annotation) if one is not NoneType] or [annotation]
     return " or ".join(
-        {"str": "text", "int": "whole number", "float": "number"}.get(one.__name__, "path") for one in parts
+        {"bool": "true or false", "str": "text", "int": "whole number", "float": "number"}.get(one.__name__, "path")
+        for one in parts
     )
 
 

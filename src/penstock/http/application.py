@@ -26,6 +26,7 @@ from penstock.http.problems import answer_problems
 from penstock.http.reference import describe
 from penstock.http.requests import RequestIds
 from penstock.http.service import Service
+from penstock.http.vocabularies.pipeline import routes as pipeline
 from penstock.http.vocabularies.tasks import routes as tasks
 
 _DESCRIPTION = """
@@ -71,7 +72,7 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
     answer_problems(api)
     api.add_middleware(BodyLimit, max_body_size=app.settings.max_body_bytes)
     api.add_middleware(RequestIds, metrics=service.metrics)
-    for routes in (tasks.routes, live.routes, health.routes, *more):
+    for routes in (tasks.routes, pipeline.routes, live.routes, health.routes, *more):
         api.include_router(routes)
     describe(api)
     return api

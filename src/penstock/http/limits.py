@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from penstock.errors import TooManyRequests
 
@@ -49,3 +50,24 @@ class RateLimit:
                 f"more than {self._most:g} {self._what} a minute; the next one is welcome in {wait:.0f} s",
                 retry_after=wait,
             )
+
+
+class Slots:
+    """So many at a time, for what keeps a thread of the server busy."""
+
+    def __init__(self, most: int, what: str) -> None:
+        self._most = most
+        self._what = what
+        self._free = threading.Semaphore(most)
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """One of them for the length of a ``with`` block; :class:`TooManyRequests` when none is free."""
+        if not self._free.acquire(blocking=False):
+            raise TooManyRequests(
+                f"{self._most} {self._what} run on this server already; ask again in a moment", retry_after=1.0
+            )
+        try:
+            yield
+        finally:
+            self._free.release()

@@ -29,6 +29,7 @@ from penstock.errors import (
     PenstockError,
     StoreRefused,
     StoreUnavailable,
+    SwitchedOff,
     TooManyRequests,
     TransitionRefused,
 )
@@ -45,6 +46,7 @@ STATUSES: dict[type[PenstockError], int] = {
     NotSignedIn: 401,
     NotAllowed: 403,
     TooManyRequests: 429,
+    SwitchedOff: 503,
     StoreUnavailable: 503,
     StoreRefused: 422,
     ConfigurationError: 500,
@@ -53,7 +55,7 @@ STATUSES: dict[type[PenstockError], int] = {
 """The nearest class counts."""
 
 _CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
-_BUSY_CODES = {"BUSY": 409}
+_BY_CODE = {"BUSY": 409, "PENDING_DASHBOARD_DISABLED": 404}
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -91,8 +93,8 @@ _DESCRIPTIONS = {
 
 def status_of(error: PenstockError) -> int:
     """The status for an error."""
-    if error.code in _BUSY_CODES:
-        return _BUSY_CODES[error.code]
+    if error.code in _BY_CODE:
+        return _BY_CODE[error.code]
     return next(STATUSES[one] for one in type(error).__mro__ if one in STATUSES)
 
 

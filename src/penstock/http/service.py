@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from penstock.assembly import Penstock
-from penstock.http.limits import RateLimit
+from penstock.http.figures import Figures
+from penstock.http.limits import RateLimit, Slots
 from penstock.http.metrics import Metrics
 from penstock.http.secrets import signing_secret
 from penstock.http.tokens import Keys, OwnSecret, PublishedKeys, Tokens
 from penstock.http.watching import Watching
+
+_KICKOFFS = 8
+_EXPORTS = 4
 
 
 class Service:
@@ -17,7 +21,10 @@ class Service:
         self.app = app
         self.tokens = tokens_of(app)
         self.watching = Watching(app)
-        self.metrics = Metrics(app)
+        self.figures = Figures(app)
+        self.metrics = Metrics(app, self.figures)
+        self.kickoffs = Slots(_KICKOFFS, "kickoffs")
+        self.exports = Slots(_EXPORTS, "exports to XLSX")
         self.submissions = RateLimit(app.settings.submissions_per_minute, "submissions")
         self.guest_requests = RateLimit(app.settings.guest_requests_per_minute, "requests without a token")
 

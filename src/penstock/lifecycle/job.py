@@ -98,11 +98,13 @@ class Item:
     status: ItemStatus
     attempts: int
     input: JSON
+    normalized: JSON
     result: JSON
     last_error: str | None
     error_code: str | None
     traceback: str | None
     locked_by: str | None
+    locked_at: datetime | None
     ready_at: datetime | None
     updated_at: datetime
 
@@ -157,3 +159,4 @@ class Claimed(NamedTuple):
     input: JSON
     params: JSON
     lease: UUID
+    normalized: JSON = None

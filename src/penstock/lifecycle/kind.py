@@ -27,6 +27,8 @@ class Kind:
     plan: Handler | None = None
     finalize: Handler | None = None
     classify: Classify | None = None
+    columns: tuple[str, ...] = ()
+    """What grids and exports show of each item: members of its result, or of its canonical input until then."""
 
     @classmethod
     def of(cls, name: str, definition: Handler | type, policy: Policy, classify: Classify | None = None) -> Kind:
@@ -49,6 +51,7 @@ class Kind:
             plan=getattr(steps, "plan", None),
             finalize=getattr(steps, "finalize", None),
             classify=classify or getattr(steps, "classify", None),
+            columns=tuple(getattr(steps, "columns", ())),
         )
 
     @property

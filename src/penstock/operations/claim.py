@@ -59,13 +59,15 @@ class _Share:
         return bool(self.last < self.job.open_to)
 
 
-def claim(store: Store, kind: str, worker_name: str, *, size: int, lease_seconds: float) -> Claim:
-    """Take up to about ``size`` items of ``kind`` for a worker.
+def claim(
+    store: Store, kind: str, worker_name: str, *, size: int, lease_seconds: float, job_id: UUID | None = None
+) -> Claim:
+    """Take up to about ``size`` items of ``kind`` for a worker; of one job alone where it is named.
 
     A database server is asked once where one statement can do it all; where that brought nothing although a job is due
     (others have it locked, something came back, it is followed), and in our own process always, step by step.
     """
-    if not store.ways.in_our_process:
+    if not store.ways.in_our_process and job_id is None:
         at_once = store.write(
             lambda one: claim_at_once(one, kind, worker_name, size=size, lease_seconds=lease_seconds), at_once=True
         )
@@ -74,7 +76,9 @@ def claim(store: Store, kind: str, worker_name: str, *, size: int, lease_seconds
         wait = store.read(lambda one: next_turn(one, kind), at_once=True)
         if wait is None or wait > 0:
             return Claim((), wait)
-    return store.write(lambda one: claim_in_steps(one, kind, worker_name, size=size, lease_seconds=lease_seconds))
+    return store.write(
+        lambda one: claim_in_steps(one, kind, worker_name, size=size, lease_seconds=lease_seconds, job_id=job_id)
+    )
 
 
 def claim_at_once(
@@ -92,15 +96,23 @@ def claim_at_once(
     return Claim(items, 0.0 if more or len(items) >= size else _SOON)
 
 
-def claim_in_steps(transaction: Transaction, kind: str, worker_name: str, *, size: int, lease_seconds: float) -> Claim:
+def claim_in_steps(
+    transaction: Transaction,
+    kind: str,
+    worker_name: str,
+    *,
+    size: int,
+    lease_seconds: float,
+    job_id: UUID | None = None,
+) -> Claim:
     """A claim in as many statements as it takes."""
-    jobs = _pick(transaction, kind, size, patient=False)
+    jobs = _pick(transaction, kind, size, patient=False, job_id=job_id)
     if not jobs:
-        wait = next_turn(transaction, kind)
+        wait = next_turn(transaction, kind, job_id)
         if wait is None or wait > 0:
             return Claim((), wait)
         # Somebody else has the jobs locked that are due: wait for one of them rather than go idle beside it.
-        jobs = _pick(transaction, kind, 1, patient=True)
+        jobs = _pick(transaction, kind, 1, patient=True, job_id=job_id)
         if not jobs:
             return Claim((), 0.0)
     lease: UUID = uuid7()
@@ -115,15 +127,16 @@ def claim_in_steps(transaction: Transaction, kind: str, worker_name: str, *, siz
     return Claim(items, 0.0 if full else _SOON)
 
 
-def next_turn(transaction: Transaction, kind: str) -> float | None:
+def next_turn(transaction: Transaction, kind: str, job_id: UUID | None = None) -> float | None:
     """Seconds until a job of ``kind`` has its turn: 0 when one is due, None when none is in line."""
-    soonest, now = transaction.run(statements.next_turn(transaction.ways), {"the_kind": kind}).one()
+    statement = statements.next_turn(transaction.ways, one=job_id is not None)
+    soonest, now = transaction.run(statement, {"the_kind": kind, "the_job_id": job_id}).one()
     return None if soonest is None else max(0.0, (soonest - now).total_seconds())
 
 
-def _pick(transaction: Transaction, kind: str, limit: int, *, patient: bool) -> Sequence[Any]:
-    statement = statements.pick_jobs(transaction.ways, patient=patient)
-    return transaction.run(statement, {"the_kind": kind, "the_limit": limit}).all()
+def _pick(transaction: Transaction, kind: str, limit: int, *, patient: bool, job_id: UUID | None) -> Sequence[Any]:
+    statement = statements.pick_jobs(transaction.ways, patient=patient, one=job_id is not None)
+    return transaction.run(statement, {"the_kind": kind, "the_limit": limit, "the_job_id": job_id}).all()
 
 
 def _take_returned(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int) -> int:

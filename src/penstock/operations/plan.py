@@ -12,15 +12,12 @@ from collections.abc import Sequence
 from penstock.errors import WorkerCrashed
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.payloads import JSON
-from penstock.operations.submit import insert_items
+from penstock.operations.submit import Encoded, insert_items
 from penstock.store.engine import Transaction
 from penstock.store.statements.submit import extend_plan
 
 
-def add_planned(
-    transaction: Transaction, kind: Kind, claimed: Claimed, inputs: Sequence[JSON], *, after: int, most: int
-) -> int:
+def add_planned(transaction: Transaction, kind: Kind, claimed: Claimed, items: Sequence[Encoded], *, after: int) -> int:
     """Add planned items behind position ``after``; the answer is the last position."""
     changed = transaction.run(
         extend_plan(transaction.ways),
@@ -29,9 +26,9 @@ def add_planned(
             "the_item_id": claimed.item_id,
             "the_lease": claimed.lease,
             "the_total": after,
-            "the_more": len(inputs),
+            "the_more": len(items),
         },
     )
     if changed.rowcount != 1:
         raise WorkerCrashed(f"the plan of job {claimed.job_id} lost its lease; another worker goes on with it")
-    return insert_items(transaction, kind, claimed.job_id, claimed.user_id, inputs, after=after, most=most)
+    return insert_items(transaction, kind, claimed.job_id, claimed.user_id, items, after=after)

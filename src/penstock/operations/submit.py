@@ -24,6 +24,7 @@ from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Answer, Job, Progress, Submission
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, decode, encode, storable_text
+from penstock.lifecycle.planned import Planned
 from penstock.lifecycle.states import ErrorType, ItemRole, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
 from penstock.operations.change import change
@@ -207,7 +208,9 @@ def _insert(
         transaction.run_together(first.statements[:-1], first.statements[-1], parameters)
     if items is None:
         return _new_job(kind, request, job_id, decode(encoded), inserted.created_at)
-    total = insert_items(transaction, kind, job_id, request.owner, items, after=0, most=most)
+    total, waiting = 0, iter(items)
+    while some := [item_text(one, most) for one in islice(waiting, ITEMS_AT_ONCE)]:
+        total = insert_items(transaction, kind, job_id, request.owner, some, after=total)
     transaction.run(statements.open_items(ways), {"the_job_id": job_id, "the_count": total})
     if not request.hold:
         _submit(transaction, job_id, request.caller)
@@ -278,27 +281,27 @@ def _beginnings(transaction: Transaction, kind: Kind, request: Request, *, with_
     return _Beginnings((statements.insert_first_items(ways), statements.insert_first_events(ways)), parameters)
 
 
+Encoded = tuple[str, str | None]
+"""An item's input as JSON text, and the same in canonical fields where the plan says it."""
+
+
+def item_text(one: JSON | Planned, most: int) -> Encoded:
+    """An item on its way to the database."""
+    if not isinstance(one, Planned):
+        return encode(one, most=most, what="input"), None
+    normalized = None if one.normalized is None else encode(one.normalized, most=most, what="normalized input")
+    return encode(one.input, most=most, what="input"), normalized
+
+
 def insert_items(
-    transaction: Transaction,
-    kind: Kind,
-    job_id: UUID,
-    owner: str | None,
-    inputs: Iterable[JSON],
-    *,
-    after: int,
-    most: int,
+    transaction: Transaction, kind: Kind, job_id: UUID, owner: str | None, items: Sequence[Encoded], *, after: int
 ) -> int:
-    """Items for ``inputs`` at the positions behind ``after``; the answer is the last position."""
+    """Items at the positions behind ``after``; the answer is the last position."""
     ways = transaction.ways
-    waiting = iter(inputs)
-    last = after
-    while chunk := list(islice(waiting, ITEMS_AT_ONCE)):
-        rows = [(last + number, encode(one, most=most, what="input")) for number, one in enumerate(chunk, 1)]
-        of_job = {"the_job_id": job_id, "the_user_id": owner, "the_kind": kind.name}
-        parameters = ways.parameters("new_items", statements.NEW_ITEMS, rows)
-        transaction.run(statements.insert_items(ways), parameters | of_job)
-        last += len(chunk)
-    return last
+    of_job = {"the_job_id": job_id, "the_user_id": owner, "the_kind": kind.name}
+    rows = [(number, *one) for number, one in enumerate(items, after + 1)]
+    transaction.run(statements.insert_items(ways), ways.parameters("new_items", statements.NEW_ITEMS, rows) | of_job)
+    return after + len(items)
 
 
 def _let_flow(transaction: Transaction, kind: Kind, job: Job, request: Request) -> Job:

@@ -42,6 +42,9 @@ class Runner(Protocol):
     def start(self, calls: Sequence[Call]) -> None:
         """Take these calls; those that cannot run yet wait their turn."""
 
+    def resize(self, concurrency: int) -> None:
+        """Run at most so many at a time from now on; what runs already is not interrupted."""
+
     def stop(self, calls: Collection[Call]) -> None:
         """End these calls: those that wait never start, those that run are interrupted. Each ends with ``Stopped``."""
 

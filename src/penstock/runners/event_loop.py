@@ -57,6 +57,11 @@ class EventLoopRunner:
         """Hand the calls to the loop."""
         self._loop.call_soon_threadsafe(self._accept, calls)
 
+    def resize(self, concurrency: int) -> None:
+        """Slots too many end with the call in hand; new ones are made for what waits."""
+        self.concurrency = concurrency
+        self._loop.call_soon_threadsafe(self._accept, ())
+
     def stop(self, calls: Collection[Call]) -> None:
         """Drop those that wait and cancel those that run."""
         for call in calls:
@@ -103,7 +108,7 @@ class EventLoopRunner:
         task = asyncio.current_task()
         assert task is not None
         made = 0
-        while self._waiting:
+        while self._waiting and len(self._slots) <= self.concurrency:
             call = self._waiting.popleft()
             if call.stop.set:
                 self._report((call, None, Stopped("stopped before it started")))
@@ -127,6 +132,8 @@ class EventLoopRunner:
             made += 1
             if made % _CALLS_BEFORE_YIELD == 0:
                 await asyncio.sleep(0)
+        # At once, not when the task is over: of slots that end in one turn of the loop only those too many may go.
+        self._slots.discard(task)
 
     async def _in_time(self, call: Call) -> Any:
         """Make a call that has a time limit."""

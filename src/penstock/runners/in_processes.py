@@ -20,7 +20,7 @@ class ProcessRunner:
     """Makes calls in a pool of processes; the function and its argument travel by pickle."""
 
     def __init__(self, concurrency: int, ended: Ended, *, memory_bytes: int | None) -> None:
-        self.concurrency = concurrency
+        self.concurrency = self._most = concurrency
         self._ended = ended
         self._memory_bytes = memory_bytes
         self._pool = ProcessPool(concurrency)
@@ -32,6 +32,11 @@ class ProcessRunner:
         """Give the pool as many as it has processes, and the others when it has ended some."""
         with self._lock:
             self._waiting.extend(calls)
+        self._feed()
+
+    def resize(self, concurrency: int) -> None:
+        """As many of the pool's processes as that are used."""
+        self.concurrency = min(concurrency, self._most)
         self._feed()
 
     def stop(self, calls: Collection[Call]) -> None:

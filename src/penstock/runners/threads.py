@@ -40,6 +40,13 @@ class ThreadRunner:
             self._hire()
             self._changed.notify(len(calls))
 
+    def resize(self, concurrency: int) -> None:
+        """Threads too many end when they are free; new ones are made for what waits."""
+        with self._changed:
+            self.concurrency = concurrency
+            self._hire()
+            self._changed.notify_all()
+
     def stop(self, calls: Collection[Call]) -> None:
         """Drop those that wait; give up those that run."""
         for call in calls:
@@ -97,10 +104,10 @@ class ThreadRunner:
         with self._changed:
             self._idle += 1
             try:
-                there = self._changed.wait_for(lambda: self._waiting or self._closed, self._idle_seconds)
+                there = self._changed.wait_for(self._something_to_do, self._idle_seconds)
             finally:
                 self._idle -= 1
-            if self._closed or not there:
+            if self._closed or not there or self._threads > self.concurrency:
                 self._threads -= 1
                 return None
             call = self._waiting.popleft()
@@ -112,6 +119,9 @@ class ThreadRunner:
                     threading.Thread(target=self._watch, name=f"{self._name}-watch", daemon=True).start()
                 self._changed.notify_all()
             return call
+
+    def _something_to_do(self) -> bool:
+        return bool(self._waiting) or self._closed or self._threads > self.concurrency
 
     def _watch(self) -> None:
         """End calls whose time is up, for as long as there are any with a limit."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import perf_counter
 from types import ModuleType
 from typing import Any, TypeVar
 from uuid import UUID
@@ -34,6 +35,7 @@ from penstock.store.dialects.contract import NOW, ways_of
 from penstock.store.kept_connections import KeptConnections
 from penstock.store.neighbours import Neighbours
 from penstock.store.notices import stopped
+from penstock.store.pace import Pace
 from penstock.store.prepared import Answer, Statement, prepared
 from penstock.store.turns import Turns
 
@@ -111,6 +113,9 @@ class Store:
         self._turns = Turns.of(engine.url, patience=_BUSY_SECONDS) if self.ways.name == "sqlite" else None
         self._writing: AbstractContextManager[None] = self._turns or nullcontext()
         self._kept, self._kept_for_reads = self._connections_to_keep()
+        self.pace = Pace()
+        self.slow_query_ms = 500.0
+        """Pages that take longer than this are logged."""
 
     def _connections_to_keep(self) -> tuple[KeptConnections, KeptConnections]:
         """Those for writes, and those for reads of one statement: on a server both are transactions by themselves."""
@@ -139,8 +144,10 @@ class Store:
         connecting = self._kept.one if at_once or self.ways.in_our_process else self.engine.connect
         for left in reversed(range(_TRIES)):
             committing = at_once
+            asked = perf_counter()
             try:
                 with self._writing, connecting() as connection, connection.begin() as begun:
+                    got = perf_counter()
                     transaction = Transaction(connection, self)
                     answer = operation(transaction)
                     committing = True
@@ -154,6 +161,7 @@ class Store:
             except PoolTimeout as error:
                 raise _all_busy() from error
             else:
+                self.pace.observe(wait=got - asked, whole=perf_counter() - asked)
                 self._announce(transaction.notices)
                 return answer
         raise AssertionError("unreachable: the last try returns or raises")

@@ -177,10 +177,16 @@ Index(
 )  # fmt: skip
 
 ITEM_IS_OPEN = job_items.c.status.in_([literal_column("'PENDING'"), literal_column("'PROCESSING'")])
-"""What the index below covers; SQLite uses it only for a question that says so in the same words."""
+"""What the two indexes below cover; SQLite uses it only for a question that says so in the same words."""
 Index(
     "ix_job_items_status_user_id_updated_at_id",
     job_items.c.status, job_items.c.user_id, job_items.c.updated_at, job_items.c.id,
+    postgresql_where=ITEM_IS_OPEN, sqlite_where=ITEM_IS_OPEN,
+)  # fmt: skip
+
+Index(
+    "ix_job_items_status_kind_updated_at_id",
+    job_items.c.status, job_items.c.kind, job_items.c.updated_at, job_items.c.id,
     postgresql_where=ITEM_IS_OPEN, sqlite_where=ITEM_IS_OPEN,
 )  # fmt: skip
 
@@ -208,6 +214,17 @@ job_events = Table(
     Column("at", Moment, nullable=False),
     PrimaryKeyConstraint("job_id", "sequence"),
 )
+
+lane_samples = Table(
+    "lane_samples",
+    metadata,
+    Column("kind", String(64), nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("worker", String(64), nullable=False),
+    Column("data", Payload, nullable=False),
+    PrimaryKeyConstraint("kind", "at", "worker"),
+)
+Index("ix_lane_samples_at", lane_samples.c.at)
 
 files = Table(
     "files",

@@ -68,11 +68,13 @@ def item_from(row: Any) -> Item:
         status=ItemStatus(row.status),
         attempts=row.attempts,
         input=row.input_json,
+        normalized=row.normalized_json,
         result=row.result_json,
         last_error=row.last_error,
         error_code=row.error_code,
         traceback=row.traceback,
         locked_by=row.locked_by,
+        locked_at=row.locked_at,
         ready_at=row.ready_at,
         updated_at=row.updated_at,
     )
@@ -93,7 +95,7 @@ def history_entry_from(row: Any) -> HistoryEntry:
     )
 
 
-_JOB_NUMBER, _IN_ORDER = itemgetter(5), itemgetter(5, 2)
+_JOB_NUMBER, _IN_ORDER = itemgetter(6), itemgetter(6, 2)
 _ROLES = {role.value: role for role in ItemRole}
 
 
@@ -105,9 +107,9 @@ def claimed_from(rows: Sequence[Any], job: Any, kind: str, lease: UUID) -> list[
     return [
         Claimed(
             item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, most,
-            params if single else given, params, lease,
+            params if single else given, params, lease, normalized,
         )
-        for item_id, role, position, attempts, given, _ in rows
+        for item_id, role, position, attempts, given, normalized, _ in rows
     ]  # fmt: skip
 
 
@@ -124,8 +126,8 @@ def claimed_at_once(rows: Sequence[Any], kind: str, lease: UUID) -> tuple[list[C
         items += [
             Claimed(
                 item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, most,
-                params if single else given, params, lease,
+                params if single else given, params, lease, normalized,
             )
-            for item_id, role, position, attempts, given, _, _ in (first, *others)
+            for item_id, role, position, attempts, given, normalized, _, _ in (first, *others)
         ]  # fmt: skip
     return items, any_more

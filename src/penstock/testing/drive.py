@@ -18,7 +18,7 @@ from penstock.operations import control, inspect
 from penstock.operations.claim import claim
 from penstock.operations.plan import add_planned
 from penstock.operations.record import Ended, record
-from penstock.operations.submit import Request, submit, submit_created
+from penstock.operations.submit import Request, item_text, submit, submit_created
 from penstock.operations.sweep import Swept, sweep
 from penstock.store.engine import Store
 
@@ -70,7 +70,8 @@ class Workbench:
     def plan(self, claimed: Claimed, inputs: Sequence[JSON]) -> int:
         """Add what a plan yields, behind what is there."""
         kind, after = self.kinds.get(claimed.kind), self.job(claimed.job_id).progress.total
-        return self.store.write(lambda one: add_planned(one, kind, claimed, inputs, after=after, most=MOST))
+        items = [item_text(one, MOST) for one in inputs]
+        return self.store.write(lambda one: add_planned(one, kind, claimed, items, after=after))
 
     def job(self, job_id: UUID, caller: Caller = SYSTEM) -> Job:
         """A job as it stands."""

@@ -74,6 +74,11 @@ class WorkItem:
         return self._claimed.input
 
     @property
+    def normalized(self) -> JSON:
+        """The input in canonical fields, where the plan said them."""
+        return self._claimed.normalized
+
+    @property
     def params(self) -> JSON:
         """The job's params."""
         return self._claimed.params

@@ -37,10 +37,10 @@ from penstock.runners.contract import Call, EndedCall, Runner
 from penstock.settings import Settings
 from penstock.store.engine import Store
 from penstock.worker.conclude import raised, returned
-from penstock.worker.control.claim_size import ClaimSize
-from penstock.worker.control.lease_length import lease_seconds
 from penstock.worker.inbox import Inbox
+from penstock.worker.machine import Machine
 from penstock.worker.points import Points
+from penstock.worker.steering import Steering
 from penstock.worker.steps import Steps
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
@@ -49,13 +49,30 @@ _ROLE = attrgetter("role")
 _log = structlog.get_logger("penstock.lane")
 
 
+def most_slots(kind: Kind, slots: int) -> int:
+    """How far the concurrency may grow: to what the kind says; what none says may grow, but not processes."""
+    if kind.policy.concurrency is not None or kind.runs_in(ItemRole.ITEM) is RunsIn.PROCESSES:
+        return slots
+    return 4 * slots
+
+
 class Lane:
     """Everything one worker does for one kind."""
 
     def __init__(
-        self, store: Store, kind: Kind, settings: Settings, worker_name: str, runner_for: RunnerFor, points: Points
+        self,
+        store: Store,
+        kind: Kind,
+        settings: Settings,
+        worker_name: str,
+        runner_for: RunnerFor,
+        points: Points,
+        machine: Machine,
+        *,
+        job_id: UUID | None = None,
     ) -> None:
         self.kind = kind
+        self._job_id = job_id
         self.inbox = Inbox()
         self.idle = threading.Event()
         self._store = store
@@ -66,7 +83,6 @@ class Lane:
         self._runner_for = runner_for
         self._runners: dict[RunsIn, Runner] = {}
         self._by_role: dict[ItemRole, Runner] = {}
-        self._steps = Steps(store, kind, most=settings.max_payload_bytes, files_directory=settings.files_directory)
         self._points = points
         self._writer: Executor | None = None
         if not store.ways.in_our_process:
@@ -79,15 +95,10 @@ class Lane:
         self._claim_again_at = 0.0
         self._in_line = True
         self._failures = 0
-        items_runner = self._runner(ItemRole.ITEM)
-        self.size = ClaimSize(
-            target_ms=settings.target_slice_ms,
-            safety=settings.safety_factor,
-            least=settings.claim_min,
-            most=settings.claim_max,
-            first=items_runner.concurrency,
-        )
-        self._concurrency = items_runner.concurrency
+        self._items_runner = self._runner(ItemRole.ITEM)
+        slots = self._items_runner.concurrency
+        self.steering = Steering(kind, settings, store.pace, machine, slots=slots, most_slots=most_slots(kind, slots))
+        self._steps = Steps(store, kind, settings, self.steering)
         self._busy_since: float | None = None
 
     # The loop -----------------------------------------------------------------------------------------------------
@@ -121,7 +132,7 @@ class Lane:
     def run_once(self) -> None:
         """Wait for something to do, and do it once."""
         ended = self.inbox.take(
-            timeout=self._patience(), gather=self._settings.flush_ms / 1000.0, enough=self.size.setting
+            timeout=self._patience(), gather=self._settings.flush_ms / 1000.0, enough=self.steering.claim_size.setting
         )
         self._unwritten += ended
         if self.inbox.take_wake():
@@ -158,23 +169,19 @@ class Lane:
     def _has_room(self) -> bool:
         """Is less than half a slice out, or a place in the runner free?"""
         out = len(self._held) - len(self._unwritten)
-        return out <= self.size.setting // 2 or out < self._concurrency
+        return out <= self.steering.claim_size.setting // 2 or out < self.steering.slots
 
     # Claiming -----------------------------------------------------------------------------------------------------
 
     def _claim(self) -> None:
-        size = max(self.size.setting, 1)
+        size = self.steering.claims()
         out = len(self._held) - len(self._unwritten)
-        if self.size.average_item_ms is None:
-            size = max(1, self._concurrency - out)
-        length = lease_seconds(
-            self.size.average_item_ms,
-            size + out,
-            timeout=self.kind.policy.timeout,
-            floor_ms=self._settings.lock_floor_ms,
-            cap_ms=self._settings.lock_cap_ms,
+        if self.steering.claim_size.average_item_ms is None:
+            size = max(1, self.steering.slots - out)
+        length = self.steering.lease_seconds(size + out)
+        claimed = claim(
+            self._store, self.kind.name, self._worker_name, size=size, lease_seconds=length, job_id=self._job_id
         )
-        claimed = claim(self._store, self.kind.name, self._worker_name, size=size, lease_seconds=length)
         now = time.monotonic()
         wait = self._settings.poll_seconds if claimed.wait is None else min(claimed.wait, self._settings.poll_seconds)
         self._claim_again_at = now + max(wait, 0.0 if claimed.items else _LEAST_WAIT)
@@ -234,9 +241,16 @@ class Lane:
                 self._held[item_id] = call  # a late outcome: we have claimed the item again meanwhile
             came_back = came_back or outcome.status is ItemStatus.PENDING
         now = time.monotonic()
+        elapsed_ms = None
         if self._busy_since is not None:
-            self.size.observe(elapsed_ms=(now - self._busy_since) * 1000.0, items=len(batch))
+            elapsed_ms = (now - self._busy_since) * 1000.0
             self._busy_since = now if self._held else None
+        slots = self.steering.slots
+        self.steering.recorded(
+            [one.outcome for one in batch], elapsed_ms=elapsed_ms, waiting=len(self._held) >= slots or self._in_line
+        )
+        if self.steering.slots != slots:
+            self._items_runner.resize(self.steering.slots)
         lost = len(batch) - len(landed)
         if lost:
             _log.info("late outcomes changed nothing", kind=self.kind.name, items=lost)

@@ -12,19 +12,16 @@ from collections.abc import Sequence
 
 from penstock.operations.heartbeat import extend, stopped
 from penstock.runners.contract import Call
-from penstock.settings import Settings
 from penstock.store.engine import Store
-from penstock.worker.control.lease_length import lease_seconds
 from penstock.worker.lane import Lane
 
 
 class LeaseKeeper:
     """One heartbeat for all lanes of a worker."""
 
-    def __init__(self, store: Store, lanes: Sequence[Lane], settings: Settings) -> None:
+    def __init__(self, store: Store, lanes: Sequence[Lane]) -> None:
         self._store = store
         self._lanes = lanes
-        self._settings = settings
 
     def beat(self) -> None:
         """One heartbeat."""
@@ -41,13 +38,7 @@ class LeaseKeeper:
         due = [one for one in held if one.renew_at <= time.monotonic() and one.owner.job_id not in gone]
         if not due:
             return
-        length = lease_seconds(
-            lane.size.average_item_ms,
-            len(held),
-            timeout=lane.kind.policy.timeout,
-            floor_ms=self._settings.lock_floor_ms,
-            cap_ms=self._settings.lock_cap_ms,
-        )
+        length = lane.steering.lease_seconds(len(held))
         claimed = [one.owner for one in due]
         lost = self._store.write(lambda transaction: extend(transaction, claimed, length))
         for one in due:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from penstock.lifecycle.callers import SYSTEM
@@ -17,23 +17,27 @@ from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.operations.heartbeat import say
 from penstock.operations.inspect import get_job, items
-from penstock.operations.plan import add_planned
 from penstock.runners.contract import Call, Runner, StopFlag
+from penstock.settings import Settings
 from penstock.store.engine import Store
 from penstock.worker.contexts import WorkItem, WorkJob
+from penstock.worker.persisting import Persisting
+from penstock.worker.steering import Steering
 
-PLANNED_AT_ONCE = 1_000
 _READ_AT_ONCE = 1_000
 
 
 class Steps:
     """Makes calls for the items of one kind."""
 
-    def __init__(self, store: Store, kind: Kind, *, most: int, files_directory: Path) -> None:
+    def __init__(self, store: Store, kind: Kind, settings: Settings, steering: Steering) -> None:
         self._store = store
         self._kind = kind
-        self._most = most
-        self._files_directory = files_directory.absolute()
+        self._most = settings.max_payload_bytes
+        self._files_directory = settings.files_directory.absolute()
+        self._persisting = Persisting(
+            store, kind, steering, most=self._most, most_bytes=settings.ingest_max_batch_bytes
+        )
         self._process = kind.process
         self._timeout = kind.policy.timeout
         self._seeks = kind.plan is not None and len(inspect.signature(kind.plan).parameters) > 1
@@ -54,12 +58,17 @@ class Steps:
         return call
 
     def _plan_in_thread(self, call: Call) -> None:
+        """The next batch is read while the last one is written: a file, and a database that works beside us."""
         job = self._work_job(call)
-        position = job.planned
         produced = iter(self._begin_plan(job))
-        while batch := list(islice(produced, PLANNED_AT_ONCE)):
-            job.check()
-            position = self._persist(call.owner, batch, position)
+        with ThreadPoolExecutor(1, thread_name_prefix=f"penstock-plan-{job.kind}") as writer:
+            writing: Future[int] | None = None
+            while batch := list(islice(produced, self._persisting.rows)):
+                job.check()
+                position = job.planned if writing is None else writing.result()
+                writing = writer.submit(self._persisting.persist, call.owner, batch, position, call.stop)
+            if writing is not None:
+                writing.result()
 
     async def _plan_on_loop(self, call: Call) -> None:
         job = await asyncio.to_thread(self._work_job, call)
@@ -67,11 +76,11 @@ class Steps:
         batch: list[JSON] = []
         async for one in _as_async(self._begin_plan(job)):
             batch.append(one)
-            if len(batch) >= PLANNED_AT_ONCE:
-                position = await asyncio.to_thread(self._persist, call.owner, batch, position)
+            if len(batch) >= self._persisting.rows:
+                position = await asyncio.to_thread(self._persisting.persist, call.owner, batch, position, call.stop)
                 batch = []
         if batch:
-            await asyncio.to_thread(self._persist, call.owner, batch, position)
+            await asyncio.to_thread(self._persisting.persist, call.owner, batch, position, call.stop)
 
     def _begin_plan(self, job: WorkJob) -> Any:
         """A plan that takes a second argument goes on behind that item; any other is replayed, and we skip."""
@@ -79,11 +88,6 @@ class Steps:
         if self._seeks:
             return plan(job, job.planned)
         return _skipping(plan(job), job.planned)
-
-    def _persist(self, claimed: Claimed, batch: list[JSON], after: int) -> int:
-        return self._store.write(
-            lambda transaction: add_planned(transaction, self._kind, claimed, batch, after=after, most=self._most)
-        )
 
     def _finalize_in_thread(self, call: Call) -> JSON:
         return self._kind.handler(ItemRole.FINALIZE)(self._work_job(call))

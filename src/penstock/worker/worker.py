@@ -6,17 +6,20 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from uuid import UUID
 
 import structlog
 
+from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import JobState
 from penstock.operations import outbox
-from penstock.operations.inspect import count_by_state
+from penstock.operations.inspect import count_by_state, get_job
 from penstock.operations.outbox import Send
+from penstock.operations.samples import Gauges, forget_samples, keep_samples
 from penstock.operations.sweep import rescue_from, sweep
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
@@ -30,6 +33,7 @@ from penstock.store.wakeups import Wakeups
 from penstock.worker.lane import Lane
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
+from penstock.worker.machine import Machine
 from penstock.worker.points import Points
 
 _CONCURRENCY = {RunsIn.EVENT_LOOP: 32, RunsIn.THREADS: 8, RunsIn.PROCESSES: os.cpu_count() or 1}
@@ -48,6 +52,8 @@ class Worker:
         *,
         send: Send,
         only: Sequence[str] | None = None,
+        job_id: UUID | None = None,
+        gauges: Mapping[str, Gauges] | None = None,
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
         self.points = Points()
@@ -55,6 +61,8 @@ class Worker:
         self._kinds = kinds
         self._settings = settings
         self._send = send
+        self._job_id = job_id
+        self._gauges = gauges or {}
         self._chosen: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
         self._loop_thread: EventLoopThread | None = None
         self._lanes: list[Lane] = []
@@ -62,6 +70,7 @@ class Worker:
         self._duties: list[Loop] = []
         self._presence: Presence | None = None
         self._wakeups = Wakeups(store, self._heard)
+        self._sampling = Loop("samples", settings.sweep_seconds, self._keep_samples)
         self._stopped = threading.Event()
 
     @property
@@ -71,14 +80,26 @@ class Worker:
 
     def start(self) -> None:
         """Begin to work, in threads of its own."""
+        machine = Machine()
         for kind in self._chosen:
-            lane = Lane(self._store, kind, self._settings, self.name, self._make_runner, self.points)
-            self._lanes.append(lane)
-        keeper = LeaseKeeper(self._store, self._lanes, self._settings)
+            self._lanes.append(
+                Lane(
+                    self._store,
+                    kind,
+                    self._settings,
+                    self.name,
+                    self._make_runner,
+                    self.points,
+                    machine,
+                    job_id=self._job_id,
+                )
+            )
+        keeper = LeaseKeeper(self._store, self._lanes)
         self._duties = [
             Loop("heartbeat", self._settings.heartbeat_seconds, keeper.beat),
             Loop("sweep", self._settings.sweep_seconds, self._sweep),
             Loop("relay", self._settings.heartbeat_seconds, self._relay),
+            self._sampling,
         ]
         looking_around = Loop("neighbours", self._settings.heartbeat_seconds, self._look_around)
         looking_around.run_once()  # whoever was here before us may have been killed
@@ -109,6 +130,7 @@ class Worker:
         self._wakeups.stop()
         for duty in self._duties:
             duty.stop()
+        self._sampling.run_once()
         if self._loop_thread is not None:
             self._loop_thread.close()
         if self._presence is not None:
@@ -123,27 +145,35 @@ class Worker:
         finally:
             self.stop()
 
-    def run_until_idle(self, timeout: float | None = None) -> bool:
-        """Work until no job of these kinds waits or runs; False when that took longer than ``timeout`` seconds."""
+    def run_until_idle(self, timeout: float | None = None, *, grace: float | None = None) -> bool:
+        """Work until nothing of these kinds (or of the one job) waits or runs; False when that took longer than
+        ``timeout`` seconds. ``grace`` is for what is in hand then.
+        """
         self.start()
         try:
             return self._wait_until_idle(None if timeout is None else time.monotonic() + timeout)
         finally:
-            self.stop()
+            self.stop(grace)
 
     def _wait_until_idle(self, deadline: float | None) -> bool:
-        names = {kind.name for kind in self._chosen}
         while True:
             for lane in self._lanes:
                 left = None if deadline is None else deadline - time.monotonic()
                 if not lane.idle.wait(left):
                     return False
-            counts = self._store.read(count_by_state)
-            if not any(count for (kind, state), count in counts.items() if kind in names and state in _IN_FLIGHT):
+            if not self._any_left():
                 return True
             for lane in self._lanes:
                 lane.idle.clear()
                 lane.inbox.wake()
+
+    def _any_left(self) -> bool:
+        if self._job_id is not None:
+            job_id = self._job_id
+            return self._store.read(lambda one: get_job(one, job_id, SYSTEM)).state in _IN_FLIGHT
+        names = {kind.name for kind in self._chosen}
+        counts = self._store.read(count_by_state)
+        return any(count for (kind, state), count in counts.items() if kind in names and state in _IN_FLIGHT)
 
     def _heard(self, notices: frozenset[str] | None) -> None:
         stopped = stopped_jobs(notices or ())
@@ -165,7 +195,18 @@ class Worker:
         if swept.total:
             _log.info("swept", **asdict(swept))
         self._store.write(outbox.forget_sent)
+        self._store.write(forget_samples)
         self.points.announce("swept")
+
+    def _keep_samples(self) -> None:
+        """Write down what the lanes' controllers chose, and what they saw, of those that had something to do."""
+        seen = {lane.kind.name: sample for lane in self._lanes if (sample := lane.steering.sample()) is not None}
+        for kind, sample in seen.items():
+            sample |= {"held": sum(len(lane.held()) for lane in self._lanes if lane.kind.name == kind)}
+            if kind in self._gauges:
+                sample |= {"gauges": self._gauges[kind]()}
+        if seen:
+            self._store.write(lambda one: keep_samples(one, self.name, seen))
 
     def _relay(self) -> None:
         while outbox.relay(self._store, self._send) == outbox.AT_ONCE:

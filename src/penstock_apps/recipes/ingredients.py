@@ -118,6 +118,8 @@ def understood(line: str) -> Ingredient:
 
 def _plain(text: str) -> str:
     """Fractions that are one character become three: ``1½`` is ``1 1/2``."""
+    if text.isascii():
+        return text.strip()
     parts: list[str] = []
     for one in text:
         if unicodedata.category(one) == "No" and "fraction" in unicodedata.name(one, "").lower():
@@ -154,6 +156,8 @@ def _value(text: str | None) -> float | None:
     """A number as people write it; a fraction by nothing is none."""
     if text is None:
         return None
+    if text.isascii() and text.isdecimal() and len(text) < 10:  # most are, and a fraction takes a while to make
+        return float(text)
     try:
         whole, _, fraction = text.strip().rpartition(" ") if re.search(r"\d\s+\d", text) else ("", "", text)
         fraction = re.sub(r"\s", "", fraction).replace(",", ".")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Connection, create_engine, delete, insert, select, text, tuple_, update
+from sqlalchemy import Connection, bindparam, create_engine, delete, insert, select, text, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
@@ -18,11 +18,10 @@ from penstock_apps.recipes.tables import parse_result, recipe, resource, saved_r
 
 @dataclass(frozen=True, slots=True)
 class KnownRecipe:
-    """What was parsed last of a page."""
+    """What was parsed last of a page, as clients are shown it."""
 
     title: str | None
     ingredients: list[dict[str, Any]]
-    result: dict[str, Any]
     parsed_at: datetime
 
 
@@ -47,6 +46,13 @@ class Word:
     error_message: str | None
 
 
+# Built once, and without the whole result: a recipe that is known is what is asked for most.
+_LATEST = select(recipe.c.title, recipe.c.ingredients, recipe.c.parsed_at).where(
+    recipe.c.url_hash == bindparam("asked_for")
+)
+_FRESH = _LATEST.where(recipe.c.parsed_at > bindparam("since"))
+
+
 class Records:
     """The recipes of one Penstock's database."""
 
@@ -57,16 +63,26 @@ class Records:
 
     def fresh(self, url_hash: str, days: float) -> KnownRecipe | None:
         """What was parsed of a page, unless that is too long ago."""
-        since = datetime.now(UTC) - timedelta(days=days)
-        asked = select(recipe).where(recipe.c.url_hash == url_hash, recipe.c.parsed_at > since)
-        row = self._app.in_transaction(lambda link: link.execute(asked).one_or_none(), reads=True)
-        return None if row is None else _known(row)
+        given = {"asked_for": url_hash, "since": datetime.now(UTC) - timedelta(days=days)}
+        return self._known(_FRESH, given)
 
     def latest(self, url_hash: str) -> KnownRecipe | None:
         """What was parsed of a page last, however long ago."""
-        asked = select(recipe).where(recipe.c.url_hash == url_hash)
-        row = self._app.in_transaction(lambda link: link.execute(asked).one_or_none(), reads=True)
-        return None if row is None else _known(row)
+        return self._known(_LATEST, {"asked_for": url_hash})
+
+    def result(self, url_hash: str) -> dict[str, Any] | None:
+        """The whole result of that, as a job has it."""
+        asked = select(recipe.c.result).where(recipe.c.url_hash == url_hash)
+        found: dict[str, Any] | None = self._app.in_transaction(
+            lambda link: link.execute(asked).scalar_one_or_none(), reads=True, at_once=True
+        )
+        return found
+
+    def _known(self, statement: Any, given: dict[str, Any]) -> KnownRecipe | None:
+        row = self._app.in_transaction(
+            lambda link: link.execute(statement, given).one_or_none(), reads=True, at_once=True
+        )
+        return None if row is None else KnownRecipe(row[0], row[1], _aware(row[2]))
 
     def note_page(self, link: Connection, url_hash: str, url: str) -> None:
         """Record a page, unless it is known."""
@@ -172,10 +188,6 @@ def _theirs(recipe_id: UUID, user: str) -> Any:
 
 def _not_there(recipe_id: UUID) -> FileNotFound:
     return FileNotFound(f"there is no recipe {recipe_id}", code="RECIPE_NOT_FOUND")
-
-
-def _known(row: Any) -> KnownRecipe:
-    return KnownRecipe(row.title, row.ingredients, row.result, _aware(row.parsed_at))
 
 
 def _saved(row: Any) -> SavedRecipe:

@@ -47,7 +47,8 @@ _NOT_FOUND: dict[int | str, dict[str, Any]] = {
 def routes_of(recipes: Recipes) -> APIRouter:
     """The addresses of a recipes application."""
     routes = APIRouter()
-    for part in (_queue(recipes), _saved_recipes(recipes), _requests(recipes)):
+    # Routes are tried in their order: those that guests ask most come first.
+    for part in (_requests(recipes), _queue(recipes), _saved_recipes(recipes)):
         routes.include_router(part)
     return routes
 

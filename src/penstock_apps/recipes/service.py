@@ -216,9 +216,9 @@ class Recipes:
                 if parsed is not None:
                     app.in_transaction(lambda link: records.keep(link, params["url_hash"], parsed))
                     return dict(parsed)
-                known = records.latest(params["url_hash"])
+                known = records.result(params["url_hash"])
                 assert known is not None, "a plan without items has found a fresh recipe"
-                return known.result
+                return known
 
         return Parse
 

@@ -26,6 +26,7 @@ from penstock.lifecycle.transitions import START
 from penstock.store.dialects.contract import Field, Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state, tell_of
+from penstock.store.statements.selecting import by_id
 from penstock.store.tables import job_items, jobs
 from penstock.store.types import Identifier, Moment
 
@@ -33,9 +34,11 @@ _PENDING = ItemStatus.PENDING.value
 
 
 @built_once
-def pick_jobs(ways: Ways, *, patient: bool) -> Select[Any]:
-    """The jobs of a kind whose turn it is, locked; a patient claim waits for a lock instead of passing over it."""
-    return (
+def pick_jobs(ways: Ways, *, patient: bool, one: bool = False) -> Select[Any]:
+    """The jobs of a kind whose turn it is (or ``one`` of them), locked; a patient claim waits for a lock instead of
+    passing over it.
+    """
+    picked = (
         select(
             jobs.c.id,
             jobs.c.state,
@@ -54,15 +57,17 @@ def pick_jobs(ways: Ways, *, patient: bool) -> Select[Any]:
         .limit(bindparam("the_limit", type_=Integer))
         .with_for_update(skip_locked=not patient, key_share=True)
     )
+    return picked.where(by_id()) if one else picked
 
 
 @built_once
-def next_turn(ways: Ways) -> Select[Any, Any]:
-    """Seconds until the next turn of any job of a kind: zero or less when one is due, null when there is none."""
+def next_turn(ways: Ways, *, one: bool = False) -> Select[Any, Any]:
+    """Seconds until the next turn of any job of a kind (or of one): zero or less when it is due, null for none."""
     soonest = func.min(jobs.c.turn_at)
-    return select(soonest, ways.now().label("now")).where(
+    asked = select(soonest, ways.now().label("now")).where(
         jobs.c.kind == bindparam("the_kind"), jobs.c.turn_at.is_not(None)
     )
+    return asked.where(by_id()) if one else asked
 
 
 def _taken(ways: Ways) -> dict[str, Any]:
@@ -86,6 +91,7 @@ _TAKEN_OF_ONE = (
     job_items.c.position,
     job_items.c.attempts,
     job_items.c.input_json,
+    job_items.c.normalized_json,
 )
 _TAKEN = (*_TAKEN_OF_ONE, job_items.c.job_id)
 

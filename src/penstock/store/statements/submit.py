@@ -115,7 +115,7 @@ def insert_first_events(ways: Ways) -> Insert:
     return insert(job_events).from_select(columns, source)
 
 
-NEW_ITEMS = (Field("position", Integer()), Field("input", Text()))
+NEW_ITEMS = (Field("position", Integer()), Field("input", Text()), Field("normalized", Text()))
 
 
 @built_once
@@ -130,9 +130,12 @@ def insert_items(ways: Ways) -> Insert:
         rows.c.position,
         literal(ItemStatus.PENDING.value),
         ways.json(rows.c.input),
+        ways.json(rows.c.normalized),
         ways.now(),
     )
-    columns = ["job_id", "user_id", "kind", "role", "position", "status", "input_json", "updated_at"]
+    columns = [
+        "job_id", "user_id", "kind", "role", "position", "status", "input_json", "normalized_json", "updated_at",
+    ]  # fmt: skip
     return insert(job_items).from_select(columns, source)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.worker.control.average import Average
+from penstock.worker.control.pressure import Pressure
 
 
 class ClaimSize:
@@ -35,3 +36,12 @@ class ClaimSize:
             wanted = self._target / average if average > 0 else self._most
             self.setting = int(max(self._least, min(wanted, self._most)))
         return self.setting
+
+    def under(self, pressure: Pressure) -> int:
+        """The size to claim under a pressure: half while the machine is short of something, never below the least.
+
+        >>> size = ClaimSize(target_ms=5000, safety=0.7, least=1, most=1000, first=16)
+        >>> size.under(Pressure.NONE), size.under(Pressure.MEMORY)
+        (16, 8)
+        """
+        return self.setting if pressure is Pressure.NONE else max(self._least, self.setting // 2)

@@ -15,6 +15,7 @@ from penstock.http.json import Json
 from penstock.http.problems import documented
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
+from penstock.http.vocabularies.pipeline.translation import controllers, job_fields
 from penstock.http.vocabularies.tasks.schemas import HistoryLine, JobKilled, JobListed, JobStatusResponse
 from penstock.http.vocabularies.tasks.translation import history_line, listed, shown
 from penstock.http.who import AService, SignedIn
@@ -105,4 +106,6 @@ def whole(job: Job, who: Identity, one: Service) -> dict[str, Any]:
     trace = one.app.stack_trace(job.id, by=caller) if who.admin and over_with_errors else None
     known = job.kind in one.app.kinds
     offered = actions(job.state, caller.actor, reprocessable=known and one.app.kinds.get(job.kind).policy.reprocess)
-    return shown(job, datetime.now(UTC), offered=offered, history=history, failed_items=failed, stack_trace=trace)
+    answer = shown(job, datetime.now(UTC), offered=offered, history=history, failed_items=failed, stack_trace=trace)
+    chosen = controllers(job, one.figures.lanes.get().value if job.state is JobState.RUNNING else ())
+    return {**answer, **job_fields(job), "controllers": chosen}

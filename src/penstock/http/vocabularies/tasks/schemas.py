@@ -44,6 +44,19 @@ class FailedItem(BaseModel):
     attempts: int
 
 
+class Controller(BaseModel):
+    """How one worker's lane for this kind of job is set just now."""
+
+    worker: str
+    at: datetime
+    claim_size: int | None
+    concurrency: int | None
+    ingest_rows: int | None
+    lease_seconds: float | None
+    signals: dict[str, Any] = Field(description="What the settings followed.")
+    gauges: Any = Field(description="Figures of the application's own, such as its providers' throttle rates.")
+
+
 class JobStatusResponse(BaseModel):
     """A job as it stands now. A status is one of five, and ``completed`` means that nothing runs any more."""
 
@@ -75,6 +88,21 @@ class JobStatusResponse(BaseModel):
     killed_reason: str | None = None
     progress_at_kill: Counts | None = None
     celery_status: str = Field(description="What Celery would say of a coordinator; for debugging.")
+    jobId: UUID = Field(description="The same as `job_id`; the fields from here on are the pipeline's.")  # noqa: N815
+    jobType: str  # noqa: N815
+    queueState: Literal["QUEUED", "RUNNING", "PAUSED", "DONE", "FAILED"]  # noqa: N815
+    userId: str | None  # noqa: N815
+    fileId: UUID | None  # noqa: N815
+    totalItems: int  # noqa: N815
+    processedItems: int  # noqa: N815
+    failedItems: int  # noqa: N815
+    notFoundItems: int  # noqa: N815
+    skippedItems: int  # noqa: N815
+    lastHeartbeat: datetime | None  # noqa: N815
+    attempts: int
+    lastError: str | None  # noqa: N815
+    mapping: dict[str, str | None] | None = Field(description="Which header of a table became which field.")
+    controllers: list[Controller] = Field(description="What the workers at it have chosen, and what they saw.")
 
 
 class JobListed(BaseModel):

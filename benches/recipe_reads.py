@@ -1,0 +1,108 @@
+"""How fast a recipe that is known is answered, and how fast pages are read.
+
+A known recipe: ``POST /parse-requests`` of our server, with a token, against a bare Starlette route that reads the same
+row. The load comes from a third process, in turns. Pages: one process reads pages of 100 kB from memory, each by
+another of the readers; the ceiling there is no other program but the bar itself, 200 a second.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from benches.databases import Databases
+from benches.load import CONNECTIONS, Load, require_wrk
+from benches.plan import Plan, in_turns
+from benches.recipe_load import post, posted
+from benches.recipe_pages import ADDRESS, PAGES, SIZE, json_ld
+from benches.report import Answer, Bar, by_pairs
+from benches.status_reads import SECRET, USER, serving
+from penstock import Penstock
+from penstock.http.tokens import OwnSecret, Tokens
+from penstock_apps.recipes.addresses import key_of
+from penstock_apps.recipes.reading import recipe_of
+from penstock_apps.recipes.service import Recipes, RecipeSettings
+
+NAME = "recipes"
+BAR = Bar(0.5)
+PAGES_A_SECOND = 200.0
+KNOWN = 1_000
+OURS = ("-m", "penstock", "serve", "--no-worker", "--port", "0", "--app", "benches.recipe_app:app")
+
+
+def ask(databases: Databases, plan: Plan) -> list[Answer]:
+    """Measure one database, and the pages, which need none."""
+    require_wrk()
+    return [known(databases, plan), *(pages(databases, plan, name) for name in PAGES)]
+
+
+def known(databases: Databases, plan: Plan) -> Answer:
+    """Requests a second for a recipe that was parsed not long ago."""
+    token = Tokens(OwnSecret(SECRET)).issue(USER)
+    with ExitStack() as open_now:
+        url = open_now.enter_context(databases.fresh())
+        fill(url)
+        ours = open_now.enter_context(serving(url, *OURS))
+        bare = open_now.enter_context(serving(url, "-m", "benches.recipe_peer", url))
+        body = {"url": address(KNOWN // 2)}
+
+        def load(where: str, seconds: int) -> Load:
+            return post(f"{where}/parse-requests", body, seconds=seconds, token=token)
+
+        said, expected = (posted(f"{one}/parse-requests", body, token=token)["recipe"] for one in (ours, bare))
+        assert said["ingredients"] == expected["ingredients"], "both answer the same recipe"
+        for where in (ours, bare):
+            load(where, 1)
+        mine, theirs = in_turns(
+            lambda: load(ours, plan.seconds_of_load), lambda: load(bare, plan.seconds_of_load), plan.repetitions_of_load
+        )
+    sides = [f"p50 {_middle(side, 'p50')} ms, p99 {_middle(side, 'p99')} ms" for side in (mine, theirs)]
+    return by_pairs(
+        NAME, f"a known recipe of {KNOWN:,}, bare route", databases.name, "requests/s",
+        [one.rate for one in mine], [one.rate for one in theirs], bar=BAR,
+        notes=[f"{CONNECTIONS} connections; {sides[0]}; the ceiling's {sides[1]}"],
+    )  # fmt: skip
+
+
+def fill(url: str) -> None:
+    """Keep recipes as a worker does that has parsed their pages."""
+    app = Penstock(url)
+    recipes = Recipes(app, RecipeSettings())
+    app.migrate()
+    result = recipe_of(json_ld(), ADDRESS).as_json(ADDRESS)
+
+    def keep_all(link: Any) -> None:
+        for number in range(KNOWN):
+            recipes.records.keep(link, key_of(address(number)), result)
+
+    app.in_transaction(keep_all)
+    app.close()
+
+
+def address(number: int) -> str:
+    """Where a recipe is from, as it is kept."""
+    return f"{ADDRESS}/{number}"
+
+
+def pages(databases: Databases, plan: Plan, name: str) -> Answer:
+    """Pages a second of the processor's time of one process; the database has no part in it."""
+    page = PAGES[name]()
+    assert len(recipe_of(page, ADDRESS).recipe.ingredients) > 10, f"the page of {name} was not read"
+    rates = []
+    for _ in range(plan.repetitions_of_load):
+        count = 0
+        begun = time.process_time()
+        while time.process_time() - begun < plan.seconds_of_load:
+            recipe_of(page, ADDRESS)
+            count += 1
+        rates.append(count / (time.process_time() - begun))
+    bars = [PAGES_A_SECOND] * len(rates)
+    what = f"pages of {SIZE // 1000} kB, {name}"
+    return by_pairs(NAME, what, databases.name, "pages/s", rates, bars, bar=Bar(1), notes=["the ceiling is the bar"])
+
+
+def _middle(loads: Sequence[Load], what: str) -> str:
+    return f"{statistics.median(getattr(one, what) for one in loads):.1f}"

@@ -1,0 +1,357 @@
+"""The pipeline over HTTP: a job's grid, its export, what people do to it, and what waits."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Body, Query
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response, StreamingResponse
+
+from penstock.errors import InvalidInput, NotAllowed, SwitchedOff
+from penstock.http.cursors import read_place, written_place
+from penstock.http.json import Json
+from penstock.http.problems import documented
+from penstock.http.service import Service
+from penstock.http.tokens import Identity
+from penstock.http.vocabularies.pipeline import schemas as shapes
+from penstock.http.vocabularies.pipeline import translation as words
+from penstock.http.vocabularies.tasks.routes import whole
+from penstock.http.vocabularies.tasks.schemas import JobStatusResponse
+from penstock.http.who import AService, SignedIn
+from penstock.lifecycle.job import Job
+from penstock.lifecycle.states import ItemStatus
+from penstock.operations.item_pages import Between, ItemRow, Place
+
+routes = APIRouter(tags=["pipeline"])
+MOST_ON_A_PAGE = 500
+DEEPEST = 10_000
+"""Items a numbered page of some statuses may lie behind; further on, cursors lead."""
+_LONGEST_KICKOFF_MS = 30_000
+_LOOKED_AT = documented(401, 404, 422, 503)
+_CHANGED = documented(401, 404, 409, 422, 503)
+_WITH_BODY = _CHANGED | documented(400, 413)
+_XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+Why = Annotated[shapes.Reason | None, Body()]
+Again = Annotated[shapes.Reprocess | None, Body()]
+PageSize = Annotated[int, Query(alias="pageSize", ge=1, le=MOST_ON_A_PAGE, description="Items on a page.")]
+After = Annotated[str | None, Query(max_length=200, description="`next` of the page before.")]
+Statuses = Annotated[str | None, Query(max_length=200, description="Some of them, separated by commas.")]
+_MOMENT = {"format": "date-time", "examples": ["2026-11-16T08:00:00Z"]}
+From = Annotated[
+    str | None,
+    Query(
+        alias="from",
+        max_length=40,
+        json_schema_extra=_MOMENT,
+        description="Only items that last changed then or later; UTC unless it names a zone.",
+    ),
+]
+To = Annotated[
+    str | None,
+    Query(
+        alias="to", max_length=40, json_schema_extra=_MOMENT, description="Only items that last changed before then."
+    ),
+]
+
+
+@routes.get("/api/jobs/{job_id}/items", summary="A job's grid", response_model=shapes.GridPage, responses=_LOOKED_AT)
+def get_items(
+    job_id: UUID,
+    who: SignedIn,
+    one: AService,
+    status: Annotated[str | None, Query(max_length=200, description="The same as `statuses`.")] = None,
+    statuses: Statuses = None,
+    page: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="Counted from 1.")] = None,
+    page_size: PageSize = 100,
+    sort: Annotated[
+        Literal["position", "-position", "updatedAt", "-updatedAt"] | None,
+        Query(description="By position unless some statuses or times are asked for, then by last change."),
+    ] = None,
+    after: After = None,
+    earliest: From = None,
+    latest: To = None,
+) -> Response:
+    """Items as they stand in the database, by key: a page at the end costs what the first one costs.
+
+    In the order of positions every item comes exactly once. In that of the last change an item that changes moves to
+    the end, and comes again there if it was seen already.
+    """
+    job = one.app.get(job_id, by=who.caller)
+    wanted = _statuses(statuses or status)
+    between = _between(earliest, latest)
+    order = sort or ("position" if wanted is None and between is None else "updatedAt")
+    in_order = order.endswith("position")
+    if in_order and not (wanted is None and between is None):
+        raise InvalidInput(
+            "some statuses or times come in the order of their last change: sort=updatedAt or sort=-updatedAt",
+            field="sort",
+        )
+    if page is not None and after is not None:
+        raise InvalidInput("a page is asked for by its number or by a cursor, not by both", field="page")
+    descending = order.startswith("-")
+
+    def look(place: Place | None, limit: int) -> list[ItemRow]:
+        chosen = wanted if in_order else wanted or list(ItemStatus)
+        return one.app.page_of_items(
+            job_id, by=who.caller, statuses=chosen, after=place, between=between, limit=limit, descending=descending
+        )
+
+    if after is not None:
+        place: Place | None = read_place(after, in_order=in_order)
+    else:
+        place = _numbered(page or 1, page_size, job, look, in_order=in_order, descending=descending)
+    found = look(place, page_size)
+    columns = _columns(one, job)
+    return Json(
+        {
+            "items": [words.grid_item(item, columns) for item in found],
+            "columns": list(columns) or ["result"],
+            "page": None if after is not None else page or 1,
+            "pageSize": page_size,
+            "total": job.progress.total if wanted is None and between is None else None,
+            "next": written_place(found[-1], in_order=in_order) if len(found) == page_size else None,
+        }
+    )
+
+
+@routes.get(
+    "/api/jobs/{job_id}/errors",
+    summary="What went wrong, by error code",
+    response_model=list[shapes.ErrorGroupShown],
+    responses=_LOOKED_AT,
+)
+def get_errors(job_id: UUID, who: SignedIn, one: AService) -> Response:
+    """Items that failed or were not found, the most frequent code first."""
+    return Json([words.error_group(group) for group in one.app.error_groups(job_id, by=who.caller)])
+
+
+@routes.post(
+    "/api/jobs/{job_id}/kickoff",
+    summary="Work on a job for a while",
+    response_model=JobStatusResponse,
+    responses=_CHANGED | documented(429),
+)
+def kickoff(
+    job_id: UUID,
+    who: SignedIn,
+    one: AService,
+    duration_ms: Annotated[int, Query(alias="durationMs", ge=100, le=_LONGEST_KICKOFF_MS)] = 5000,
+) -> Response:
+    """The request ends when the time is over or the job is; again and again, it brings the job to its end."""
+    with one.kickoffs.taken():
+        return Json(whole(one.app.kickoff(job_id, by=who.caller, duration=duration_ms / 1000.0), who, one))
+
+
+@routes.post("/api/jobs/{job_id}/pause", summary="Pause a job", response_model=JobStatusResponse, responses=_WITH_BODY)
+def pause(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
+    """Items in hand finish, no new ones start."""
+    return Json(whole(one.app.pause(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+
+
+@routes.post(
+    "/api/jobs/{job_id}/resume",
+    summary="Let a paused job go on",
+    response_model=JobStatusResponse,
+    responses=_WITH_BODY,
+)
+def resume(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
+    """From where it was."""
+    return Json(whole(one.app.resume(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+
+
+@routes.post(
+    "/api/jobs/{job_id}/reprocess",
+    summary="Run failed items again",
+    response_model=JobStatusResponse,
+    responses=_WITH_BODY,
+)
+def reprocess(job_id: UUID, who: SignedIn, one: AService, given: Again = None) -> Response:
+    """In a new run. Items that have used up their tries, and those that failed for good, only where that is asked."""
+    asked = given or shapes.Reprocess()
+    if (asked.scope == "items") != (asked.item_ids is not None):
+        raise InvalidInput("scope 'items' needs itemIds, and scope 'job' has none", field="itemIds")
+    job = one.app.reprocess(
+        job_id,
+        by=who.caller,
+        statuses=asked.statuses,
+        item_ids=None if asked.item_ids is None else [_item_id(text) for text in asked.item_ids],
+        reset_attempts=asked.reset_attempts,
+        permanent=asked.permanent,
+        reason=asked.reason,
+    )
+    return Json(whole(job, who, one))
+
+
+@routes.post(
+    "/api/jobs/{job_id}/export",
+    summary="A job's grid as a file",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/csv": {}, _XLSX: {}}, "description": "The file."},
+        **documented(401, 404, 422, 429, 503, streams=True),
+    },
+)
+def export(
+    job_id: UUID,
+    who: SignedIn,
+    one: AService,
+    file_format: Annotated[Literal["csv", "xlsx"], Query(alias="format")] = "csv",
+) -> Response:
+    """Straight from the database, exactly what the grid shows. Text that looks like a formula stays text."""
+    headers, lines = one.app.export(job_id, by=who.caller)
+    name = {"Content-Disposition": f'attachment; filename="job-{job_id}.{file_format}"'}
+    if file_format == "csv":
+        from penstock.exports.csv_text import csv_chunks
+
+        return StreamingResponse(csv_chunks(headers, lines), media_type="text/csv; charset=utf-8", headers=name)
+    with one.exports.taken():
+        path = _workbook(headers, lines)
+    return FileResponse(path, media_type=_XLSX, headers=name, background=BackgroundTask(path.unlink))
+
+
+@routes.get(
+    "/api/pending",
+    summary="What waits in all jobs",
+    response_model=shapes.PendingPage,
+    responses=documented(401, 403, 404, 422, 503),
+)
+def get_pending(
+    who: SignedIn,
+    one: AService,
+    statuses: Statuses = None,
+    user_id: Annotated[Literal["me", "all"], Query(alias="userId", description="`all` is for admins.")] = "me",
+    job_type: Annotated[str | None, Query(alias="jobType", max_length=64)] = None,
+    page_size: PageSize = 100,
+    after: After = None,
+    earliest: From = None,
+    latest: To = None,
+) -> Response:
+    """Open items of jobs that go on, those that changed longest ago first. Where the operator has switched it on."""
+    if not one.app.settings.pending_dashboard_enabled:
+        raise SwitchedOff(
+            "there is no list of all that waits here; PENDING_DASHBOARD_ENABLED switches it on",
+            code="PENDING_DASHBOARD_DISABLED",
+        )
+    user = _whose(user_id, who)
+    wanted = _statuses(statuses) or [ItemStatus.PENDING, ItemStatus.PROCESSING]
+    found = one.app.pending(
+        user=user,
+        statuses=wanted,
+        kind=job_type,
+        after=None if after is None else read_place(after, in_order=False),
+        between=_between(earliest, latest),
+        limit=page_size,
+    )
+    counted = one.figures.open_items.get(user)
+    return Json(
+        {
+            "items": [{**words.item_fields(item), "userId": item.user_id} for item in found],
+            "pageSize": page_size,
+            "next": written_place(found[-1], in_order=False) if len(found) == page_size else None,
+            "pendingCount": counted.value,
+            "countedAt": counted.at,
+        }
+    )
+
+
+def _whose(user_id: str, who: Identity) -> str | None:
+    if user_id == "me":
+        return who.user
+    if not who.admin:
+        raise NotAllowed("only admins see what waits for all users", code="ADMINS_ONLY")
+    return None
+
+
+def _statuses(text: str | None) -> list[ItemStatus] | None:
+    if text is None:
+        return None
+    try:
+        return [ItemStatus(word.strip()) for word in text.split(",")]
+    except ValueError:
+        raise InvalidInput(f"a status is one of {', '.join(ItemStatus)}; got {text!r}", field="statuses") from None
+
+
+def _between(earliest: str | None, latest: str | None) -> Between | None:
+    if earliest is None and latest is None:
+        return None
+    whole = Between()
+    return Between(_moment(earliest, "from") or whole.earliest, _moment(latest, "to") or whole.latest)
+
+
+def _moment(text: str | None, field: str) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f"{text!r} is not a time like 2026-11-16T08:00:00Z", field=field) from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def _numbered(
+    page: int,
+    page_size: int,
+    job: Job,
+    look: Callable[[Place | None, int], list[ItemRow]],
+    *,
+    in_order: bool,
+    descending: bool,
+) -> Place | None:
+    """Where a numbered page begins: by arithmetic in the order of positions, else by a walk that has a bound."""
+    skipped = (page - 1) * page_size
+    if in_order:
+        behind = job.progress.total + 1 - skipped if descending else skipped
+        return Place(position=max(0, min(behind, 2**31 - 1)))
+    if skipped > DEEPEST:
+        raise InvalidInput(
+            f"page {page:,} lies behind more than {DEEPEST:,} items; follow `next` with `after` instead",
+            field="page",
+            code="PAGE_TOO_DEEP",
+        )
+    place: Place | None = None
+    while skipped:
+        passed = look(place, min(skipped, MOST_ON_A_PAGE))
+        if not passed:
+            break
+        skipped -= len(passed)
+        place = Place(passed[-1].updated_at, passed[-1].id)
+    return place
+
+
+def _item_id(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise InvalidInput(f"{text[:40]!r} is not the id of an item", field="itemIds")
+    return int(text)
+
+
+def _columns(one: Service, job: Job) -> tuple[str, ...]:
+    return one.app.kinds.get(job.kind).columns if job.kind in one.app.kinds else ()
+
+
+def _workbook(headers: tuple[str, ...], lines: Iterator[list[Any]]) -> Path:
+    """A workbook in a file of its own, which somebody else removes."""
+    from penstock.exports.workbook import write_workbook
+
+    with _made() as path:
+        write_workbook(path, headers, lines)
+        return path
+
+
+@contextmanager
+def _made() -> Iterator[Path]:
+    """A name for a new file; nothing is left of it when the block fails."""
+    with tempfile.NamedTemporaryFile(prefix="penstock-export-", suffix=".xlsx", delete=False) as file:
+        path = Path(file.name)
+    try:
+        yield path
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

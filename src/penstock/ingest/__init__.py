@@ -1,0 +1,1 @@
+"""Reading what people upload: tables of delimited text and spreadsheets, a row at a time."""

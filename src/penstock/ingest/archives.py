@@ -1,0 +1,181 @@
+"""Pictures in a ZIP archive, one at a time and within bounds.
+
+An archive comes from a stranger. What it says about itself is believed only as far as it can be checked:
+sizes are counted while reading, names are text to show and never a path on our disk, and one bad member is
+one bad picture, with a code that says why. Members are read in the order of the archive, so a number always
+means the same picture and reading can go on behind any of them.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from penstock.errors import InvalidInput, PayloadTooLarge, Permanent
+from penstock.ingest.detection import is_image
+
+NAME_CHARACTERS = 1024
+_FIRST_BYTES = 512
+_CHUNK = 64 * 1024
+_ENCRYPTED = 0x1
+_MIB = 1024**2
+# Below this a high ratio is no danger, and a drawing of one colour has one.
+_SMALL = _MIB
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """How large an archive of pictures may be; each bound has its own error code."""
+
+    members: int = 100_000
+    """More raise TOO_MANY_FILES."""
+
+    member_bytes: int = 50 * _MIB
+    """A larger picture is bad (FILE_TOO_LARGE), not the archive."""
+
+    decompressed_bytes: int = 2 * 1024**3
+    """An archive whose pictures unpack to more raises DECOMPRESSED_TOO_LARGE."""
+
+    ratio: int = 200
+    """A picture that unpacks to more than this many times its packed size is bad (COMPRESSION_SUSPICIOUS)."""
+
+
+class Picture(NamedTuple):
+    """One member of an archive: its number as a person counts, the name to show, and the size it declares."""
+
+    number: int
+    name: str
+    size: int
+
+
+class _Bad(Exception):
+    """Why one member cannot be used."""
+
+    def __init__(self, problem: str, code: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.code = code
+
+
+def look_at_archive(path: Path, limits: ArchiveLimits) -> int:
+    """Count the pictures of an archive, and refuse one that is empty, broken or beyond its bounds."""
+    with path.open("rb") as file:
+        members = _members(_opened(file, path), limits)
+        if not members:
+            raise InvalidInput(
+                "The archive holds no files. Put the images in it and send it again.",
+                field="file",
+                code="ARCHIVE_EMPTY",
+            )
+        declared = sum(member.file_size for member in members if _objection(member, limits) is None)
+        if declared > limits.decompressed_bytes:
+            raise PayloadTooLarge(
+                f"The archive unpacks to {declared} bytes; at most {limits.decompressed_bytes} are taken. "
+                "Send it in several parts.",
+                field="file",
+                code="DECOMPRESSED_TOO_LARGE",
+            )
+        return len(members)
+
+
+def pictures(
+    path: Path, limits: ArchiveLimits, after: int = 0
+) -> Iterator[tuple[Picture, bytes | None, str | None, str | None]]:
+    """Give the pictures behind number `after`: each with its bytes, or with a problem and its code instead."""
+    with path.open("rb") as file:
+        archive = _opened(file, path)
+        unpacked = 0
+        for number, member in enumerate(_members(archive, limits), start=1):
+            if number <= after:
+                continue
+            picture = Picture(number, member.filename[:NAME_CHARACTERS], member.file_size)
+            room = limits.decompressed_bytes - unpacked
+            try:
+                content = _read(archive, member, limits, room)
+            except _Bad as bad:
+                yield picture, None, bad.problem, bad.code
+                continue
+            unpacked += len(content)
+            yield picture, content, None, None
+
+
+def _opened(file: IO[bytes], path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(file)
+    except Exception as error:
+        raise InvalidInput(
+            f"The file {path.name!r} is not a ZIP archive that can be read ({error}). Pack it again and send that.",
+            field="file",
+            code="NOT_AN_ARCHIVE",
+        ) from error
+
+
+def _members(archive: zipfile.ZipFile, limits: ArchiveLimits) -> list[zipfile.ZipInfo]:
+    """List what counts as a picture: everything but folders and what a system hides beside the files."""
+    members = [member for member in archive.infolist() if not member.is_dir() and not _is_hidden(member.filename)]
+    if len(members) > limits.members:
+        raise PayloadTooLarge(
+            f"The archive holds {len(members)} files; at most {limits.members} are taken. Send it in several parts.",
+            field="file",
+            code="TOO_MANY_FILES",
+        )
+    return members
+
+
+def _is_hidden(name: str) -> bool:
+    # ".." is no hidden name: such a member is shown like any other, and never becomes a path.
+    return any(part == "__MACOSX" or (part.startswith(".") and part.strip(".")) for part in name.split("/"))
+
+
+def _objection(member: zipfile.ZipInfo, limits: ArchiveLimits) -> _Bad | None:
+    """Say what is wrong with a member by what the archive declares, before anything is unpacked."""
+    if member.flag_bits & _ENCRYPTED:
+        return _Bad("The file has a password. Pack it without one.", "ENCRYPTED")
+    if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        # The other methods cannot be unpacked in bounded steps.
+        return _Bad(
+            f"The file is packed with method {member.compress_type}; stored and deflated are taken. Pack it again.",
+            "FILE_BROKEN",
+        )
+    if member.file_size > limits.member_bytes:
+        return _Bad(
+            f"The file unpacks to {member.file_size} bytes; at most {limits.member_bytes} are taken for one image.",
+            "FILE_TOO_LARGE",
+        )
+    if member.file_size > max(_SMALL, limits.ratio * member.compress_size):
+        return _Bad(
+            f"The file unpacks from {member.compress_size} to {member.file_size} bytes; "
+            f"an image does not unpack to more than {limits.ratio} times its packed size.",
+            "COMPRESSION_SUSPICIOUS",
+        )
+    return None
+
+
+def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArchiveLimits, room: int) -> bytes:
+    """Unpack one member, counting: what was declared may be a lie."""
+    if objection := _objection(member, limits):
+        raise objection
+    try:
+        with archive.open(member) as packed:
+            first = packed.read(_FIRST_BYTES)
+            if not is_image(first):
+                raise _Bad("The file is not an image of a known kind, whatever its name says.", "NOT_AN_IMAGE")
+            content = bytearray(first)
+            while chunk := packed.read(_CHUNK):
+                content += chunk
+                if len(content) > limits.member_bytes:
+                    raise _Bad(f"The file unpacks to more than {limits.member_bytes} bytes.", "FILE_TOO_LARGE")
+                if len(content) > room:
+                    raise Permanent(
+                        f"The archive unpacks to more than {limits.decompressed_bytes} bytes. Send it in parts.",
+                        code="DECOMPRESSED_TOO_LARGE",
+                    )
+    except (_Bad, Permanent):
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        raise _Bad(f"The file is damaged ({error}). Pack it again.", "FILE_BROKEN") from error
+    return bytes(content)

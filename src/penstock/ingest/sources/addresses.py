@@ -1,0 +1,112 @@
+"""From the address that a person wrote to the source behind it, if it is one that this server may read.
+
+What may be read is said by the operator, never by who asks: folders below ``PENSTOCK_INGEST_ROOTS`` (separated by
+``:``), buckets of ``PENSTOCK_INGEST_BUCKETS`` and servers of ``PENSTOCK_INGEST_FTP_HOSTS`` (``host`` for port 21,
+``host:port`` for another; both separated by commas). Nothing is allowed where nothing is said. Keys and passwords come
+from the environment alone: an address ends up in logs, in histories and on screens.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from penstock.errors import InvalidInput, NotAllowed
+from penstock.ingest.sources.contract import Source, unwritten, written
+from penstock.ingest.sources.folder import Folder
+from penstock.ingest.sources.ftp import Account, Server
+from penstock.ingest.sources.s3 import Access, Bucket
+
+_FORMS = "/a/folder, folder:/a/folder, s3://bucket/prefix, ftp://host/path or ftps://host/path"
+
+
+def source_of(
+    address: str, *, roots: Sequence[Path], environment: Mapping[str, str], settle_seconds: float = 2.0
+) -> Source:
+    """The source at ``address``: a path below one of ``roots``, or what the environment allows."""
+    scheme = address.partition(":")[0].lower()
+    if address.startswith("/"):
+        return _folder(address, roots, settle_seconds)
+    if scheme == "folder":
+        return _folder(unwritten(address[len("folder:") :]), roots, settle_seconds)
+    if scheme in {"s3", "ftp", "ftps"} and address[len(scheme) :].startswith("://"):
+        parts = _parts(address)
+        if scheme == "s3":
+            return _bucket(parts, environment)
+        return _server(parts, environment, settle_seconds)
+    # The address may be a mistyped one with a password in it, so only the start is repeated.
+    raise _wrong(f"an address begins with one of {_FORMS}, not with {scheme[:20]!r}")
+
+
+def _folder(path: str, roots: Sequence[Path], settle_seconds: float) -> Source:
+    if not path.startswith("/") or "\0" in path:
+        raise _wrong(f"a folder is a whole path, as in folder:/inbox, not {written(path)[:200]!r}")
+    # After links: a link below a root that leads elsewhere is judged by where it leads.
+    real = Path(os.path.realpath(path))
+    if not any(real.is_relative_to(os.path.realpath(root)) for root in roots):
+        raise NotAllowed(
+            f"{written(path)} may not be ingested: an operator adds the folder to PENSTOCK_INGEST_ROOTS.",
+            code="SOURCE_NOT_ALLOWED",
+        )
+    return Folder(real, settle_seconds=settle_seconds)
+
+
+def _bucket(parts: SplitResult, environment: Mapping[str, str]) -> Source:
+    if parts.netloc not in _listed(environment, "PENSTOCK_INGEST_BUCKETS"):
+        raise NotAllowed(
+            f"The bucket {parts.netloc} may not be ingested: an operator adds it to PENSTOCK_INGEST_BUCKETS.",
+            code="SOURCE_NOT_ALLOWED",
+        )
+    return Bucket(parts.netloc, unwritten(parts.path.removeprefix("/")), Access.of(environment))
+
+
+def _server(parts: SplitResult, environment: Mapping[str, str], settle_seconds: float) -> Source:
+    try:
+        host, port = (parts.hostname or "").lower(), parts.port or 21
+    except ValueError:
+        raise _wrong("the port of an FTP address is a number from 1 to 65535") from None
+    allowed = {entry.lower() for entry in _listed(environment, "PENSTOCK_INGEST_FTP_HOSTS")}
+    if not host or not allowed & ({f"{host}:{port}", host} if port == 21 else {f"{host}:{port}"}):
+        raise NotAllowed(
+            f"The FTP server {host}:{port} may not be read: an operator adds it to PENSTOCK_INGEST_FTP_HOSTS.",
+            code="SOURCE_NOT_ALLOWED",
+        )
+    path = unwritten(parts.path)
+    if any(character in path for character in "\r\n\0") or ".." in path.split("/"):
+        raise _wrong("the path of an FTP address has no line breaks and no ..")
+    account = Account(
+        host=host,
+        port=port,
+        user=environment.get("PENSTOCK_INGEST_FTP_USER") or "anonymous",
+        password=environment.get("PENSTOCK_INGEST_FTP_PASSWORD") or "",
+        tls=ssl.create_default_context() if parts.scheme == "ftps" else None,
+    )
+    return Server(account, path, settle_seconds=settle_seconds)
+
+
+def _parts(address: str) -> SplitResult:
+    """The parts of a URL; ? and # are ordinary characters of a key or a file's name."""
+    scheme, _, rest = address.partition("://")
+    place, slash, path = rest.partition("/")
+    # A password may hold a slash; an @ before the path is then in what we took for the path, with a colon before it.
+    if "@" in place or (":" in place and "@" in path and not place.rpartition(":")[2].isdigit()):
+        raise _wrong(
+            "an address holds no user and no password: set PENSTOCK_INGEST_FTP_USER and PENSTOCK_INGEST_FTP_PASSWORD, "
+            "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, where Penstock runs"
+        )
+    try:
+        host = urlsplit(f"{scheme}://{place}")
+    except ValueError:
+        raise _wrong("the host of the address cannot be read") from None
+    return SplitResult(scheme.lower(), host.netloc, slash + path, "", "")
+
+
+def _listed(environment: Mapping[str, str], name: str) -> set[str]:
+    return {entry.strip() for entry in environment.get(name, "").split(",") if entry.strip()}
+
+
+def _wrong(what: str) -> InvalidInput:
+    return InvalidInput(f"The source cannot be read: {what}.", field="source", code="SOURCE_ADDRESS_WRONG")

@@ -1,0 +1,221 @@
+"""Files that wait in a bucket of S3, or of a store that speaks its language.
+
+An object appears when it is whole, so there is no settling; only names that say "not yet" are left alone. An object is
+read in ranges, each one a request of its own that names the ETag: a file of any size needs the memory of one range and
+stays within the time limit of a request, and an object that was replaced in between is noticed at the next range.
+
+Empty objects are left alone: consoles make one for each folder, and nothing else could be told from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from penstock.errors import ConfigurationError, InvalidInput, Permanent, Retryable
+from penstock.ingest.sources.contract import (
+    MOST_ENTRIES,
+    TIMEOUT_SECONDS,
+    Readable,
+    Vouched,
+    Waiting,
+    changed,
+    foreign,
+    gone,
+    missing,
+    shown,
+    too_large,
+    unfinished,
+    unwritten,
+    written,
+)
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import S3Store
+
+RANGE_BYTES = 4 << 20
+_RETRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who asks, and whom."""
+
+    key_id: str
+    secret: str = field(repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    region: str = "us-east-1"
+    endpoint: str | None = None
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Access:
+        """The access that the environment gives; without a key there is none."""
+        key_id, secret = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
+        if not key_id or not secret:
+            raise ConfigurationError("S3 needs a key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
+        return cls(
+            key_id=key_id,
+            secret=secret,
+            session_token=environment.get("AWS_SESSION_TOKEN") or None,
+            region=environment.get("AWS_REGION") or "us-east-1",
+            endpoint=environment.get("AWS_ENDPOINT_URL") or None,
+        )
+
+
+class Bucket:
+    """The objects of a bucket whose keys begin with a prefix, or the one object that has it for its key."""
+
+    def __init__(
+        self,
+        bucket: str,
+        prefix: str,
+        access: Access,
+        *,
+        most_entries: int = MOST_ENTRIES,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self.address = f"s3://{bucket}/{written(prefix)}"
+        self._bucket = bucket
+        self._prefix = prefix
+        self._most_entries = most_entries
+        self._store = _store(bucket, access, timeout_seconds)
+
+    def waiting(self) -> Iterator[Waiting]:
+        """The objects below the prefix, oldest first."""
+        found = [meta for meta in self._objects() if not unfinished(meta["path"].rpartition("/")[2])]
+        for meta in sorted(found, key=lambda meta: (meta["last_modified"], meta["path"])):
+            yield Waiting(
+                name=shown(meta["path"].rpartition("/")[2]),
+                address=f"s3://{self._bucket}/{written(meta['path'])}",
+                size=meta["size"],
+                version=_version(meta),
+            )
+
+    @contextmanager
+    def open(self, one: Waiting) -> Iterator[Readable]:
+        """Lend an object, one range at a time."""
+        import obstore
+
+        start = f"s3://{self._bucket}/"
+        key = unwritten(one.address.removeprefix(start))
+        folder = f"{self._prefix.rstrip('/')}/" if self._prefix else ""
+        if not one.address.startswith(start) or not (key == self._prefix or key.startswith(folder)):
+            raise foreign(one, self.address)
+        held = memoryview(b"")
+        position = 0
+
+        def check() -> None:
+            with self._failures(one):
+                if _version(obstore.head(self._store, key)) != one.version:
+                    raise changed(one)
+
+        def read(size: int) -> bytes:
+            nonlocal held, position
+            if not held and position < one.size:
+                end = min(position + RANGE_BYTES, one.size)
+                with self._failures(one):
+                    answer = obstore.get(self._store, key, options={"range": (position, end), "if_match": match})
+                    held = memoryview(answer.bytes())
+                # A store that does not know If-Match ignores it.
+                if _version(answer.meta) != one.version or len(held) != end - position:
+                    raise changed(one)
+                position = end
+            piece, held = bytes(held[:size]), held[size:]
+            return piece
+
+        match = one.version if one.version.startswith('"') else None
+        check()
+        reader = Vouched(one, read, check)
+        yield reader
+        reader.leave()
+
+    def _objects(self) -> Iterator[ObjectMeta]:
+        import obstore
+
+        with self._failures():
+            if self._prefix and not self._prefix.endswith("/"):
+                try:
+                    yield obstore.head(self._store, self._prefix)
+                except FileNotFoundError:
+                    pass  # not the key of one object, then the name of a folder
+                else:
+                    return
+            seen = 0
+            for batch in obstore.list(self._store, prefix=self._prefix or None, chunk_size=1_000):
+                seen += len(batch)
+                if seen > self._most_entries:
+                    raise too_large(self.address, f"more than {self._most_entries} objects")
+                yield from (meta for meta in batch if meta["size"])
+
+    @contextmanager
+    def _failures(self, one: Waiting | None = None) -> Iterator[None]:
+        """Say what the store answered in the words of a handler."""
+        from obstore import exceptions
+
+        address = one.address if one else self.address
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise (gone(one) if one else missing(self.address)) from error
+        except exceptions.PreconditionError as error:
+            raise Retryable(f"{address} changed while it was read.", code="SOURCE_FILE_CHANGED") from error
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+            raise _refused(address) from error
+        except (exceptions.InvalidPathError, ValueError) as error:
+            raise InvalidInput(
+                f"{self.address} holds a key with an empty part, as in a//b, or with . or .. for a part, which cannot "
+                "be read: rename that object, or name a narrower prefix.",
+                field="source",
+                code="SOURCE_KEY_WRONG",
+            ) from error
+        except exceptions.BaseError as error:
+            raise self._generic(address, str(error)) from error
+
+    def _generic(self, address: str, text: str) -> InvalidInput | Permanent | Retryable:
+        """What an error without a class of its own says; a listing has no others."""
+        if "NoSuchBucket" in text:
+            return missing(f"s3://{self._bucket}")
+        if any(f"status code: {status}" in text for status in (401, 403)):
+            return _refused(address)
+        return Retryable(
+            f"{address} cannot be reached now, or broke off: check AWS_ENDPOINT_URL and the network.",
+            code="SOURCE_UNAVAILABLE",
+        )
+
+
+def _store(bucket: str, access: Access, timeout_seconds: float) -> S3Store:
+    try:
+        from obstore.store import S3Store
+    except ImportError as error:
+        raise ConfigurationError("Reading from S3 needs a library that is not here: install penstock[s3].") from error
+    limit = timedelta(seconds=timeout_seconds)
+    optional = {"aws_session_token": access.session_token, "aws_endpoint": access.endpoint}
+    return S3Store(
+        bucket,
+        config={name: value for name, value in optional.items() if value},  # type: ignore[arg-type]
+        access_key_id=access.key_id,
+        secret_access_key=access.secret,
+        region=access.region,
+        # Stores of one's own seldom have a host name for each bucket; Amazon's do.
+        virtual_hosted_style_request=access.endpoint is None,
+        client_options={
+            "allow_http": (access.endpoint or "").startswith("http://"),
+            "connect_timeout": limit,
+            "timeout": limit,
+        },
+        retry_config={"max_retries": _RETRIES, "retry_timeout": limit},
+    )
+
+
+def _version(meta: ObjectMeta) -> str:
+    return meta["e_tag"] or meta["version"] or f"{meta['last_modified'].isoformat()}-{meta['size']}"
+
+
+def _refused(address: str) -> Permanent:
+    return Permanent(
+        f"{address} may not be read with these keys: check AWS_ACCESS_KEY_ID and what it may do.", code="SOURCE_REFUSED"
+    )

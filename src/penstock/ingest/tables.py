@@ -1,0 +1,86 @@
+"""What a table is, whatever file it came from: a shape found out once, and rows read one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+ROW_TOO_LONG = "ROW_TOO_LONG"
+CELL_TOO_LONG = "CELL_TOO_LONG"
+ROW_UNREADABLE = "ROW_UNREADABLE"
+
+
+class Row(NamedTuple):
+    """One row of a table: its number as a person counts, and its cells in the order of the headers.
+
+    The header line is not counted: the first row is 1. A row that cannot be used has no cells, but it has
+    its number, so nothing is lost and nothing behind it moves.
+    """
+
+    number: int
+    cells: list[str]
+    problem: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """What was found out about a table by looking at its beginning; small JSON, kept with the job."""
+
+    format: str
+    headers: tuple[str, ...]
+    encoding: str | None = None
+    delimiter: str | None = None
+    quote: str | None = None
+    sheet: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the shape as plain JSON, for keeping it with the job."""
+        return {
+            "format": self.format,
+            "headers": list(self.headers),
+            "encoding": self.encoding,
+            "delimiter": self.delimiter,
+            "quote": self.quote,
+            "sheet": self.sheet,
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> TableShape:
+        """Read a shape back from what `to_json` gave."""
+        return cls(
+            format=kept["format"],
+            headers=tuple(kept["headers"]),
+            encoding=kept.get("encoding"),
+            delimiter=kept.get("delimiter"),
+            quote=kept.get("quote"),
+            sheet=kept.get("sheet"),
+        )
+
+
+class Table(Protocol):
+    """A table that can be read from any row on, as often as needed."""
+
+    @property
+    def shape(self) -> TableShape:
+        """What was found out about the table."""
+        ...
+
+    def rows(self, after: int = 0) -> Iterator[Row]:
+        """Give the rows behind row number `after`, in order."""
+        ...
+
+
+def clean_headers(cells: Iterable[str]) -> tuple[str, ...]:
+    """Make headers a person and a program can use: trimmed, never empty, each one different."""
+    headers: list[str] = []
+    taken: set[str] = set()
+    for position, cell in enumerate(cells, start=1):
+        wanted = " ".join(cell.split()) or f"column {position}"
+        header, copy = wanted, 2
+        while header in taken:
+            header, copy = f"{wanted} {copy}", copy + 1
+        taken.add(header)
+        headers.append(header)
+    return tuple(headers)

@@ -1,0 +1,233 @@
+"""The parts of an .xlsx workbook, each unpacked no further than the limits allow."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import IO
+from xml.parsers import expat
+
+# openpyxl has no types.
+from openpyxl.styles.numbers import (  # type: ignore[import-untyped]
+    BUILTIN_FORMATS,
+    is_date_format,
+    is_timedelta_format,
+)
+from openpyxl.utils.datetime import (  # type: ignore[import-untyped]
+    MAC_EPOCH,
+    WINDOWS_EPOCH,
+    from_excel,
+    from_ISO8601,
+)
+
+from penstock.errors import InvalidInput, PayloadTooLarge
+from penstock.ingest.limits import TableLimits
+from penstock.ingest.sheet_xml import Attributes, SheetReader, StringReader, local, unescaped
+
+SHARED_STRINGS_BYTES = 256 * 1024**2
+_STRINGS_HELD_BYTES = 2 * SHARED_STRINGS_BYTES
+_SMALL_PART_BYTES = 32 * 1024**2
+_TOKEN_BYTES = 1024**2
+_CHUNK = 64 * 1024
+_PADDED = re.compile("0{2,}")
+
+
+class Workbook:
+    """The parts of a workbook, each unpacked no further than the limits allow."""
+
+    def __init__(self, file: IO[bytes], limits: TableLimits) -> None:
+        self._limits = limits
+        self._archive = zipfile.ZipFile(file)
+        self._unpacked = 0
+        if sum(member.file_size for member in self._archive.infolist()) > limits.decompressed_bytes:
+            raise _too_large(limits.decompressed_bytes)
+        self._epoch = WINDOWS_EPOCH
+        self._paths: dict[str, str] = {}
+        self._hidden: set[str] = set()
+        self._strings: list[str] = []
+        self._dates: dict[str, bool] = {}
+        self._widths: dict[str, int] = {}
+        self._read_parts()
+
+    def sheets_to_try(self, wanted: str | None) -> list[str]:
+        """Give the names of the sheets in their order, hidden ones last; or the wanted one alone."""
+        if wanted is None:
+            return sorted(self._paths, key=self._hidden.__contains__)
+        if wanted not in self._paths:
+            names = ", ".join(repr(name) for name in list(self._paths)[:20])
+            raise InvalidInput(
+                f"The workbook has no sheet {wanted!r}. It has {names}.", field="sheet", code="SHEET_UNKNOWN"
+            )
+        return [wanted]
+
+    def rows(self, sheet: str) -> Iterator[list[str]]:
+        """Give the cells of each row that has any, as text, without the empty ones at its end."""
+        reader = SheetReader(self._text, self._limits.columns, self._limits.cell_characters)
+        for _ in self._walk(self._paths[sheet], reader.start, reader.end, reader.text):
+            yield from reader.taken()
+
+    def _text(self, kind: str, style: str, value: str) -> str:
+        """Turn a cell into what a person sees."""
+        if kind == "s":
+            return self._strings[int(value)]
+        if kind in {"str", "inlineStr"}:
+            return unescaped(value)
+        if kind == "e" or not value:
+            return ""
+        if kind == "b":
+            return "TRUE" if int(value) else "FALSE"
+        if kind == "d":
+            return _moment(from_ISO8601(value))
+        whole = value.lstrip("-").isdecimal()
+        if style in self._dates:
+            try:
+                number = int(value) if whole else float(value)
+                return _moment(from_excel(number, self._epoch, timedelta=self._dates[style]))
+            except (OverflowError, ValueError):
+                return ""  # Excel shows ##### for a date it cannot show
+        # A whole number written as one may have more digits than a float holds.
+        shown = str(int(value)) if whole else _plain(float(value))
+        return shown.zfill(self._widths.get(style, 0))
+
+    def _read_parts(self) -> None:
+        # Where the workbook lies is written in the package's own relations; writers differ in the rest.
+        (main,) = [target for kind, target in self._relations("").values() if kind == "officeDocument"]
+        relations = self._relations(main)
+
+        def see(name: str, attributes: Attributes) -> None:
+            if name == "workbookPr" and attributes.get("date1904", "0") in {"1", "true"}:
+                self._epoch = MAC_EPOCH
+            elif name == "sheet":
+                kind, target = relations[next(value for key, value in attributes.items() if local(key) == "id")]
+                if kind == "worksheet":
+                    self._paths[attributes["name"]] = target
+                    if attributes.get("state", "visible") != "visible":
+                        self._hidden.add(attributes["name"])
+
+        self._walk_small(main, see)
+        for kind, target in relations.values():
+            if kind == "styles":
+                self._read_styles(target)
+            elif kind == "sharedStrings":
+                self._read_strings(target)
+
+    def _relations(self, part: str) -> dict[str, tuple[str, str]]:
+        """Read which parts a part refers to: identifier → kind and path."""
+        folder, _, name = part.rpartition("/")
+        found: dict[str, tuple[str, str]] = {}
+
+        def see(name: str, attributes: Attributes) -> None:
+            if name == "Relationship":
+                target = attributes["Target"]
+                path = target[1:] if target.startswith("/") else f"{folder}/{target}".lstrip("/")
+                found[attributes["Id"]] = attributes["Type"].rpartition("/")[2], path
+
+        self._walk_small(f"{folder}/_rels/{name}.rels".lstrip("/"), see)
+        return found
+
+    def _read_styles(self, part: str) -> None:
+        """Find out which styles show a date, and which fill a number up with zeros, as barcodes have them."""
+        formats = dict(BUILTIN_FORMATS)
+        inside = ""
+        count = 0
+
+        def see(name: str, attributes: Attributes) -> None:
+            nonlocal inside, count
+            if name == "numFmt":
+                formats[int(attributes["numFmtId"])] = attributes["formatCode"]
+            elif name in {"cellXfs", "cellStyleXfs", "cellStyles", "dxfs"}:
+                inside = name
+            elif name == "xf" and inside == "cellXfs":
+                shown = formats.get(int(attributes.get("numFmtId", 0)), "General")
+                if is_date_format(shown):
+                    self._dates[str(count)] = is_timedelta_format(shown)
+                elif _PADDED.fullmatch(shown):
+                    self._widths[str(count)] = len(shown)
+                count += 1
+
+        self._walk_small(part, see)
+
+    def _read_strings(self, part: str) -> None:
+        reader = StringReader(self._limits.cell_characters)
+        for unpacked in self._walk(part, reader.start, reader.end, reader.text):
+            if unpacked > SHARED_STRINGS_BYTES or reader.held > _STRINGS_HELD_BYTES:
+                raise _too_large(SHARED_STRINGS_BYTES)
+        self._strings = reader.strings
+
+    def _walk_small(self, part: str, see: Callable[[str, Attributes], None]) -> None:
+        for unpacked in self._walk(part, see):
+            if unpacked > _SMALL_PART_BYTES:
+                raise _too_large(_SMALL_PART_BYTES)
+
+    def _walk(
+        self,
+        part: str,
+        start: Callable[[str, Attributes], None],
+        end: Callable[[str], None] | None = None,
+        text: Callable[[str], None] | None = None,
+    ) -> Iterator[int]:
+        """Feed a part to a parser, chunk by chunk; after each one, give the bytes of the part so far."""
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartDoctypeDeclHandler = _refuse_document_type
+        parser.StartElementHandler = lambda name, attributes: start(local(name), attributes)
+        if end is not None:
+            parser.EndElementHandler = lambda name: end(local(name))
+        if text is not None:
+            parser.CharacterDataHandler = text
+        fed = 0
+        with self._opened(part) as packed:
+            while chunk := packed.read(_CHUNK):
+                fed += len(chunk)
+                self._unpacked += len(chunk)
+                if self._unpacked > self._limits.decompressed_bytes:
+                    raise _too_large(self._limits.decompressed_bytes)
+                parser.Parse(chunk, False)
+                # The parser keeps a tag or a comment whole; one without an end would fill the memory.
+                if fed - parser.CurrentByteIndex > _TOKEN_BYTES:
+                    raise ValueError(f"{part} has a tag of more than {_TOKEN_BYTES} bytes")
+                yield fed
+            parser.Parse(b"", True)
+            yield fed
+
+    @contextmanager
+    def _opened(self, part: str) -> Iterator[IO[bytes]]:
+        member = self._archive.getinfo(part)
+        if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            # The other methods cannot be unpacked in bounded steps, and no spreadsheet program uses them.
+            raise ValueError(f"{part} is packed with method {member.compress_type}")
+        with self._archive.open(member) as packed:
+            yield packed
+
+
+def _moment(value: object) -> str:
+    """Write a date as ISO, without the time of day where it is midnight."""
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat()
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+def _plain(number: float) -> str:
+    """Write a number with all its digits: no ".0" on whole ones, no exponent.
+
+    >>> _plain(4006381333931.0), _plain(19.99), _plain(1e-7)
+    ('4006381333931', '19.99', '0.0000001')
+    """
+    shown = str(int(number)) if number.is_integer() else repr(number)
+    return format(Decimal(shown), "f") if "e" in shown else shown
+
+
+def _refuse_document_type(*_declaration: object) -> None:
+    raise ValueError("its XML declares a document type, which no spreadsheet program writes")
+
+
+def _too_large(bound: int) -> PayloadTooLarge:
+    return PayloadTooLarge(
+        f"The workbook, or a part of it, unpacks to more than {bound} bytes. Send it in several parts, or as CSV.",
+        field="file",
+        code="DECOMPRESSED_TOO_LARGE",
+    )

@@ -1,0 +1,192 @@
+"""How many items run at once: a little more while it helps, much less when something is wrong.
+
+Additive increase, multiplicative decrease, with four things added:
+
+- **A cool-down.** The window after a decrease still holds calls from before it, so it cannot decrease again: one burst
+  is one decrease.
+- **A ceiling.** The setting that went wrong is remembered. Growth comes back to one step below it and waits there;
+  then it tries the ceiling again, later and later while that keeps failing. Without it the setting would saw up and
+  down for ever under a provider's limit. A ceiling is forgotten when what one slot gets done has halved or doubled:
+  it was found for items of another cost.
+- **A longer stride.** While no ceiling is known, each step that helped doubles the next one, so a long way up is a
+  matter of a few windows.
+- **A look at the throughput.** A step that brought less than 3 % more is taken back, and becomes the ceiling: handlers
+  that share a processor gain nothing by being more. A step is at least a sixteenth of the setting, so one that helps
+  in proportion brings 6 %, and 3 % tells the two apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.errors import ConfigurationError
+from penstock.worker.control.pressure import Pressure
+
+_THROTTLED_SHARE = 0.05
+_SPIKE_FACTOR = 3.0
+_SPIKE_MARGIN = 0.1
+_SPIKE_ERRORS = 3
+_BASELINE_MEMORY = 0.1
+_WORTH_IT = 1.03
+_OTHER_PACE = 2.0
+_FIRST_PATIENCE = 4
+_LONGEST_PATIENCE = 64
+_ITEMS_PER_SLOT = 2
+"""A setting is judged when each of its slots has ended so many items: the first of them began under the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrencySample:
+    """One window: items that ended, how many of these were throttled or failed, and whether work waited for a slot.
+
+    ``throttled`` are answers 429 and 5xx; ``errors`` are the other failures.
+    """
+
+    items: int
+    elapsed_seconds: float
+    throttled: int = 0
+    errors: int = 0
+    waiting: bool = True
+    pressure: Pressure = Pressure.NONE
+
+
+class Concurrency:
+    """Slots in use, between ``least`` and ``most``; a shortage of processor time never takes it below ``cores``.
+
+    >>> slots = Concurrency(least=1, most=32, first=4)
+    >>> slots.observe(ConcurrencySample(items=40, elapsed_seconds=1.0))
+    6
+    >>> slots.observe(ConcurrencySample(items=60, elapsed_seconds=1.0, throttled=20))
+    3
+    """
+
+    def __init__(self, *, least: int = 1, most: int, first: int, cores: int = 1) -> None:
+        if not 1 <= least <= most:
+            raise ConfigurationError(f"least is {least} and most is {most}; write 1 <= least <= most")
+        self._least = least
+        self._most = most
+        self._cores = cores
+        self._step = max(1, most // 16)
+        self._stride = 1
+        self._setting = max(least, min(first, most))
+        self._cooling = False
+        self._ceiling: int | None = None
+        self._ceiling_pace: float | None = None
+        self._pace: float | None = None
+        self._patience = _FIRST_PATIENCE
+        self._waited = 0
+        self._error_baseline: float | None = None
+        self._good = 0
+        self._seen = 0
+        self._seconds = 0.0
+        self._stepped_from: tuple[int, float] | None = None
+
+    @property
+    def setting(self) -> int:
+        """How many items may run at once."""
+        return self._setting
+
+    def observe(self, sample: ConcurrencySample) -> int:
+        """One window went so; the answer is the setting for the next."""
+        factor = self._decrease(sample)
+        self._remember_errors(sample)
+        if self._cooling:
+            self._cooling = False
+        elif factor < 1.0:
+            floor = min(self._cores, self._setting) if sample.pressure is Pressure.CPU and factor > 0.5 else 1
+            self._went_wrong(max(floor, int(self._setting * factor)))
+        else:
+            self._measure(sample)
+        return self._setting
+
+    # What is wrong --------------------------------------------------------------------------------------------------
+
+    def _decrease(self, sample: ConcurrencySample) -> float:
+        if sample.items > 0:
+            if sample.throttled / sample.items > _THROTTLED_SHARE:
+                return 0.5
+            if self._is_spike(sample):
+                return 0.5
+        return 1.0 if sample.pressure is Pressure.NONE else 0.75
+
+    def _is_spike(self, sample: ConcurrencySample) -> bool:
+        """Far more errors than this kind usually has; a kind whose items often fail is not slowed for it."""
+        if self._error_baseline is None or sample.errors < _SPIKE_ERRORS:
+            return False
+        return sample.errors / sample.items > _SPIKE_FACTOR * self._error_baseline + _SPIKE_MARGIN
+
+    def _remember_errors(self, sample: ConcurrencySample) -> None:
+        if sample.items <= 0:
+            return
+        share = sample.errors / sample.items
+        if self._error_baseline is None:
+            self._error_baseline = share
+        else:
+            self._error_baseline += _BASELINE_MEMORY * (share - self._error_baseline)
+
+    def _went_wrong(self, lower: int) -> None:
+        self._cooling = True
+        if lower < self._setting:
+            self._put_ceiling(self._setting)
+        self._move(lower)
+
+    def _put_ceiling(self, at: int) -> None:
+        # The same ceiling met again: be more patient. A lower one is news, and is tried again soon.
+        again = self._ceiling is not None and at >= self._ceiling
+        self._patience = min(2 * self._patience, _LONGEST_PATIENCE) if again else _FIRST_PATIENCE
+        self._stride = 1
+        self._ceiling = at
+        self._ceiling_pace = self._pace
+        self._waited = 0
+
+    # What it brings -------------------------------------------------------------------------------------------------
+
+    def _measure(self, sample: ConcurrencySample) -> None:
+        if self._ceiling is not None:
+            self._waited += 1
+        if not sample.waiting:
+            # There was too little work to fill the slots: the throughput says nothing about them.
+            self._forget_measures()
+            return
+        self._good += max(0, sample.items - sample.throttled - sample.errors)
+        self._seen += max(0, sample.items)
+        self._seconds += max(0.0, sample.elapsed_seconds)
+        if self._seen < _ITEMS_PER_SLOT * self._setting or self._seconds <= 0:
+            return
+        rate = self._good / self._seconds
+        came_from, self._stepped_from = self._stepped_from, None
+        if came_from is not None and rate < came_from[1] * _WORTH_IT:
+            self._put_ceiling(self._setting)
+            self._move(came_from[0])
+            return
+        self._pace = rate / self._setting
+        tried = came_from is not None and self._ceiling is not None and self._setting >= self._ceiling
+        if tried or self._items_are_others(self._pace):
+            self._ceiling = None
+            self._patience = _FIRST_PATIENCE
+        elif came_from is not None and self._ceiling is None:
+            self._stride *= 2
+        self._increase(rate)
+
+    def _items_are_others(self, pace: float) -> bool:
+        known = self._ceiling_pace
+        return known is not None and not known / _OTHER_PACE <= pace <= known * _OTHER_PACE
+
+    def _increase(self, rate: float) -> None:
+        here = self._setting
+        # Never more than twice what it was: from one slot, a step for thirty is a leap.
+        above = min(here + min(self._step * self._stride, here), self._most)
+        if self._ceiling is not None and above >= self._ceiling and self._waited < self._patience:
+            above = max(here, min(above, self._ceiling - min(self._step, here)))
+        self._move(above)
+        if self._setting > here:
+            self._stepped_from = (here, rate)
+
+    def _forget_measures(self) -> None:
+        self._good = self._seen = 0
+        self._seconds = 0.0
+        self._stepped_from = None
+
+    def _move(self, to: int) -> None:
+        self._setting = max(self._least, min(to, self._most))
+        self._forget_measures()

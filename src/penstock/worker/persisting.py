@@ -1,0 +1,90 @@
+"""Persisting what a plan yields, in batches as large as the database takes them well.
+
+A batch is a transaction, or several where its rows are heavy.
+What happens when a batch fails: nothing of it is there. A database that is away or busy is asked again with a smaller
+batch after a pause, as often as the plan's lease allows; anything else ends this try of the plan, and the next one goes
+on behind the last row persisted.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+
+import structlog
+
+from penstock.errors import StoreUnavailable
+from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.payloads import JSON
+from penstock.operations.plan import add_planned
+from penstock.operations.submit import Encoded, item_text
+from penstock.runners.contract import StopFlag
+from penstock.store.engine import Store
+from penstock.worker.control.ingest_batch import IngestSample
+from penstock.worker.steering import Steering
+
+_TRIES = 5
+_WAIT_THAT_COUNTS_MS = 5.0
+"""A writer waits a little for its turn all the time; what is more than that is a crowd."""
+_log = structlog.get_logger("penstock.plan")
+
+
+class Persisting:
+    """Writes the planned items of one lane's jobs."""
+
+    def __init__(self, store: Store, kind: Kind, steering: Steering, *, most: int, most_bytes: int) -> None:
+        self._store = store
+        self._kind = kind
+        self._steering = steering
+        self._most = most
+        self._most_bytes = most_bytes
+        self._row_bytes = 0.0
+
+    @property
+    def rows(self) -> int:
+        """How many rows the next batch should have."""
+        return self._steering.ingest.rows_for(self._row_bytes)
+
+    def persist(self, claimed: Claimed, batch: Sequence[JSON], after: int, stop: StopFlag) -> int:
+        """Write ``batch`` behind position ``after``, in one transaction or several; the answer is the last position."""
+        items = [item_text(one, self._most) for one in batch]
+        weights = [len(given) + len(normalized or "") for given, normalized in items]
+        self._row_bytes = sum(weights) / len(items)
+        first, position, failures = 0, after, 0
+        while first < len(items):
+            last = self._until(weights, first)
+            begun = time.perf_counter()
+            try:
+                position = self._write(claimed, items[first:last], position)
+            except StoreUnavailable as error:
+                failures += 1
+                self._steering.ingest.observe(IngestSample(last - first, 0.0, failed=True))
+                if failures >= _TRIES or stop.set:
+                    raise
+                pause = self._steering.ingest.pause(random.Random())
+                _log.warning("planned items could not be written", error=str(error), rows=last - first, wait=pause)
+                time.sleep(pause)
+                continue
+            self._observe(last - first, time.perf_counter() - begun)
+            first, failures = last, 0
+        return position
+
+    def _until(self, weights: Sequence[int], first: int) -> int:
+        """How far the next transaction goes: no more rows and no more bytes than are good for it, but one at least."""
+        last, bytes_left = first + 1, self._most_bytes - weights[first]
+        end = min(len(weights), first + max(1, self._steering.ingest.setting))
+        while last < end and weights[last] <= bytes_left:
+            bytes_left -= weights[last]
+            last += 1
+        return last
+
+    def _observe(self, rows: int, elapsed: float) -> None:
+        wait = self._store.pace.wait_ms
+        crowded = wait if wait > _WAIT_THAT_COUNTS_MS else 0.0
+        self._steering.ingest.observe(IngestSample(rows, elapsed * 1000.0, pool_wait_ms=crowded))
+        self._steering.persisted(rows)
+
+    def _write(self, claimed: Claimed, items: Sequence[Encoded], after: int) -> int:
+        return self._store.write(lambda transaction: add_planned(transaction, self._kind, claimed, items, after=after))

@@ -1,0 +1,261 @@
+"""A retailer that is described in a file and needs no code: where to ask, and where the answer keeps what."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+import httpx2
+import orjson
+
+from penstock import Permanent, Retryable
+from penstock_apps.products.products import canonical_gtin, clean, machine_price
+from penstock_apps.products.provider_settings import ADDRESSES, PLACE, HttpJsonSettings, described_in, settings_from
+from penstock_apps.products.providers import Found, Pace, best
+from penstock_apps.products.strategies import Query
+
+__all__ = ["LARGEST_ANSWER", "HttpJsonProvider", "providers_from", "retry_after", "settings_from"]
+
+LARGEST_ANSWER = 1024**2
+_MOST_ITEMS = 50
+_MOST_REDIRECTS = 3
+_LONGEST_WAIT = 3600.0
+
+
+def providers_from(environment: Mapping[str, str]) -> tuple[HttpJsonProvider, ...]:
+    """The retailers of the file that ``PRODUCT_PROVIDERS`` names; none when it is not set."""
+    path = environment.get("PRODUCT_PROVIDERS", "").strip()
+    return tuple(HttpJsonProvider(one) for one in described_in(path, environment)) if path else ()
+
+
+class HttpJsonProvider:
+    """Asks one retailer over HTTP, no faster and no more at once than its settings say."""
+
+    def __init__(self, settings: HttpJsonSettings) -> None:
+        self._settings = settings
+        self._pace = Pace(settings.calls_per_second, settings.timeout_seconds)
+        self._connected: dict[asyncio.AbstractEventLoop, _Connected] = {}
+
+    @property
+    def name(self) -> str:
+        """What people call the retailer."""
+        return self._settings.name
+
+    @property
+    def priority(self) -> int:
+        """Lower is asked earlier."""
+        return self._settings.priority
+
+    @property
+    def gauges(self) -> dict[str, float]:
+        """How often it refuses, and how far apart calls to it are just now."""
+        return self._pace.gauges
+
+    async def look_up(self, query: Query) -> Found | None:
+        """The product that fits best, or None; a question it has no address for is one it has no answer to."""
+        address = self._address(query)
+        if address is None:
+            return None
+        here = await self._here()
+        async with here.places:
+            wait = await self._pace.wait(asyncio.sleep)
+            if wait is not None:
+                raise Retryable(
+                    f"{self.name} wants to be left alone for {wait:.0f} s", code="PROVIDER_THROTTLED", retry_after=wait
+                )
+            try:
+                async with asyncio.timeout(self._settings.timeout_seconds):
+                    body = await self._asked(here.client, address)
+            except (TimeoutError, httpx2.TimeoutException) as error:
+                raise Retryable(
+                    f"{self.name} did not answer in {self._settings.timeout_seconds:g} s", code="PROVIDER_TIMEOUT"
+                ) from error
+            except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+                why = str(error) or type(error).__name__
+                raise Retryable(f"{self.name} cannot be reached: {why}", code="PROVIDER_UNAVAILABLE") from error
+        return None if body is None else best(query, self._read(body))
+
+    async def close(self) -> None:
+        """Close its connections on the loop that runs now; a loop that ends in order does that itself."""
+        here = self._connected.get(asyncio.get_running_loop())
+        if here is not None:
+            await here.lifetime.aclose()
+
+    async def _here(self) -> _Connected:
+        """The client of the loop that runs now: connections cannot move from one loop to another."""
+        loop = asyncio.get_running_loop()
+        found = self._connected.get(loop)
+        if found is None:
+            client = httpx2.AsyncClient(
+                http2=True, verify=_trusted(), follow_redirects=False, trust_env=False,
+                timeout=self._settings.timeout_seconds,
+                headers={"Accept": "application/json", **self._settings.headers},
+            )  # fmt: skip
+            lifetime = self._lifetime(loop, client)
+            found = _Connected(client, asyncio.Semaphore(self._settings.concurrency), lifetime)
+            self._connected[loop] = found
+            await anext(lifetime)
+        return found
+
+    async def _lifetime(
+        self, loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient
+    ) -> AsyncGenerator[None, None]:
+        """Begun with the client; a loop closes the generators that were begun on it when it ends, and so the client."""
+        try:
+            yield
+        finally:
+            self._connected.pop(loop, None)
+            await client.aclose()
+
+    def _address(self, query: Query) -> str | None:
+        template = self._settings.url.get(ADDRESSES[query.strategy])
+        if template is None:
+            return None
+        values = {"sku": query.sku, "gtin": query.gtin, "brand": query.brand, "title": query.title, "text": query.text}
+        # Dots cannot be quoted, and a segment of them alone would lead up and out of the address.
+        if any((values[place] or "").strip(".") == "" and values[place] for place in PLACE.findall(template)):
+            return None
+        return PLACE.sub(lambda place: quote(values[place[1]] or "", safe=""), template)
+
+    async def _asked(self, client: httpx2.AsyncClient, address: str) -> bytes | None:
+        for _ in range(_MOST_REDIRECTS + 1):
+            async with client.stream("GET", address) as answer:
+                if answer.is_redirect and "location" in answer.headers:
+                    address = self._onward(address, answer.headers["location"])
+                    continue
+                after = retry_after(answer.headers.get("retry-after"))
+                self._pace.answered(answer.status_code, after)
+                if answer.status_code in (204, 404, 410):
+                    return None
+                self._require_good(answer.status_code, after)
+                body = bytearray()
+                async for part in answer.aiter_bytes():
+                    body += part
+                    if len(body) > LARGEST_ANSWER:
+                        raise self._unreadable(f"it is larger than {LARGEST_ANSWER:,} bytes")
+                return bytes(body)
+        raise Permanent(f"{self.name} redirects more than {_MOST_REDIRECTS} times", code="PROVIDER_REFUSED")
+
+    def _onward(self, address: str, location: str) -> str:
+        onward = urljoin(address, location)
+        if urlsplit(onward)[:2] != urlsplit(address)[:2]:
+            raise Permanent(
+                f"{self.name} leads on to another host, {urlsplit(onward).netloc[:100]!r}; its key is not sent there: "
+                "correct its address",
+                code="PROVIDER_REFUSED",
+            )
+        return onward
+
+    def _require_good(self, status: int, after: float | None) -> None:
+        if status == 200:
+            return
+        if status == 429:
+            raise Retryable(f"{self.name} answers 429: too many calls", code="PROVIDER_THROTTLED", retry_after=after)
+        if status == 408:
+            raise Retryable(f"{self.name} answers 408", code="PROVIDER_TIMEOUT", retry_after=after)
+        if status >= 500:
+            raise Retryable(f"{self.name} answers {status}", code="PROVIDER_UNAVAILABLE", retry_after=after)
+        raise Permanent(f"{self.name} answers {status}: check its address and its key", code="PROVIDER_REFUSED")
+
+    def _read(self, body: bytes) -> list[Found]:
+        try:
+            answer = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise self._unreadable(f"it is not JSON ({error})") from error
+        try:
+            items = _at(answer, self._settings.items)
+        except LookupError as error:
+            raise self._unreadable(f"there is nothing at {self._settings.items!r}") from error
+        if items is None:
+            return []
+        listed = items if isinstance(items, list) else [items]
+        return [self._found(item) for item in listed[:_MOST_ITEMS]]
+
+    def _found(self, item: object) -> Found:
+        if not isinstance(item, dict):
+            raise self._unreadable(f"a product at {self._settings.items!r} is not an object")
+        values: dict[str, str] = {}
+        for known, path in self._settings.fields.items():
+            try:
+                value = _at(item, path)
+            except LookupError:
+                continue
+            if value is None:
+                continue
+            if isinstance(value, dict | list):
+                raise self._unreadable(f"{known} at {path!r} is not one value")
+            if known == "price":
+                _put_price(values, value)
+            elif text := clean(str(value)):
+                values[known] = text
+        if "gtin" in values:
+            values["gtin"] = canonical_gtin(values["gtin"]) or values["gtin"]
+        return Found(**values, retailer=self.name)  # type: ignore[arg-type]  # the settings know no other field
+
+    def _unreadable(self, why: str) -> Permanent:
+        return Permanent(f"the answer of {self.name} cannot be read: {why}", code="PROVIDER_ANSWER_UNREADABLE")
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """What calls on one loop share."""
+
+    client: httpx2.AsyncClient
+    places: asyncio.Semaphore
+    lifetime: AsyncGenerator[None, None]
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The certificates of this machine; reading them takes longer than a call, so it is done once."""
+    return ssl.create_default_context()
+
+
+def _put_price(values: dict[str, str], value: str | float) -> None:
+    """A price nobody can read is no reason to lose the product."""
+    try:
+        amount, currency = machine_price(value)
+    except ValueError:
+        return
+    values["price"] = amount
+    if currency:
+        values.setdefault("currency", currency)
+
+
+def _at(value: Any, path: str) -> Any:
+    """What is at a path such as ``offers.0.price``; LookupError where there is nothing."""
+    for step in path.split(".") if path else ():
+        if isinstance(value, dict):
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal():
+            value = value[int(step)]
+        else:
+            raise LookupError(step)
+    return value
+
+
+def retry_after(text: str | None, now: datetime | None = None) -> float | None:
+    """Seconds to wait, from a number or a date; an hour at most.
+
+    >>> retry_after("7"), retry_after("soon")
+    (7.0, None)
+    """
+    if text is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,12}", text.strip()):
+        return min(float(text), _LONGEST_WAIT)
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=UTC)
+    return min(max((until - (now or datetime.now(UTC))).total_seconds(), 0.0), _LONGEST_WAIT)

@@ -1,0 +1,286 @@
+"""Taking files in: kept first, then looked at, then recorded as a job; the rows follow when a worker plans it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID
+
+from penstock import (
+    Answer,
+    ArchiveLimits,
+    Found,
+    HandlerError,
+    InvalidInput,
+    Job,
+    JobNotFound,
+    Penstock,
+    Source,
+    StoredFile,
+    SwitchedOff,
+    TableShape,
+    Waiting,
+    found,
+    look_at_archive,
+    look_at_table,
+    owner,
+    source_of,
+    table_limits,
+)
+from penstock_apps.products.headers import map_headers
+
+MOST_PICTURES = 1_000
+JOB_TYPES = ("csv", "image")
+_LOOKED_UP_BY = frozenset(("sku", "gtin", "title"))
+
+
+class Readable(Protocol):
+    """Anything bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+
+
+class Handed(NamedTuple):
+    """A file somebody hands in."""
+
+    stream: Readable
+    name: str
+    media_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What somebody says of a file; the rest is found out by looking at it."""
+
+    job_type: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A job that was made of files."""
+
+    job: Job
+    is_new: bool
+    job_type: str
+    files: tuple[str, ...]
+    mapping: dict[str, str | None] | None = None
+    headers: tuple[str, ...] | None = None
+    shape: TableShape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A file of a source of which no job was made, and why."""
+
+    name: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What was found at a source: new jobs, files whose jobs were there already, and files that cannot be used."""
+
+    taken: tuple[tuple[str, Job], ...]
+    already: tuple[tuple[str, Job], ...]
+    failed: tuple[Refused, ...]
+
+
+class Intake:
+    """Makes jobs of files, whether they are uploaded or wait at a source."""
+
+    def __init__(self, app: Penstock, environment: Mapping[str, str]) -> None:
+        self._app = app
+        self._environment = environment
+
+    def archive_limits(self) -> ArchiveLimits:
+        """The bounds the settings put on an archive."""
+        return ArchiveLimits(decompressed_bytes=self._app.settings.ingest_max_decompressed_bytes)
+
+    def require_enabled(self) -> None:
+        """Refuse while an operator has switched uploads off."""
+        if not self._app.settings.db_ingest_enabled:
+            raise SwitchedOff(
+                "uploads are switched off just now (DB_INGEST_ENABLED); jobs that were taken in go on",
+                code="INGEST_DISABLED",
+            )
+
+    # Uploads ------------------------------------------------------------------------------------------------------
+
+    def take(
+        self,
+        files: Sequence[Handed],
+        *,
+        user: str | None,
+        told: Told | None = None,
+        idempotency_key: str | None = None,
+        ip_address: str | None = None,
+        job_id: UUID | None = None,
+    ) -> Taken:
+        """One job for a table, for pictures, or for an archive of pictures."""
+        self.require_enabled()
+        told = told or Told()
+        if told.job_type is not None and told.job_type not in JOB_TYPES:
+            raise InvalidInput(
+                f"jobType is {told.job_type[:40]!r}; it is {' or '.join(JOB_TYPES)}, or left out",
+                field="jobType",
+                code="JOB_TYPE_UNKNOWN",
+            )
+        if not files:
+            raise InvalidInput("no file was sent: send one in a part named 'file'", field="file", code="FILE_MISSING")
+        if len(files) > MOST_PICTURES:
+            raise InvalidInput(
+                f"{len(files):,} files were sent; {MOST_PICTURES:,} pictures are taken at once, or a ZIP of more",
+                field="file",
+                code="TOO_MANY_FILES",
+            )
+        kept = [self._kept(one, user) for one in files]
+        job_type, params, shape = self._looked_at(kept, told)
+        submission = self._app.submit(
+            job_type,
+            params,
+            owner=user,
+            by=owner(user),
+            file=kept[0],
+            idempotency_key=idempotency_key,
+            ip_address=ip_address,
+            job_id=job_id,
+        )
+        return Taken(
+            job=submission.job,
+            is_new=submission.answer is Answer.NEW,
+            job_type=job_type,
+            files=tuple(one.name for one in kept),
+            mapping=params.get("mapping"),
+            headers=None if shape is None else shape.headers,
+            shape=shape,
+        )
+
+    def _kept(self, one: Handed, user: str | None) -> StoredFile:
+        most = self._app.settings.ingest_max_file_bytes
+        return self._app.keep_file(one.stream, name=one.name, owner=user, media_type=one.media_type, most=most)
+
+    def _looked_at(self, kept: Sequence[StoredFile], told: Told) -> tuple[str, dict[str, Any], TableShape | None]:
+        """Which job files make, with which params."""
+        paths = [self._app.file(one.id)[1] for one in kept]
+        kinds = [found(path, one.name) for path, one in zip(paths, kept, strict=True)]
+        tables = [one for one in kinds if one in (Found.DELIMITED, Found.XLSX)]
+        archives = kinds.count(Found.ARCHIVE)
+        if len(kept) > 1 and len(tables) + archives:
+            if len(tables) == len(kept) or archives == len(kept):
+                what = "table" if tables else "archive"
+                message, code = f"{len(kept)} {what}s were sent: send one at a time, each is a job", "TOO_MANY_FILES"
+            else:
+                message, code = "tables, archives and pictures were sent together: send them apart", "MIXED_FILES"
+            raise InvalidInput(message, field="file", code=code)
+        job_type = "csv" if tables else "image"
+        if told.job_type not in (None, job_type):
+            what = "a table" if tables else "no table but pictures"
+            raise InvalidInput(
+                f"jobType is {told.job_type!r}, and {kept[0].name!r} is {what}: leave it out, or send another file",
+                field="jobType",
+                code="JOB_TYPE_WRONG",
+            )
+        about: dict[str, Any] = {"file_id": str(kept[0].id), "name": kept[0].name}
+        if tables:
+            shape, mapping = self._table(paths[0], kept[0].name, told)
+            return job_type, about | {"sha256": kept[0].sha256, "shape": shape.to_json(), "mapping": mapping}, shape
+        if archives:
+            look_at_archive(paths[0], self.archive_limits())
+            return job_type, about | {"archive": kept[0].sha256}, None
+        return job_type, {"pictures": [{"sha256": one.sha256, "name": one.name} for one in kept]}, None
+
+    def _table(self, path: Path, name: str, told: Told) -> tuple[TableShape, dict[str, str | None]]:
+        shape = look_at_table(
+            path,
+            name,
+            table_limits(self._app.settings),
+            encoding=told.encoding,
+            delimiter=told.delimiter,
+            sheet=told.sheet,
+        )
+        mapping = map_headers(shape.headers)
+        if not _LOOKED_UP_BY & set(mapping.values()):
+            seen = ", ".join(repr(header[:40]) for header in shape.headers[:10])
+            raise InvalidInput(
+                f"no column of {name!r} holds article numbers, barcode numbers or titles (its first line has {seen}): "
+                "name one 'sku', 'gtin' or 'title'",
+                field="file",
+                code="NO_PRODUCT_COLUMN",
+            )
+        return shape, mapping
+
+    # Sources ------------------------------------------------------------------------------------------------------
+
+    def scan(
+        self,
+        address: str,
+        *,
+        user: str | None,
+        told: Told | None = None,
+        once_per: str = "scan",
+        ip_address: str | None = None,
+    ) -> Scanned:
+        """One job for each file that waits at a source; a file gets one however often it is scanned.
+
+        ``once_per`` names the occasion: for another one, the same file gets another job.
+        """
+        self.require_enabled()
+        source = self._source(address)
+        taken: list[tuple[str, Job]] = []
+        already: list[tuple[str, Job]] = []
+        failed: list[Refused] = []
+        try:
+            for one in source.waiting():
+                try:
+                    job, is_new = self._take_waiting(source, one, user, told, once_per, ip_address)
+                except (HandlerError, InvalidInput) as error:
+                    failed.append(Refused(one.name, error.code, error.message))
+                else:
+                    (taken if is_new else already).append((one.name, job))
+        except HandlerError as error:
+            # Whoever asks is told as of anything else in the request; a worker's words would be a fault of ours.
+            raise InvalidInput(error.message, field="source", code=error.code) from error
+        return Scanned(tuple(taken), tuple(already), tuple(failed))
+
+    def _take_waiting(
+        self,
+        source: Source,
+        one: Waiting,
+        user: str | None,
+        told: Told | None,
+        once_per: str,
+        ip_address: str | None,
+    ) -> tuple[Job, bool]:
+        key = sha256("|".join((once_per, one.address, one.version)).encode("utf-8", "surrogateescape")).hexdigest()
+        # The job's id follows from the file, so what was taken in before is known without reading it again.
+        job_id = UUID(bytes=sha256(f"{user or ''}|{key}".encode()).digest()[:16], version=4)
+        try:
+            return self._app.get(job_id, by=owner(user)), False
+        except JobNotFound:
+            pass
+        with source.open(one) as stream:
+            taken = self.take(
+                [Handed(stream, one.name)],
+                user=user,
+                told=told,
+                idempotency_key=key,
+                ip_address=ip_address,
+                job_id=job_id,
+            )
+        return taken.job, taken.is_new
+
+    def _source(self, address: str) -> Source:
+        settings = self._app.settings
+        roots = [Path(root) for root in settings.ingest_roots.split(os.pathsep) if root.strip()]
+        return source_of(
+            address, roots=roots, environment=self._environment, settle_seconds=settings.ingest_settle_seconds
+        )

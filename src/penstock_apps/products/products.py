@@ -1,0 +1,276 @@
+"""A row made clean: values that can be compared and looked up, and what was wrong with the others."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import TypedDict
+
+from penstock import Permanent
+
+_LONGEST = {"sku": 100, "brand": 200, "title": 500, "description": 5_000, "category": 300, "quantity": 50}
+_LONGEST_OTHER = 2_000
+_WEB = ("http://", "https://")
+# Joiners are part of words in some scripts; every other invisible character is rubbish from a copy and paste.
+_JOINERS = "\u200c\u200d"
+
+_SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d{1,3}")
+_LABEL = re.compile(r"[A-Za-z]+(?:-?(?:8|1[0-4]))?(?:\s*[:#]\s*|\s+)")
+_BETWEEN_DIGITS = re.compile(r"[\s\-‐‑–.]")
+_WHOLE_FLOAT = re.compile(r"(\d{8,14})[.,]0+")
+
+_PLAIN_GTIN = re.compile(r"(?!0{13})[0-9]{13}")
+_MACHINE_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,10})?")
+_SIGNS = {
+    "€": "EUR", "£": "GBP", "zł": "PLN", "zl": "PLN", "kč": "CZK", "ca$": "CAD", "c$": "CAD", "a$": "AUD", "au$": "AUD",
+    "us$": "USD", "$": "USD", "¥": "JPY", "₹": "INR", "₺": "TRY", "₴": "UAH", "fr.": "CHF", "euro": "EUR",
+}  # fmt: skip
+_CODES = frozenset((
+    "AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF",
+    "ILS", "INR", "ISK", "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "RON", "RUB", "SEK", "SGD", "THB", "TRY", "UAH",
+    "USD", "ZAR",
+))  # fmt: skip
+_AMOUNT = re.compile(r"[^\d]*?(-?(?:(?<![A-Za-z.])[.,])?\d[\d.,'’\s]*)(?:,?[-–—]{1,2})?([^\d]*)")
+_PLAIN_PRICE = re.compile(r"(0|[1-9][0-9]{0,8})[.,]([0-9]{2})")
+_WORDS_OF_THREE = re.compile(r"[A-Za-z]{3}")
+# The longest first: "ca$" holds "$".
+_SIGNS_BY_LENGTH = sorted(_SIGNS.items(), key=lambda one: -len(one[0]))
+_GROUPS = re.compile(r"['’\s]")
+
+
+class Product(TypedDict, total=False):
+    """The clean values of a row, as they are kept in ``normalized_json``; a value that is missing is left out."""
+
+    sku: str
+    gtin: str
+    gtin_given: str
+    brand: str
+    title: str
+    description: str
+    category: str
+    price: str
+    currency: str
+    quantity: str
+    url: str
+    image: str
+    warnings: list[str]
+
+
+class Unusable(Permanent):
+    """A row in which there is nothing to look a product up by."""
+
+    code = "ROW_HAS_NO_PRODUCT"
+
+
+def normalized(cells: Mapping[str, str | None]) -> Product:
+    """The clean values of a row's cells, by canonical field; raises ``Unusable`` when nothing can be looked up."""
+    warnings: list[str] = []
+    product = Product(warnings=warnings)
+    if not _all_clean("|".join(filter(None, cells.values()))):
+        cells = {field: clean(text, _LONGEST.get(field, _LONGEST_OTHER)) for field, text in cells.items()}
+    price = currency = None
+    for field, text in cells.items():
+        if not text:
+            continue
+        if (longest := _LONGEST.get(field)) is not None:
+            product[field] = text if len(text) <= longest else text[:longest].rstrip()  # type: ignore[literal-required]
+        elif field == "gtin":
+            _add_gtin(product, text[:_LONGEST_OTHER], warnings)
+        elif field == "price":
+            price = text[:_LONGEST_OTHER]
+        elif field == "currency":
+            currency = text[:_LONGEST_OTHER]
+        elif field in ("url", "image"):
+            if text.startswith(_WEB) or text.lower().startswith(_WEB):
+                product[field] = text[:_LONGEST_OTHER]  # type: ignore[literal-required]
+            else:
+                warnings.append(f"{field} {text[:80]!r} is not a web address, and is left out")
+    if price or currency:
+        _add_price(product, price or "", currency or "", warnings)
+    if not ("sku" in product or "gtin" in product or "title" in product):
+        found = f" ({'; '.join(warnings)})" if warnings else ""
+        raise Unusable(
+            f"the row has no article number, no barcode number and no title to look up{found}: fill one of them in"
+        )
+    return product
+
+
+def _all_clean(row: str) -> bool:
+    """Are all the cells between the bars as ``clean`` would leave them? One look at a row costs less than ten."""
+    return (
+        row.isprintable()
+        and (row.isascii() or unicodedata.is_normalized("NFC", row))
+        and "  " not in row
+        and " |" not in row
+        and "| " not in row
+        and row[:1] != " "
+        and row[-1:] != " "
+    )
+
+
+def clean(text: str | None, longest: int = _LONGEST_OTHER) -> str:
+    r"""One line of visible text, however it was typed.
+
+    >>> clean("  Blue\x00\u00a0 pen\n")
+    'Blue pen'
+    """
+    if not text:
+        return ""
+    # Nearly every cell is like this: nothing invisible in it, and no space but the plain one.
+    if text.isprintable() and (text.isascii() or unicodedata.is_normalized("NFC", text)):
+        if text[0] == " " or text[-1] == " " or "  " in text:
+            text = " ".join(text.split())
+        return text if len(text) <= longest else text[:longest].rstrip()
+    spaced = " ".join(unicodedata.normalize("NFC", text).split())
+    seen = "".join(one for one in spaced if one in _JOINERS or unicodedata.category(one) not in ("Cc", "Cf", "Cs"))
+    # Taking characters out may leave two spaces together.
+    return " ".join(seen.split())[:longest].rstrip()
+
+
+def check_digit(digits: str) -> str:
+    """The last digit of a GTIN whose other digits these are.
+
+    >>> check_digit("400638133393")
+    '1'
+    """
+    values = digits.encode("ascii")
+    heavy, light = values[-1::-2], values[-2::-2]
+    # The code of "0" is 48.
+    return str(-(3 * (sum(heavy) - 48 * len(heavy)) + sum(light) - 48 * len(light)) % 10)
+
+
+def canonical_gtin(text: str) -> str | None:
+    """One spelling for a number that is written with 8 to 14 digits, or None where the check digit is wrong.
+
+    A UPC-A is an EAN-13 that starts with 0, and so is a GTIN-14 whose first digit is 0; an ISBN-10 has a 13-digit twin.
+
+    >>> canonical_gtin("036000291452"), canonical_gtin("0-306-40615-2"), canonical_gtin("4006381333932")
+    ('0036000291452', '9780306406157', None)
+    """
+    if _PLAIN_GTIN.fullmatch(text):  # what most tables hold
+        return text if check_digit(text[:12]) == text[12] else None
+    digits = _BETWEEN_DIGITS.sub("", unicodedata.normalize("NFKC", text)).upper()
+    if re.fullmatch(r"[0-9]{9}[0-9X]", digits):
+        values = [10 if one == "X" else int(one) for one in digits]
+        if sum(value * weight for value, weight in zip(values, range(10, 0, -1), strict=True)) % 11:
+            return None
+        body = "978" + digits[:9]
+        return body + check_digit(body)
+    if not re.fullmatch(r"[0-9]{8}|[0-9]{12,14}", digits) or not digits.strip("0"):
+        return None
+    if check_digit(digits[:-1]) != digits[-1]:
+        return None
+    if len(digits) == 14 and digits[0] == "0":
+        return digits[1:]
+    return digits.zfill(13) if len(digits) == 12 else digits
+
+
+def same_gtin(one: str | None, other: str | None) -> bool:
+    """Do two numbers name the same product, however many zeros they start with?"""
+    first, second = canonical_gtin(one or ""), canonical_gtin(other or "")
+    return first is not None and second is not None and first.zfill(14) == second.zfill(14)
+
+
+def price_and_currency(text: str) -> tuple[str, str | None, str | None]:
+    """The amount as a decimal number, its currency if the text says it, and a warning where the text can be read twice.
+
+    >>> price_and_currency("1.299,00 €"), price_and_currency("$1,299.00")
+    (('1299.00', 'EUR', None), ('1299.00', 'USD', None))
+    """
+    if plain := _PLAIN_PRICE.fullmatch(text):
+        return f"{plain[1]}.{plain[2]}", None, None
+    currency = _currency_in(text)
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"price {text[:80]!r} is not one amount, and is left out")
+    written = _GROUPS.sub("", match[1]).rstrip(".,")
+    if written.startswith("-") or "-" in text[: match.start(1)]:
+        raise ValueError(f"price {text[:80]!r} is below zero, and is left out")
+    number, doubtful = _with_decimal_point(written)
+    try:
+        amount = Decimal(number)
+    except InvalidOperation:
+        raise ValueError(f"price {text[:80]!r} is not a number, and is left out") from None
+    if len(number) > 20:
+        raise ValueError(f"price {text[:80]!r} has too many digits, and is left out")
+    return str(amount), currency, f"price {text[:80]!r} was read as {amount}" if doubtful else None
+
+
+def machine_price(value: str | float) -> tuple[str, str | None]:
+    """An amount a program wrote, where a point is a decimal point; a person's way of writing is understood too."""
+    text = clean(str(value))
+    if _MACHINE_NUMBER.fullmatch(text):
+        return text, None
+    amount, currency, _ = price_and_currency(text)
+    return amount, currency
+
+
+def _with_decimal_point(written: str) -> tuple[str, bool]:
+    """The number with at most one point in it, and whether its mark might have meant the other thing."""
+    point, comma = written.rfind("."), written.rfind(",")
+    if point < 0 and comma < 0:
+        return written, False
+    mark, other = (".", ",") if point > comma else (",", ".")
+    whole, _, part = written.rpartition(mark)
+    if other in written:
+        return f"{whole.replace(other, '').replace(mark, '')}.{part}", False
+    if mark in whole:
+        return written.replace(mark, ""), False
+    if len(part) == 3 and 1 <= len(whole) <= 3 and whole.strip("0"):
+        return whole + part, True
+    return f"{whole or '0'}.{part}", False
+
+
+def _currency_in(text: str) -> str | None:
+    for word in _WORDS_OF_THREE.findall(text):
+        if word.upper() in _CODES:
+            return str(word.upper())
+    lower = text.lower()
+    return next((code for sign, code in _SIGNS_BY_LENGTH if sign in lower), None)
+
+
+def _add_gtin(product: Product, text: str, warnings: list[str]) -> None:
+    if not text:
+        return
+    if _PLAIN_GTIN.fullmatch(text) and check_digit(text[:12]) == text[12]:
+        product["gtin"] = product["gtin_given"] = text
+        return
+    if _SCIENTIFIC.fullmatch(text):
+        warnings.append(
+            f"barcode number {text!r} lost its last digits in a spreadsheet: format the column as text and export again"
+        )
+        return
+    given = _LABEL.sub("", text, count=1) if _LABEL.match(text) else text
+    if whole := _WHOLE_FLOAT.fullmatch(given):
+        given = whole[1]
+    given = _BETWEEN_DIGITS.sub("", unicodedata.normalize("NFKC", given)).upper()
+    found = canonical_gtin(given)
+    if found is None and re.fullmatch(r"[0-9]{11}", given) and (found := canonical_gtin("0" + given)):
+        warnings.append(f"barcode number {text[:40]!r} has 11 digits; it was read with the zero it lost: 0{given}")
+    if found is not None:
+        product["gtin"] = found
+        product["gtin_given"] = given
+    elif re.fullmatch(r"[0-9]{8}|[0-9]{12,14}|[0-9]{9}[0-9X]", given):
+        warnings.append(f"barcode number {text[:40]!r} has a wrong check digit, and is not looked up")
+    else:
+        warnings.append(f"barcode number {text[:40]!r} is not one (8, 12, 13 or 14 digits), and is not looked up")
+
+
+def _add_price(product: Product, price: str, currency: str, warnings: list[str]) -> None:
+    said = _currency_in(currency) if currency else None
+    if currency and said is None:
+        warnings.append(f"currency {currency[:40]!r} is not known, and is left out")
+    if price:
+        try:
+            amount, beside, doubt = price_and_currency(price)
+        except ValueError as error:
+            warnings.append(str(error))
+        else:
+            product["price"] = amount
+            said = said or beside
+            if doubt:
+                warnings.append(doubt)
+    if said:
+        product["currency"] = said

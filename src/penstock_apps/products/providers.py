@@ -1,0 +1,234 @@
+"""Who is asked for a product, in which order, and which answers are believed.
+
+A shop that does not have a product often answers with one that looks like it. So an answer counts only when it fits the
+question: the same GTIN, the same article number, or a title with mostly the same words; anything else is "not found".
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import threading
+import time
+import unicodedata
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from penstock import Permanent, ProviderDelay, Retryable
+from penstock_apps.products.products import canonical_gtin, same_gtin
+from penstock_apps.products.strategies import Query
+
+THRESHOLD = 0.6
+_MOMENT = 1.0
+_REFUSALS = frozenset((429, 503))
+_WORDS = re.compile(r"\w+")
+_LOG = logging.getLogger("penstock_apps.products")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A product as a retailer sells it; ``score`` says how surely it is the one asked for (1 is the same GTIN)."""
+
+    title: str | None = None
+    brand: str | None = None
+    sku: str | None = None
+    gtin: str | None = None
+    price: str | None = None
+    currency: str | None = None
+    availability: str | None = None
+    url: str | None = None
+    image: str | None = None
+    retailer: str | None = None
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question to one retailer: "FOUND", "NOT_FOUND" or the code of its error, and how long that took."""
+
+    provider: str
+    query: Query
+    outcome: str
+    latency_ms: float
+
+
+class Provider(Protocol):
+    """A retailer that can be asked.
+
+    ``look_up`` raises ``Retryable`` (PROVIDER_THROTTLED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT) when it may work later
+    and ``Permanent`` (PROVIDER_REFUSED, PROVIDER_ANSWER_UNREADABLE) when it will not.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def priority(self) -> int:
+        """Lower is asked earlier."""
+
+    async def look_up(self, query: Query) -> Found | None:
+        """The product, or None where the retailer does not have it."""
+
+
+def score(query: Query, found: Found) -> float:
+    """How well an answer fits: 1 for the same GTIN, 0.95 for the same article number, else the share of equal words."""
+    if same_gtin(query.gtin, found.gtin):
+        return 1.0
+    if query.gtin and found.gtin and canonical_gtin(found.gtin):
+        return 0.0  # two good numbers that differ are two products, whatever their names
+    if query.sku and found.sku and query.sku.casefold() == found.sku.casefold():
+        return 0.95
+    asked, offered = _tokens(query.brand, query.title), _tokens(found.brand, found.title)
+    if not query.title or not asked or not offered:
+        return 0.0
+    overlap = 2 * len(asked & offered) / (len(asked) + len(offered))
+    # "500 ml" and "250 ml" share every word but the one that matters.
+    sizes, other_sizes = _with_digits(asked), _with_digits(offered)
+    if sizes and other_sizes and sizes.isdisjoint(other_sizes):
+        overlap /= 2
+    return round(min(overlap, 0.9), 3)
+
+
+def best(query: Query, candidates: Iterable[Found], threshold: float = THRESHOLD) -> Found | None:
+    """The answer that fits best, with its score, or None where none fits; the first one on a tie."""
+    scored = [replace(one, score=score(query, one)) for one in candidates]
+    winner = max(scored, key=lambda one: one.score, default=None)
+    return winner if winner is not None and winner.score >= threshold else None
+
+
+class Providers:
+    """Every retailer, by priority; each attempt starts with the next one."""
+
+    def __init__(
+        self,
+        providers: Iterable[Provider],
+        *,
+        threshold: float = THRESHOLD,
+        heard: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._ordered = tuple(sorted(providers, key=lambda one: one.priority))
+        self._threshold = threshold
+        self._heard = heard or (lambda _name, _outcome: None)
+
+    def __len__(self) -> int:
+        return len(self._ordered)
+
+    def order(self, attempt: int = 1) -> tuple[Provider, ...]:
+        """Whom to ask first, second … in this attempt (the first attempt is 1)."""
+        if not self._ordered:
+            return ()
+        at = (max(attempt, 1) - 1) % len(self._ordered)
+        return self._ordered[at:] + self._ordered[:at]
+
+    async def look_up(
+        self, query: Query, attempt: int = 1, *, told: Callable[[Asked], None] | None = None
+    ) -> Found | None:
+        """The first answer that fits. One retailer's trouble is raised only if no other one has the product.
+
+        "Not found" is said only when everybody who can answer did: while one is throttled, nobody knows.
+        ``heard`` is told each retailer's name and "FOUND", "NOT_FOUND" or the code of its error; ``told`` hears all
+        about each question of this one call.
+        """
+
+        def note(provider: Provider, outcome: str) -> None:
+            self._heard(provider.name, outcome)
+            if told is not None:
+                told(Asked(provider.name, query, outcome, (time.perf_counter() - begun) * 1000.0))
+
+        later: Retryable | None = None
+        never: Permanent | None = None
+        answered = False
+        for provider in self.order(attempt):
+            begun = time.perf_counter()
+            try:
+                found = await provider.look_up(query)
+            except Retryable as error:
+                note(provider, error.code)
+                _LOG.warning("retailer %s could not be asked: %s", provider.name, error.message)
+                # The one that is free again first decides when to ask again.
+                if later is None or (error.retry_after or 0) < (later.retry_after or 0):
+                    later = error
+                continue
+            except Permanent as error:
+                note(provider, error.code)
+                _LOG.warning("retailer %s could not be asked: %s", provider.name, error.message)
+                never = never or error
+                continue
+            answered = True
+            fitting = best(query, [found], self._threshold) if found is not None else None
+            note(provider, "NOT_FOUND" if fitting is None else "FOUND")
+            if fitting is not None:
+                return fitting if fitting.retailer else replace(fitting, retailer=provider.name)
+        if later is not None:
+            raise later
+        if never is not None and not answered:
+            raise never
+        return None
+
+
+class Pace:
+    """Keeps calls to one retailer as far apart as it likes them, and stops them while it asks to be left alone.
+
+    One retailer is asked from the loops of several workers of a process, so there is a lock.
+    """
+
+    def __init__(
+        self,
+        calls_per_second: float,
+        longest_wait: float,
+        *,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._delay = ProviderDelay(calls_per_second)
+        self._longest_wait = longest_wait
+        self._now = now
+        self._closed_until = -math.inf
+        self._lock = threading.Lock()
+
+    @property
+    def gauges(self) -> dict[str, float]:
+        """How often it refuses, and how far apart calls are just now."""
+        with self._lock:
+            return {
+                "throttle_rate": round(self._delay.throttle_rate, 4),
+                "delay_seconds": round(self._delay.setting, 4),
+            }
+
+    async def wait(self, sleep: Callable[[float], Awaitable[None]]) -> float | None:
+        """Wait for our turn; seconds to come back in where that is longer than anybody should wait here."""
+        with self._lock:
+            now = self._now()
+            # A moment is waited out: coming back would cost the item one of its attempts.
+            if self._closed_until - now > min(_MOMENT, self._longest_wait):
+                return self._closed_until - now
+            ready_in = self._delay.ready_in(now)
+            if ready_in > self._longest_wait:
+                return ready_in
+            self._delay.started(now)
+        if ready_in > 0:
+            await sleep(ready_in)
+        return None
+
+    def answered(self, status: int, retry_after: float | None = None) -> None:
+        """Learn from an answer: 429 and 503 make calls rarer, for as long as the retailer says where it says so."""
+        with self._lock:
+            now = self._now()
+            self._delay.answered(now, status=status, retry_after=retry_after)
+            if status in _REFUSALS:
+                self._closed_until = max(self._closed_until, now + self._delay.ready_in(now))
+
+    def close_for(self, seconds: float) -> None:
+        """Let nobody call for so long: the retailer said so."""
+        self.answered(429, seconds)
+
+
+def _tokens(*texts: str | None) -> frozenset[str]:
+    plain = unicodedata.normalize("NFKD", " ".join(text for text in texts if text).casefold())
+    return frozenset(_WORDS.findall("".join(one for one in plain if not unicodedata.combining(one))))
+
+
+def _with_digits(tokens: frozenset[str]) -> frozenset[str]:
+    return frozenset(token for token in tokens if any(one.isdigit() for one in token))

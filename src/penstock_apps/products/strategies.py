@@ -1,0 +1,57 @@
+"""Ways to ask for a product; an attempt that found nothing is followed by one that asks another way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from penstock import InvalidInput
+from penstock_apps.products.products import Product
+
+
+class Strategy(StrEnum):
+    """What a shop is asked by, the surest first."""
+
+    SKU = "sku"
+    GTIN = "gtin"
+    BRAND_AND_TITLE = "brand_title"
+    TITLE = "title"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question to a shop: the text to ask by, and all that is known, to check the answer against."""
+
+    strategy: Strategy
+    text: str
+    sku: str | None = None
+    gtin: str | None = None
+    brand: str | None = None
+    title: str | None = None
+
+
+def queries(product: Product) -> list[Query]:
+    """The questions a row allows, in the order they are tried."""
+    sku, gtin = product.get("sku"), product.get("gtin")
+    brand, title = product.get("brand"), product.get("title")
+    texts: list[tuple[Strategy, str]] = []
+    if sku:
+        texts.append((Strategy.SKU, sku))
+    if gtin:
+        texts.append((Strategy.GTIN, gtin))
+    # A title that starts with the brand is the same question twice.
+    if brand and title and not title.casefold().startswith(brand.casefold()):
+        texts.append((Strategy.BRAND_AND_TITLE, f"{brand} {title}"))
+    if title:
+        texts.append((Strategy.TITLE, title))
+    return [Query(strategy, text, sku, gtin, brand, title) for strategy, text in texts]
+
+
+def chosen(possible: Sequence[Query], attempt: int) -> Query:
+    """The question of the first attempt, the second …; after the last one it starts again."""
+    if not possible:
+        raise InvalidInput("there is no question to choose from: the row has no sku, gtin or title", field="queries")
+    if attempt < 1:
+        raise InvalidInput(f"attempt {attempt} is not one: the first attempt is 1", field="attempt")
+    return possible[(attempt - 1) % len(possible)]

@@ -1,0 +1,327 @@
+"""What a plan yields: both faces of an item arrive everywhere, and batches suit the database that takes them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from penstock import ItemRole, ItemStatus, Job, JobState, Penstock, Planned, StoreUnavailable, WorkItem, WorkJob
+from penstock.clock import HeldClock
+from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.kind import Kind
+from penstock.operations.plan import add_planned
+from penstock.operations.submit import Encoded
+from penstock.settings import load_settings
+from penstock.store.engine import Store, Transaction
+from penstock.store.tables import job_items
+from penstock.testing.invariants import violations
+from penstock.worker import persisting
+
+PATIENCE = 60.0
+
+
+class OnStore(Penstock):
+    """A Penstock over a store the test has already, with the clock it holds."""
+
+    def __init__(self, store: Store, files: Path, **settings: Any) -> None:
+        super().__init__(settings=load_settings(database_url="sqlite://", files_directory=files, **settings))
+        self._given_store = store
+
+    @property
+    def store(self) -> Store:
+        return self._given_store
+
+
+@pytest.fixture
+def make_app(store: Store, tmp_path: Path) -> Iterator[Callable[..., Penstock]]:
+    """Makes a Penstock with some settings; latencies of a busy test machine do not count unless a test says so."""
+
+    def make(**settings: Any) -> Penstock:
+        return OnStore(store, tmp_path, **{"db_p50_ms": 1e6, "db_p95_ms": 2e6, **settings})
+
+    yield make
+    assert violations(store) == []
+
+
+@pytest.fixture
+def app(make_app: Callable[..., Penstock]) -> Penstock:
+    return make_app()
+
+
+def done(app: Penstock, job: Job) -> Job:
+    assert app.work_off(timeout=PATIENCE)
+    return app.get(job.id)
+
+
+# Both faces -----------------------------------------------------------------------------------------------------------
+
+GIVEN: list[Any] = [
+    Planned({"Titel": "Kessel"}, {"title": "Kettle"}),
+    Planned({"Titel": "Topf"}),
+    Planned(["a", "row"], []),
+    {"title": "plain"},
+    ["plain", "row"],
+    "text",
+    None,
+]
+EXPECTED: list[tuple[Any, Any]] = [
+    ({"Titel": "Kessel"}, {"title": "Kettle"}),
+    ({"Titel": "Topf"}, None),
+    (["a", "row"], []),
+    ({"title": "plain"}, None),
+    (["plain", "row"], None),
+    ("text", None),
+    (None, None),
+]
+
+
+def what_came(item: WorkItem) -> list[Any]:
+    """Both faces, as the handler sees them."""
+    return [item.input, item.normalized]
+
+
+async def what_came_on_a_loop(item: WorkItem) -> list[Any]:
+    """The same, as a coroutine."""
+    return what_came(item)
+
+
+class InThreads:
+    def plan(self, job: WorkJob) -> Iterable[Any]:
+        return GIVEN
+
+    def process(self, item: WorkItem) -> list[Any]:
+        return what_came(item)
+
+
+class OnALoop:
+    async def plan(self, job: WorkJob) -> Any:
+        for one in GIVEN:
+            yield one
+
+    async def process(self, item: WorkItem) -> list[Any]:
+        return what_came(item)
+
+
+@pytest.mark.parametrize("definition", [InThreads, OnALoop])
+def test_both_reach_the_handler_the_items_and_the_grid(app: Penstock, definition: type) -> None:
+    app.kind("planned")(definition)
+    job = done(app, app.submit("planned").job)
+    assert (job.state, job.progress.total) == (JobState.SUCCEEDED, len(GIVEN))
+    items, rows = app.items(job.id), app.page_of_items(job.id)
+    assert [tuple(one.result) for one in items] == EXPECTED
+    assert [(one.input, one.normalized) for one in items] == EXPECTED
+    assert [(row.normalized, tuple(row.result)) for row in rows] == [(one[1], one) for one in EXPECTED]
+    assert [row.summary.title for row in rows] == ["Kettle", None, None, "plain", None, None, None]
+
+
+def test_both_reach_a_process(app: Penstock) -> None:
+    # A child must be able to import the function: this one it has already.
+    app.kind("planned", runs_in="processes", concurrency=1)(attrgetter("input", "normalized"))
+    job = app.submit("planned", items=GIVEN).job
+    assert done(app, job).state is JobState.SUCCEEDED
+    assert [tuple(one.result) for one in app.items(job.id)] == EXPECTED
+
+
+def test_they_may_be_submitted_as_items_too(app: Penstock) -> None:
+    app.kind("given")(what_came)
+    app.kind("given-async")(what_came_on_a_loop)
+    for kind in ("given", "given-async"):
+        job = done(app, app.submit(kind, items=GIVEN).job)
+        assert [tuple(one.result) for one in app.items(job.id)] == EXPECTED
+
+
+@pytest.mark.parametrize("bad", [Planned({"n": 2}, {"title": object()}), Planned({"n": object()}, {"title": "t"})])
+def test_what_is_not_json_fails_the_plan_by_name(app: Penstock, bad: Planned) -> None:
+    class Bad:
+        def plan(self, job: WorkJob) -> Iterable[Any]:
+            return [Planned({"n": 1}, {"title": "good"}), bad]
+
+        def process(self, item: WorkItem) -> None:
+            raise AssertionError("nothing of it was planned")
+
+    app.kind("bad", retries=3)(Bad)
+    job = done(app, app.submit("bad").job)
+    assert (job.state, job.error_code, job.progress.total) == (JobState.FAILED, "PAYLOAD_NOT_STORABLE", 0)
+    what = "normalized input" if "n" in bad.input and bad.input["n"] == 2 else "input"
+    assert f"the {what} cannot be kept as JSON" in (job.last_error or "")
+    with pytest.raises(Exception, match=f"the {what} cannot be kept"):
+        app.submit("bad", items=[bad])
+
+
+# Batches --------------------------------------------------------------------------------------------------------------
+
+
+class Batches:
+    """Notes the batches a plan is written in; ``disturb`` may raise in the transaction of one, by its number."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, disturb: Callable[[int], None] = lambda number: None) -> None:
+        self.rows: list[int] = []
+        self.weights: list[int] = []
+        self._disturb = disturb
+        self._lock = threading.Lock()
+        monkeypatch.setattr(persisting, "add_planned", self._add)
+        # Somebody may well have waited for a turn to write: other tests share this machine.
+        monkeypatch.setattr(persisting, "_WAIT_THAT_COUNTS_MS", 1e9)
+
+    def _add(self, transaction: Transaction, kind: Kind, claimed: Claimed, items: list[Encoded], *, after: int) -> int:
+        answer = add_planned(transaction, kind, claimed, items, after=after)
+        with self._lock:
+            self.rows.append(len(items))
+            self.weights.append(sum(len(given) + len(normalized or "") for given, normalized in items))
+            number = len(self.rows)
+        self._disturb(number)
+        return answer
+
+
+def rows_in_a_thread(count: int, text: str = "") -> type:
+    """A kind whose plan is a plain generator."""
+
+    class Plain:
+        def plan(self, job: WorkJob) -> Iterator[Any]:
+            return ({"n": n, "text": text} for n in range(count))
+
+        def process(self, item: WorkItem) -> None: ...
+
+    return Plain
+
+
+def rows_on_a_loop(count: int, text: str = "") -> type:
+    """The same, as coroutines."""
+
+    class OnLoop:
+        async def plan(self, job: WorkJob) -> Any:
+            for n in range(count):
+                yield {"n": n, "text": text}
+
+        async def process(self, item: WorkItem) -> None: ...
+
+    return OnLoop
+
+
+Rows = Callable[..., type]
+both_ways = pytest.mark.parametrize("rows", [rows_in_a_thread, rows_on_a_loop])
+
+
+def away_at(*numbers: int) -> Callable[[int], None]:
+    """The database is away when these transactions of a plan are about to commit."""
+
+    def disturb(number: int) -> None:
+        if number in numbers:
+            raise StoreUnavailable("the database is not available: a fault point said so")
+
+    return disturb
+
+
+def planned(app: Penstock, definition: type) -> Job:
+    """Plan a job of this kind and work it off."""
+    app.kind("rows")(definition)
+    return done(app, app.submit("rows").job)
+
+
+def plan_of(app: Penstock, job: Job) -> tuple[str, int]:
+    """The status and the tries of a job's plan step."""
+    asked = select(job_items.c.status, job_items.c.attempts).where(
+        job_items.c.job_id == job.id, job_items.c.role == ItemRole.PLAN.value
+    )
+    [row] = app.store.read(lambda one: one.connection.execute(asked).all())
+    return row.status, row.attempts
+
+
+def numbers(app: Penstock, job: Job) -> list[int]:
+    """What was planned, in order of the positions."""
+    found: list[int] = []
+    after = 0
+    while page := app.items(job.id, after=after):
+        found += [one.input["n"] for one in page]
+        after = page[-1].position
+    return found
+
+
+def test_batches_double_while_the_database_takes_them_well(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = Batches(monkeypatch)
+    job = planned(app, rows_on_a_loop(3_000))
+    assert (job.state, job.progress.total) == (JobState.SUCCEEDED, 3_000)
+    assert batches.rows == [64, 128, 256, 512, 1024, 1016]
+    assert numbers(app, job) == list(range(3_000))
+
+
+def test_a_plan_in_a_thread_reads_ahead_so_its_batches_may_grow_one_later(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = Batches(monkeypatch)
+    job = planned(app, rows_in_a_thread(3_000))
+    *full, _last = batches.rows
+    assert (job.state, job.progress.total, full[0]) == (JobState.SUCCEEDED, 3_000, 64)
+    assert full == sorted(full)
+    assert all(after <= 2 * before for before, after in pairwise(full))
+    assert max(full) >= 512
+    assert numbers(app, job) == list(range(3_000))
+
+
+@both_ways
+def test_a_batch_never_has_more_rows_than_the_setting_says(
+    make_app: Callable[..., Penstock], monkeypatch: pytest.MonkeyPatch, rows: Rows
+) -> None:
+    batches = Batches(monkeypatch)
+    job = planned(make_app(ingest_min_rows=10, ingest_max_rows=50), rows(400))
+    assert (batches.rows[0], max(batches.rows), sum(batches.rows)) == (10, 50, 400)
+    assert job.progress.total == 400
+
+
+@both_ways
+def test_heavy_rows_make_smaller_batches(
+    make_app: Callable[..., Penstock], monkeypatch: pytest.MonkeyPatch, rows: Rows
+) -> None:
+    """Also the first of them, of whose weight nothing is known."""
+    most = 100_000
+    batches = Batches(monkeypatch)
+    job = planned(make_app(ingest_min_rows=40, ingest_max_batch_bytes=most), rows(80, "x" * 9_000))
+    assert (max(batches.rows), sum(batches.rows)) == (11, 80), "eleven weigh a little less than the most"
+    assert max(batches.weights) <= most
+    assert job.progress.total == 80
+
+
+@both_ways
+def test_a_batch_that_failed_for_want_of_the_database_is_written_again(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch, rows: Rows
+) -> None:
+    batches = Batches(monkeypatch, disturb=away_at(3, 4))
+    job = planned(app, rows(600))
+    assert job.state is JobState.SUCCEEDED
+    assert batches.rows[2] >= 128
+    assert batches.rows[3:5] == [64, 64], "after a failure the batch is small again"
+    assert sum(batches.rows) - sum(batches.rows[2:4]) == 600
+    assert numbers(app, job) == list(range(600)), "something was lost or doubled"
+    assert {one.status for one in app.items(job.id)} == {ItemStatus.DONE}
+
+
+@both_ways
+def test_a_plan_that_cannot_be_written_at_all_goes_on_behind_the_last_row(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch, rows: Rows
+) -> None:
+    monkeypatch.setattr(persisting, "_TRIES", 2)
+    batches = Batches(monkeypatch, disturb=away_at(3, 4))
+    app.kind("rows", backoff="1s fixed")(rows(400))
+    clock = app.store.clock
+    assert isinstance(clock, HeldClock)
+    with app.working() as worker:
+        worker.points.listen()
+        job = app.submit("rows").job
+        times = 0
+        while plan_of(app, job) != ("PENDING", 1):
+            times += 1
+            assert worker.points.wait("recorded", times), "the plan's first try never ended"
+        there = app.get(job.id).progress.total
+        assert there == sum(batches.rows[:2]) > 0
+        clock.advance(2)
+        job = app.wait(job.id, timeout=PATIENCE, every=0.01)
+    assert (job.state, job.progress.total) == (JobState.SUCCEEDED, 400)
+    assert sum(batches.rows[4:]) == 400 - there
+    assert numbers(app, job) == list(range(400))

@@ -1,0 +1,144 @@
+"""Samples of the lanes: written when a worker did something, read by time and kind, kept for a day."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import Penstock, Permanent, WorkItem, WorkJob
+from penstock.clock import HeldClock
+from penstock.operations.samples import forget_samples, keep_samples, samples
+from penstock.settings import load_settings
+from penstock.store.engine import Store
+
+PATIENCE = 30.0
+DAY = 86_400.0
+
+
+class OnStore(Penstock):
+    """A Penstock over a store the test has already, with the clock it holds."""
+
+    def __init__(self, store: Store, files: Path, **settings: Any) -> None:
+        super().__init__(settings=load_settings(database_url="sqlite://", files_directory=files, **settings))
+        self._given_store = store
+
+    @property
+    def store(self) -> Store:
+        return self._given_store
+
+
+@pytest.fixture
+def clock(store: Store) -> HeldClock:
+    assert isinstance(store.clock, HeldClock)
+    return store.clock
+
+
+def keep(store: Store, worker: str, **figures: int) -> None:
+    """One sample for each kind named."""
+    store.write(lambda one: keep_samples(one, worker, {kind: {"items": items} for kind, items in figures.items()}))
+
+
+def found(
+    store: Store, clock: HeldClock, *, ago: float = 10 * DAY, kind: str | None = None
+) -> list[tuple[str, str, int]]:
+    """What is kept of the last so many seconds."""
+    since = clock.held() - timedelta(seconds=ago)
+    kept = store.read(lambda one: samples(one, since=since, kind=kind))
+    return [(one.kind, one.worker, one.data["items"]) for one in kept]
+
+
+def test_they_are_read_in_the_order_of_their_time_by_kind_and_since_when(store: Store, clock: HeldClock) -> None:
+    keep(store, "w2", left=1, right=2)
+    clock.advance(10)
+    keep(store, "w1", left=3)
+    clock.advance(10)
+    keep(store, "w2", left=4)
+    keep(store, "w1", left=5)
+    assert found(store, clock, kind="left") == [
+        ("left", "w2", 1),
+        ("left", "w1", 3),
+        ("left", "w1", 5),
+        ("left", "w2", 4),
+    ]
+    assert found(store, clock, kind="right") == [("right", "w2", 2)]
+    assert found(store, clock, kind="none") == []
+    assert sorted(found(store, clock)) == sorted([*found(store, clock, kind="left"), ("right", "w2", 2)])
+    assert found(store, clock, ago=10) == [("left", "w1", 5), ("left", "w2", 4)], "that very moment is not behind it"
+    assert found(store, clock, ago=0) == []
+
+
+def test_a_day_of_them_is_kept(store: Store, clock: HeldClock) -> None:
+    keep(store, "w", left=1)
+    clock.advance(1)
+    keep(store, "w", left=2)
+    clock.advance(DAY - 1)
+    assert store.write(forget_samples) == 0, "a day old is not older than a day"
+    clock.advance(0.5)
+    assert store.write(forget_samples) == 1
+    assert found(store, clock) == [("left", "w", 2)]
+    clock.advance(DAY)
+    assert store.write(forget_samples) == 1
+    assert found(store, clock) == []
+
+
+@pytest.fixture
+def app(store: Store, tmp_path: Path) -> Penstock:
+    # The clock stands still, and a worker has one sample for each moment: the one it leaves when it stops.
+    app = OnStore(store, tmp_path, sweep_seconds=3600.0)
+
+    @app.kind("busy")
+    class Busy:
+        def plan(self, job: WorkJob) -> list[int]:
+            return list(range(40))
+
+        def process(self, item: WorkItem) -> int:
+            if item.input % 4 == 0:
+                raise Permanent("every fourth fails")
+            return int(item.input)
+
+    app.kind("idle")(lambda item: item.input)
+    return app
+
+
+def test_a_worker_that_did_something_leaves_one(app: Penstock, clock: HeldClock) -> None:
+    before = clock.held() - timedelta(seconds=1)
+    app.gauges("busy", lambda: {"throttled": 3})
+    job = app.submit("busy").job
+    worker = app.worker()
+    assert worker.run_until_idle(PATIENCE)
+    assert app.get(job.id).progress.processed == 40
+    [kept] = app.lane_samples(since=before)
+    assert (kept.kind, kept.worker, kept.at) == ("busy", worker.name, clock.held())
+    assert [kept] == app.lane_samples(since=before, kind="busy")
+    assert app.lane_samples(since=before, kind="idle") == []
+    assert (kept.data["held"], kept.data["gauges"]) == (0, {"throttled": 3})
+    assert kept.data["error_rate"] == round(10 / 41, 4), "ten of forty items and a plan failed"
+    assert kept.data["concurrency"] >= 1
+
+
+def test_one_that_did_nothing_leaves_none(app: Penstock, clock: HeldClock) -> None:
+    assert app.work_off(timeout=PATIENCE)
+    assert app.lane_samples(since=clock.held() - timedelta(days=9)) == []
+
+
+def test_a_workers_sweep_forgets_what_is_older_than_a_day(store: Store, clock: HeldClock, tmp_path: Path) -> None:
+    app = OnStore(store, tmp_path, sweep_seconds=0.05)
+    app.kind("idle")(lambda item: item.input)
+    keep(app.store, "w", busy=1)
+    clock.advance(DAY + 1)
+    keep(app.store, "w", busy=2)
+    with app.working() as worker:
+        worker.points.listen()
+        assert worker.points.wait("swept", 2), "no sweep was made"
+    assert found(app.store, clock) == [("busy", "w", 2)]
+
+
+def test_so_does_a_sweep_by_hand(app: Penstock, clock: HeldClock) -> None:
+    """Where jobs are only kicked off there is no worker that would."""
+    keep(app.store, "w", busy=1)
+    clock.advance(DAY + 1)
+    app.sweep()
+    assert found(app.store, clock) == []

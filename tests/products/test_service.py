@@ -1,0 +1,180 @@
+"""Products from the file to the result: rows and pictures, found, not found and bad."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from penstock import ConfigurationError, InvalidInput, ItemStatus, NotAllowed, PayloadTooLarge, Penstock
+from penstock_apps.products.intake import Told
+from penstock_apps.products.retailer import CATALOGUE, sample_csv, sample_image
+from penstock_apps.products.service import Products, ProductSettings
+from penstock_apps.products.steps import COLUMNS
+from tests.products.conftest import Market
+
+KETTLE = CATALOGUE[0]
+
+
+def statuses(market: Market, taken: Any) -> Counter[str]:
+    return Counter(item.status.value for item in market.app.items(taken.job.id, limit=1000))
+
+
+def code_of(market: Market, *files: tuple[str, bytes], **other: Any) -> str:
+    with pytest.raises((InvalidInput, NotAllowed)) as refused:
+        market.take(*files, **other)
+    return refused.value.code
+
+
+def archive(*members: tuple[str, bytes]) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as packed:
+        for name, content in members:
+            packed.writestr(name, content)
+    return written.getvalue()
+
+
+def test_a_table_becomes_rows_and_each_row_a_result_in_the_grids_shape(market: Market) -> None:
+    taken = market.take(("products.csv", sample_csv()))
+    assert taken.job_type == "csv"
+    assert taken.mapping is not None
+    assert taken.mapping["EAN-13"] == "gtin"
+    assert taken.mapping["Lagerort"] is None
+    market.work()
+    assert statuses(market, taken) == {"DONE": 36, "NOT_FOUND": 2, "ERROR": 1}
+    items = market.app.items(taken.job.id, limit=1000)
+    results = [item.result for item in items if item.status is ItemStatus.DONE]
+    assert all(isinstance(one, dict) and set(one) == set(COLUMNS) for one in results)
+    first: Any = results[0]
+    assert (first["sku"], first["gtin"], first["price"], first["currency"], first["retailer"]) == (
+        KETTLE["id"], KETTLE["ean"], KETTLE["offers"][0]["price"], "EUR", "demo",
+    )  # fmt: skip
+    assert first["matched_by"] == "sku"
+    assert first["score"] == 1.0
+    bad = items[-1]
+    assert bad.error_code == "ROW_HAS_NO_PRODUCT"
+    assert bad.last_error is not None
+    assert "row 39" in bad.last_error
+    assert bad.input["cells"]["EAN-13"] == "4,00638E+12"
+
+
+def test_a_row_that_cannot_be_read_is_an_item_and_the_rest_goes_on(market: Market) -> None:
+    table = f"sku,title\n{KETTLE['id']},Kettle\nX,Y,one,too,many\n{CATALOGUE[1]['id']},Bread knife\n"
+    taken = market.take(("products.csv", table.encode()))
+    market.work()
+    items = market.app.items(taken.job.id)
+    assert [item.status.value for item in items] == ["DONE", "ERROR", "DONE"]
+    assert items[1].error_code == "ROW_TOO_LONG"
+    assert "row 2" in (items[1].last_error or "")
+
+
+def test_a_shop_that_is_busy_is_asked_again(market: Market) -> None:
+    market.shop.throttle(times=1, retry_after="0")
+    taken = market.take(("products.csv", f"sku\n{KETTLE['id']}\n".encode()))
+    market.work()
+    assert statuses(market, taken) == {"DONE": 1}
+    assert [(one.outcome, one.attempt) for one in market.events(taken)] == [("PROVIDER_THROTTLED", 1), ("FOUND", 2)]
+    gauges = market.products.gauges()["providers"]["demo"]
+    assert 0 < gauges["throttle_rate"] < 1
+
+
+def test_a_plan_goes_on_behind_the_rows_it_has(market: Market) -> None:
+    taken = market.take(("products.csv", sample_csv()))
+    plan: Any = market.app.kinds.get("csv").plan
+    job = SimpleNamespace(params=market.app.get(taken.job.id).params)
+    whole = [one.input["row"] for one in plan(job, 0)]
+    assert whole == list(range(1, 40))
+    assert [one.input["row"] for one in plan(job, 37)] == [38, 39]
+
+
+def test_pictures_are_looked_up_by_their_barcodes(market: Market) -> None:
+    taken = market.take(("kettle.png", sample_image(0)), ("knife.png", sample_image(1)))
+    assert (taken.job_type, taken.files, taken.mapping) == ("image", ("kettle.png", "knife.png"), None)
+    market.work()
+    results: list[Any] = [item.result for item in market.app.items(taken.job.id)]
+    assert [(one["gtin"], one["matched_by"]) for one in results] == [
+        (CATALOGUE[0]["ean"], "gtin"), (CATALOGUE[1]["ean"], "gtin"),
+    ]  # fmt: skip
+
+
+def test_an_archive_is_read_picture_by_picture_and_a_bad_one_says_why(market: Market) -> None:
+    packed = archive(("a.png", sample_image(2)), ("notes.txt", b"no picture"), ("b/c.png", sample_image(3)))
+    taken = market.take(("photos.zip", packed))
+    market.work()
+    items = market.app.items(taken.job.id)
+    assert [item.status.value for item in items] == ["DONE", "ERROR", "DONE"]
+    assert [one["picture"] for item in items if isinstance(one := item.input, dict)] == [
+        "a.png",
+        "notes.txt",
+        "b/c.png",
+    ]
+    assert items[1].error_code == "NOT_AN_IMAGE"
+    assert isinstance(items[2].result, dict)
+    assert items[2].result["gtin"] == CATALOGUE[3]["ean"]
+    plan: Any = market.app.kinds.get("image").plan
+    job = SimpleNamespace(params=market.app.get(taken.job.id).params)
+    assert [one.input["number"] for one in plan(job, 2)] == [3]
+
+
+@pytest.mark.parametrize("environment", [{}])
+def test_without_a_retailer_items_say_what_to_configure(market: Market) -> None:
+    taken = market.take(("products.csv", b"sku\nA-1\n"))
+    market.work()
+    [item] = market.app.items(taken.job.id)
+    assert (item.status.value, item.error_code) == ("ERROR", "NO_PROVIDER")
+    assert "PRODUCT_PROVIDERS" in (item.last_error or "")
+    assert market.shop.asked == []
+
+
+def test_a_job_that_found_nothing_is_run_again_with_other_questions(market: Market) -> None:
+    table = b"sku,gtin,title\nNONE-1,4006381333931,Left-handed sundial\n"
+    taken = market.take(("products.csv", table))
+    market.work()
+    assert [one.strategy for one in market.events(taken)] == ["sku", "gtin"]
+    market.app.reprocess(taken.job.id)
+    market.work()
+    assert [one.strategy for one in market.events(taken)] == ["sku", "gtin", "gtin", "title"]
+
+
+def test_files_that_make_no_job_are_refused_with_a_code(market: Market) -> None:
+    table, picture = ("a.csv", b"sku\n1\n"), ("a.png", sample_image())
+    assert code_of(market) == "FILE_MISSING"
+    assert code_of(market, table, picture) == "MIXED_FILES"
+    assert code_of(market, table, ("b.csv", b"sku\n2\n")) == "TOO_MANY_FILES"
+    assert code_of(market, *[("a.png", b"x")] * 1001) == "TOO_MANY_FILES"
+    assert code_of(market, table, told=Told(job_type="image")) == "JOB_TYPE_WRONG"
+    assert code_of(market, picture, told=Told(job_type="csv")) == "JOB_TYPE_WRONG"
+    assert code_of(market, table, told=Told(job_type="pdf")) == "JOB_TYPE_UNKNOWN"
+    assert code_of(market, ("a.csv", b"colour,size\nred,3\n")) == "NO_PRODUCT_COLUMN"
+    assert market.app.jobs() == []
+
+
+def test_a_file_over_the_bound_is_refused(market: Market) -> None:
+    small = market.app.settings.model_copy(update={"ingest_max_file_bytes": 10})
+    app = Penstock(settings=small)
+    products = Products(app, ProductSettings(), {})
+    market.products = products
+    with pytest.raises(PayloadTooLarge) as refused:
+        market.take(("a.csv", b"sku\n" + b"1\n" * 100))
+    assert refused.value.code == "FILE_TOO_LARGE"
+    app.close()
+
+
+def test_the_same_key_gives_the_same_job(market: Market) -> None:
+    first = market.take(("a.csv", b"sku\n1\n"), idempotency_key="k")
+    again = market.take(("a.csv", b"sku\n1\n"), idempotency_key="k")
+    other = market.take(("a.csv", b"sku\n1\n"), idempotency_key="k", user="bob")
+    assert first.is_new
+    assert not again.is_new
+    assert first.job.id == again.job.id != other.job.id
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "101", ""])
+def test_attempts_are_a_whole_number(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="MAX_ATTEMPTS_NOT_FOUND"):
+        ProductSettings.from_environment({"MAX_ATTEMPTS_NOT_FOUND": text})
+    assert ProductSettings.from_environment({"MAX_ATTEMPTS_ERROR": "7"}).max_attempts_error == 7

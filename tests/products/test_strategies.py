@@ -1,0 +1,44 @@
+"""Which question is asked in which attempt."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import InvalidInput
+from penstock_apps.products.products import Product
+from penstock_apps.products.strategies import Strategy, chosen, queries
+
+WHOLE = Product(sku="A-1", gtin="4006381333931", brand="Millrace", title="Kettle")
+
+
+def test_a_whole_row_allows_four_questions_the_surest_first() -> None:
+    assert [(one.strategy, one.text) for one in queries(WHOLE)] == [
+        (Strategy.SKU, "A-1"),
+        (Strategy.GTIN, "4006381333931"),
+        (Strategy.BRAND_AND_TITLE, "Millrace Kettle"),
+        (Strategy.TITLE, "Kettle"),
+    ]
+
+
+def test_every_question_knows_all_that_an_answer_is_checked_against() -> None:
+    assert {(one.sku, one.gtin, one.brand, one.title) for one in queries(WHOLE)} == {
+        ("A-1", "4006381333931", "Millrace", "Kettle")
+    }
+
+
+def test_a_title_that_starts_with_the_brand_is_asked_once() -> None:
+    assert [one.strategy for one in queries(Product(brand="millrace", title="Millrace Kettle"))] == [Strategy.TITLE]
+
+
+def test_attempts_rotate_and_start_again() -> None:
+    possible = queries(WHOLE)
+    assert [chosen(possible, attempt).strategy for attempt in range(1, 6)] == [
+        Strategy.SKU, Strategy.GTIN, Strategy.BRAND_AND_TITLE, Strategy.TITLE, Strategy.SKU,
+    ]  # fmt: skip
+
+
+def test_no_question_or_no_attempt_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="no question"):
+        chosen(queries(Product(brand="Millrace")), 1)
+    with pytest.raises(InvalidInput, match="attempt 0"):
+        chosen(queries(WHOLE), 0)

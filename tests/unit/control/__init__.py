@@ -1,0 +1,1 @@
+"""The adaptive controllers, one by one and together in a simulation."""
