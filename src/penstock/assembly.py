@@ -312,11 +312,13 @@ class Penstock(Looking):
 
         return self._write(connection, operation)
 
-    def export(self, job_id: UUID, *, by: Caller = SYSTEM) -> tuple[tuple[str, ...], Iterator[list[Any]]]:
+    def export(
+        self, job_id: UUID, *, by: Caller = SYSTEM, statuses: Sequence[ItemStatus] | None = None
+    ) -> tuple[tuple[str, ...], Iterator[list[Any]]]:
         """The headers of a job's grid, and its lines, read as they are asked for."""
         job = self.get(job_id, by=by)
         columns = self.kinds.get(job.kind).columns if job.kind in self.kinds else ()
-        return grid.headers(columns), export_rows(self.store, job_id, columns)
+        return grid.headers(columns), export_rows(self.store, job_id, columns, statuses)
 
     # Control ------------------------------------------------------------------------------------------------------
 

@@ -22,14 +22,27 @@ def main() -> None:
     for arguments, environment in json.load(sys.stdin):
         before = dict(os.environ)
         os.environ.update(environment)
-        out, err = io.StringIO(), io.StringIO()
+        out, err = _Paper(), _Paper()
         with redirect_stdout(out), redirect_stderr(err):
             code = run(arguments)
-        answers.append([code, out.getvalue(), err.getvalue()])
+        answers.append([code, out.written(), err.written()])
         os.environ.clear()
         os.environ.update(before)
         _forget_the_scratch_directory()
     json.dump(answers, sys.stdout)
+
+
+class _Paper(io.TextIOWrapper):
+    """A stream like a program's own, with the bytes below it."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", newline="", write_through=True)
+
+    def written(self) -> str:
+        """All of it."""
+        below = self.buffer
+        assert isinstance(below, io.BytesIO)
+        return below.getvalue().decode()
 
 
 def _forget_the_scratch_directory() -> None:

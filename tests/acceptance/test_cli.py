@@ -68,13 +68,15 @@ def test_submit_with_items_then_look_export_and_reprocess(terminal: Terminal) ->
     (terminal.directory / "rows.jsonl").write_text('1\n2\n\n3\n"=cmd()"\n')
     job_id = terminal.run("submit", "squares", "--items", "rows.jsonl").out.strip()
     terminal.app.work_off()
-    shown, failed, table, page, lines, written, again, told = terminal.run_each(
+    shown, failed, table, page, lines, written, workbook, nowhere, again, told = terminal.run_each(
         ["show", job_id],
         ["items", job_id, "--status", "ERROR", "--json"],
         ["items", job_id],
         ["items", job_id, "--limit", "2", "--after", "1"],
         ["export", job_id],
         ["export", job_id, "--format", "csv", "--output", "items.csv"],
+        ["export", job_id, "--format", "xlsx", "--output", "failed.xlsx", "--status", "ERROR"],
+        ["export", job_id, "--format", "xlsx"],
         ["reprocess", job_id, "--status", "ERROR", "--reason", "three is better now"],
         ["history", job_id],
     )
@@ -91,10 +93,13 @@ def test_submit_with_items_then_look_export_and_reprocess(terminal: Terminal) ->
         (4, "DONE", "=cmd()"),
     ]
     assert written.out == "4 items written to items.csv\n"
-    with (terminal.directory / "items.csv").open(newline="") as stream:
+    with (terminal.directory / "items.csv").open(newline="", encoding="utf-8-sig") as stream:
         rows = list(csv.DictReader(stream))
-    assert (rows[3]["input"], rows[3]["result"]) == ("'=cmd()", "'=cmd()")
-    assert (rows[2]["last_error"], rows[2]["error_code"]) == ("'=three is not liked", "THREE")
+    assert (rows[3]["row"], rows[3]["status"], rows[3]["result"]) == ("4", "DONE", "'=cmd()")
+    assert (rows[2]["error"], rows[2]["error_code"]) == ("'=three is not liked", "THREE")
+    assert workbook.out == "1 item written to failed.xlsx\n"
+    assert (terminal.directory / "failed.xlsx").read_bytes().startswith(b"PK")
+    assert (nowhere.code, "--output" in nowhere.err) == (2, True)
     assert not (terminal.directory / "items.csv.part").exists()
     assert (again.code, "queued, run 2" in again.out) == (0, True)
     assert "admin tester" in told.out

@@ -13,6 +13,7 @@ from penstock.settings import Settings
 from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.documents.failures import DocumentFailure
 from penstock_apps.recipes.failures import PageFailure
+from penstock_apps.variables import VARIABLES
 from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.errors import classes
 
@@ -22,17 +23,8 @@ CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 # Words in capitals with an underscore that are no codes: other programs' variables and messages.
 NO_CODES = {"AF_UNIX", "LC_ALL", "NO_COLOR", "XML_PARSE_HUGE", "MAX_BYTES", "QUEUE_LIMIT", "WAIT_LIMIT"}
 NO_CODES |= {str(field.validation_alias) for field in Settings.model_fields.values()}
-NO_CODES |= {"PENSTOCK_CATALOG_ROOTS", "PENSTOCK_TAGGERS", "PENSTOCK_THUMBNAILS_DIRECTORY"}
-NO_CODES |= {f"PENSTOCK_FETCH_{name}" for name in ("TIMEOUT", "MAX_BYTES", "ALLOW_HOSTS")}
-NO_CODES |= {f"PENSTOCK_LLM_{name}" for name in ("URL", "MODEL", "KEY")}
-NO_CODES |= {"RECIPE_TTL_DAYS", "RECIPE_PARSED_ELSEWHERE", "RECIPE_PARSE_STALE_MINUTES"}
-NO_CODES |= {"RECIPE_PARSE_JOB_ABANDON_MINUTES", "RECIPE_PARSE_JOB_PRUNE_RESULTS"}
-NO_CODES |= {"KAFKA_TOPIC_PARSE_REQUEST", "KAFKA_TOPIC_PARSE_RESULT"}
-NO_CODES |= {f"PENSTOCK_INGEST_{name}" for name in ("BUCKETS", "FTP_HOSTS", "FTP_USER", "FTP_PASSWORD")}
-NO_CODES |= {
-    f"AWS_{name}" for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "REGION", "ENDPOINT_URL")
-}
-NO_CODES |= {"MAX_ATTEMPTS_ERROR", "MAX_ATTEMPTS_NOT_FOUND", "PRODUCT_PROVIDERS", "LARGEST_ANSWER"}
+NO_CODES |= {one.name for variables in VARIABLES.values() for one in variables}
+NO_CODES |= {"LARGEST_ANSWER"}
 NO_CODES |= set(public_names)
 
 

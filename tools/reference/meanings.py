@@ -79,25 +79,11 @@ KIND_OPTIONS = {
     "classify": "a function from the exception a handler raised to the one that counts",
 }
 
-DOCUMENT_VARIABLES = {
-    "TIMEOUT": ("7s", "the longest one document may take; its process is killed then, and the document tried again"),
-    "MEMORY": ("7MiB", "the most memory the process that reads a document may take; beyond it the document fails"),
-    "MAX_BYTES": ("7MiB", "the largest document; a larger one gets a job that fails with `DOCUMENT_TOO_LARGE`"),
-    "QUEUE_LIMIT": ("7", "the most document jobs that may wait; one more fails at once with `QUEUE_OVERLOAD`"),
-    "WAIT_LIMIT": ("7s", "the longest a document job may wait for a worker; then it fails with `QUEUE_WAIT_EXCEEDED`"),
-}
+DOCUMENT_SAMPLES = {"TIMEOUT": "7s", "MEMORY": "7MiB", "MAX_BYTES": "7MiB", "QUEUE_LIMIT": "7", "WAIT_LIMIT": "7s"}
+"""A value for each of the documents app's variables that is not its default."""
 
 OTHER_VARIABLES = {
     "COLUMNS": "how wide the command line's tables are where the output is not a terminal; 160 when it is not set",
-    "MAX_ATTEMPTS_ERROR": "tries of a product whose look-up fails, 3 when it is not set",
-    "MAX_ATTEMPTS_NOT_FOUND": "tries of a product that is not found, each asking another way; 2 when it is not set",
-    "PRODUCT_PROVIDERS": "the path of a JSON file that describes the retailers products are looked up at",
-    "PENSTOCK_INGEST_BUCKETS": "buckets files may be taken in from, separated by commas; none unless set",
-    "PENSTOCK_INGEST_FTP_HOSTS": "FTP servers files may be taken in from, `host` or `host:port`, separated by commas",
-    "PENSTOCK_INGEST_FTP_USER": "the account on those servers; anonymous unless set",
-    "PENSTOCK_INGEST_FTP_PASSWORD": "its password",
-    "AWS_ACCESS_KEY_ID": "the key to the buckets; with AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and AWS_REGION",
-    "AWS_ENDPOINT_URL": "where the buckets are, if not at Amazon",
     "NO_COLOR": "no colours in log lines and tables on a terminal, whatever its value",
 }
 

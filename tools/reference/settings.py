@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from penstock.settings import Settings
 from penstock_apps.documents.service import Limits
+from penstock_apps.variables import VARIABLES, Variable
 from tools.reference import meanings
 from tools.reference.markdown import code, document, fenced, matched, table
 
@@ -17,6 +18,7 @@ _PREFIX = "DOCUMENTS_"
 
 def page() -> str:
     """docs/reference/settings.md."""
+    check_documents()
     return document(
         "Settings",
         "Settings are environment variables. They are read once, when a `Penstock` first needs one, and checked "
@@ -25,18 +27,18 @@ def page() -> str:
         "value and where it comes from.",
         "## Penstock",
         _settings(),
-        "Two pairs are checked together: `CLAIM_MIN` may not be above `CLAIM_MAX`, nor `LOCK_FLOOR_MS` above "
-        "`LOCK_CAP_MS`.",
+        "Some are checked together: `CLAIM_MIN` may not be above `CLAIM_MAX`, nor `LOCK_FLOOR_MS` above "
+        "`LOCK_CAP_MS`, `INGEST_MIN_ROWS` above `INGEST_MAX_ROWS`, or `DB_P50_MS` not below `DB_P95_MS`.",
         "A program may give them instead of the environment:",
         fenced(
             "from penstock import Penstock, load_settings\n\napp = Penstock(settings=load_settings(poll_seconds=1.0))",
             "python",
         ),
-        "## The documents app",
+        "## The applications",
         "Read when `penstock_apps:app` is put together. They are not part of `Settings`: each app reads its own. "
         "A duration "
         "is written like `90s` or `5m`, a size like `512MiB` or `20MB`; a number without a unit is refused.",
-        _documents(),
+        *(part for name, variables in VARIABLES.items() for part in (f"### {name.capitalize()}", _of_app(variables))),
         "## Others",
         table(
             ("variable", "meaning"),
@@ -84,20 +86,26 @@ def _bounds(metadata: list[Any]) -> str:
     return ", ".join(bounds)
 
 
-def _documents() -> str:
-    """Each variable is tried, so that the field and the default it changes are seen and not believed."""
+def _of_app(variables: tuple[Variable, ...]) -> str:
+    rows = ((code(one.name), code(one.default) if one.default else "", one.meaning) for one in variables)
+    return table(("variable", "default", "meaning"), rows)
+
+
+def check_documents() -> None:
+    """Each of the documents app's is tried, so that the field and the default it changes are seen and not believed."""
     defaults = Limits()
-    found: dict[str, str] = {}
-    rows = []
-    for name, (sample, meaning) in meanings.DOCUMENT_VARIABLES.items():
-        changed = Limits.from_environment({_PREFIX + name: sample})
-        names = [one.name for one in fields(Limits) if getattr(changed, one.name) != getattr(defaults, one.name)]
+    said = {one.name.removeprefix(_PREFIX): one.default for one in VARIABLES["documents"]}
+    matched("the documents app's variables", said, meanings.DOCUMENT_SAMPLES)
+    changed: dict[str, str] = {}
+    for name, sample in meanings.DOCUMENT_SAMPLES.items():
+        other = Limits.from_environment({_PREFIX + name: sample})
+        names = [one.name for one in fields(Limits) if getattr(other, one.name) != getattr(defaults, one.name)]
         if len(names) != 1:
             raise SystemExit(f"{_PREFIX}{name}={sample} changes {names or 'nothing'}; one field was expected")
-        found[names[0]] = meaning
-        rows.append((code(_PREFIX + name), code(_measure(names[0], getattr(defaults, names[0]))), meaning))
-    matched("the documents app's limits", found, [one.name for one in fields(Limits)])
-    return table(("variable", "default", "meaning"), rows)
+        changed[names[0]] = said[name]
+        if _measure(names[0], getattr(defaults, names[0])) != said[name]:
+            raise SystemExit(f"{_PREFIX}{name} is {_measure(names[0], getattr(defaults, names[0]))}, not {said[name]}")
+    matched("the documents app's limits", changed, [one.name for one in fields(Limits)])
 
 
 def _measure(field: str, value: object) -> str:

@@ -38,11 +38,23 @@ def config(
         if check:
             _check(one)
             return
-        shown = show_settings(one.settings)
+        shown = show_settings(one.settings) + _of_applications()
         if as_json:
             print_lines(shown)
         else:
             _print_settings(shown)
+
+
+def _of_applications() -> list[SettingShown]:
+    """The variables of the applications that come with us: each reads its own."""
+    from penstock.settings import SettingShown
+    from penstock_apps.variables import VARIABLES
+
+    return [
+        SettingShown(one.name, one.value, "environment" if one.name in os.environ else "default", one.meaning)
+        for variables in VARIABLES.values()
+        for one in variables
+    ]
 
 
 def _print_settings(shown: list[SettingShown]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from uuid import UUID
 
 import typer
@@ -19,9 +19,8 @@ from penstock.lifecycle.states import ItemStatus
 if TYPE_CHECKING:
     from penstock import Caller, Item, Penstock
 
-COLUMNS = ("position", "status", "attempts", "input", "result", "error_code", "last_error")
+MEMBERS = ("position", "status", "attempts", "input", "result", "error_code", "last_error")
 _PAGE = 500
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Format(StrEnum):
@@ -29,11 +28,12 @@ class Format(StrEnum):
 
     JSONL = "jsonl"
     CSV = "csv"
+    XLSX = "xlsx"
 
 
 def export(
     job_id: JobId,
-    output_format: Annotated[Format, typer.Option("--format", help="JSON on each line, or CSV.")] = Format.JSONL,
+    output_format: Annotated[Format, typer.Option("--format", help="JSON on each line, CSV or XLSX.")] = Format.JSONL,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here, not to standard output.")
     ] = None,
@@ -43,10 +43,10 @@ def export(
     user: AsUser = None,
     app: AppOption = None,
 ) -> None:
-    """Write all items of a job, however many, as JSON lines or CSV.
+    """Write all items of a job, however many, as JSON lines, CSV or XLSX.
 
-    Each has its position, status, attempts, input, result and error. In CSV, text that a spreadsheet would
-    take for a formula begins with an apostrophe.
+    JSON lines have each item's position, status, attempts, input, result and error; CSV and XLSX what its grid
+    shows. Text that a spreadsheet would take for a formula stays text.
 
     \b
     penstock export 8f2c11d04e57 > items.jsonl
@@ -57,13 +57,25 @@ def export(
     from penstock.cli.identifiers import find_id
     from penstock.cli.texts import counted
 
+    if output_format is Format.XLSX and output is None:
+        raise InvalidInput("a workbook is not for the terminal: name a file with --output", field="output")
     with opened(app) as one:
         by = caller(user)
-        items = _each_item(one, find_id(one, job_id, by), by, status or None)
-        with _writing(output) as stream:
-            count = _write_csv(items, stream) if output_format is Format.CSV else _write_lines(items, stream)
+        found, wanted = find_id(one, job_id, by), status or None
+        if output_format is Format.JSONL:
+            count = _write(output, _lines(one, found, by, wanted))
+        else:
+            headers, lines = one.export(found, by=by, statuses=wanted)
+            count = _write_grid(output_format, output, headers, lines)
         if output is not None:
             print(f"{counted(count, 'item')} written to {output}")
+
+
+def _lines(app: Penstock, job_id: UUID, by: Caller, statuses: list[ItemStatus] | None) -> Iterator[bytes]:
+    from penstock.cli.as_json import text
+
+    for item in _each_item(app, job_id, by, statuses):
+        yield (text({name: getattr(item, name) for name in MEMBERS}) + "\n").encode()
 
 
 def _each_item(app: Penstock, job_id: UUID, by: Caller, statuses: list[ItemStatus] | None) -> Iterator[Item]:
@@ -74,61 +86,63 @@ def _each_item(app: Penstock, job_id: UUID, by: Caller, statuses: list[ItemStatu
         after = page[-1].position
 
 
-def _write_lines(items: Iterator[Item], stream: TextIO) -> int:
-    from penstock.cli.as_json import text
+def _write_grid(output_format: Format, output: Path | None, headers: Sequence[str], lines: Iterator[list[Any]]) -> int:
+    if output_format is Format.XLSX:
+        assert output is not None
+        from penstock.exports.workbook import write_workbook
 
+        with _said_plainly(output):
+            return write_workbook(output, headers, lines)
+    from penstock.exports.csv_text import csv_chunks
+
+    counted = _Counted(lines)
+    _write(output, csv_chunks(headers, counted))
+    return counted.count
+
+
+class _Counted:
+    """Lines on their way, counted."""
+
+    def __init__(self, lines: Iterable[list[Any]]) -> None:
+        self._lines = lines
+        self.count = 0
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        for line in self._lines:
+            self.count += 1
+            yield line
+
+
+def _write(output: Path | None, pieces: Iterable[bytes]) -> int:
+    """Write the pieces; the answer is how many there were."""
     count = 0
-    for item in items:
-        stream.write(text({name: getattr(item, name) for name in COLUMNS}) + "\n")
-        count += 1
+    with _writing(output) as stream:
+        for piece in pieces:
+            stream.write(piece)
+            count += 1
     return count
-
-
-def _write_csv(items: Iterator[Item], stream: TextIO) -> int:
-    import csv
-
-    writer = csv.writer(stream, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    count = 0
-    for item in items:
-        writer.writerow([cell(getattr(item, name)) for name in COLUMNS])
-        count += 1
-    return count
-
-
-def cell(value: object) -> str | int | float:
-    """A value as a spreadsheet may have it: numbers and texts as they are, everything else as JSON.
-
-    >>> cell("=SUM(A1:A9)"), cell(-5), cell({"price": 3}), cell(None)
-    ("'=SUM(A1:A9)", -5, '{"price":3}', '')
-    """
-    from penstock.cli.as_json import text
-
-    match value:
-        case None:
-            return ""
-        case bool():
-            return text(value)
-        case int() | float():
-            return value
-        case str():
-            return f"'{value}" if value.startswith(_FORMULA) else str(value)
-    return text(value)
 
 
 @contextmanager
-def _writing(output: Path | None) -> Iterator[TextIO]:
+def _writing(output: Path | None) -> Iterator[BinaryIO]:
     """Standard output, or a file that appears only when it is whole."""
     if output is None:
-        yield sys.stdout
-        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
         return
     part = output.with_name(output.name + ".part")
     try:
-        with part.open("w", encoding="utf-8", newline="") as stream:
-            yield stream
-        part.replace(output)
-    except OSError as error:
-        raise InvalidInput(f"{output} cannot be written: {error.strerror}", code="FILE_NOT_WRITABLE") from None
+        with _said_plainly(output):
+            with part.open("wb") as stream:
+                yield stream
+            part.replace(output)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _said_plainly(output: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput(f"{output} cannot be written: {error.strerror}", code="FILE_NOT_WRITABLE") from None

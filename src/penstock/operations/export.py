@@ -11,21 +11,27 @@ from typing import Any
 from uuid import UUID
 
 from penstock.lifecycle import grid
+from penstock.lifecycle.states import ItemStatus
 from penstock.store.engine import Store
 from penstock.store.statements.item_pages import rows_to_export
 
 _AT_ONCE = 2_000
 
 
-def export_rows(store: Store, job_id: UUID, columns: Sequence[str]) -> Iterator[list[Any]]:
-    """The lines of a job's grid, in the order of the items."""
+def export_rows(
+    store: Store, job_id: UUID, columns: Sequence[str], statuses: Sequence[ItemStatus] | None = None
+) -> Iterator[list[Any]]:
+    """The lines of a job's grid, in the order of the items; of some statuses alone where they are named."""
+    asked: dict[str, Any] = {"the_job_id": job_id, "the_limit": _AT_ONCE}
+    if statuses is not None:
+        asked["the_statuses"] = [status.value for status in statuses]
+    statement = rows_to_export(store.ways, statuses=statuses is not None)
+
+    def stretch_behind(position: int) -> Sequence[tuple[Any, ...]]:
+        return store.read(lambda one: one.rows(statement, asked | {"the_position": position}), at_once=True)
+
     after = 0
-    while stretch := _stretch(store, job_id, after):
+    while stretch := stretch_behind(after):
         for row in stretch:
             yield grid.row(columns, *row)
         after = stretch[-1][0]
-
-
-def _stretch(store: Store, job_id: UUID, after: int) -> Sequence[tuple[Any, ...]]:
-    asked = {"the_job_id": job_id, "the_position": after, "the_limit": _AT_ONCE}
-    return store.read(lambda one: one.rows(rows_to_export(one.ways), asked), at_once=True)

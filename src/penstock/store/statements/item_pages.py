@@ -208,9 +208,9 @@ def open_counts(ways: Ways, *, own: bool) -> Select[Any]:
 
 
 @built_once
-def rows_to_export(ways: Ways) -> Select[Any]:
+def rows_to_export(ways: Ways, *, statuses: bool) -> Select[Any]:
     """A stretch of a job's items for an export: what a grid shows, and nothing else."""
-    return (
+    stretch = (
         select(
             job_items.c.position,
             job_items.c.status,
@@ -228,6 +228,7 @@ def rows_to_export(ways: Ways) -> Select[Any]:
         .order_by(job_items.c.position)
         .limit(_limit())
     )
+    return stretch.where(ways.among(job_items.c.status, "the_statuses")) if statuses else stretch
 
 
 @built_once

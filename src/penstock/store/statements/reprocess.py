@@ -75,13 +75,16 @@ def drop_finalize(ways: Ways) -> ReturningDelete[Any]:
 def _chosen(ways: Ways, *, by_item: bool) -> ColumnElement[bool]:
     """Items in the wanted statuses, or the named ones; permanent failures and used-up items only when asked."""
     item = job_items.c
-    reset = bindparam("the_reset", type_=Boolean)
+    reset, most = bindparam("the_reset", type_=Boolean), bindparam("the_max_attempts", type_=Integer)
+    # What failed with tries to spare failed for good; what had used them up may do better with new ones.
+    used_up = item.attempts >= most
     wanted = and_(
         item.role == ItemRole.ITEM.value,
         ways.among(item.status, "the_statuses"),
-        or_(reset, item.attempts < bindparam("the_max_attempts", type_=Integer)),
+        or_(reset, item.attempts < most),
         or_(
             bindparam("the_permanent", type_=Boolean),
+            used_up,
             item.error_type.is_distinct_from(ErrorType.TERMINAL.value),
             item.status != ItemStatus.ERROR.value,
         ),

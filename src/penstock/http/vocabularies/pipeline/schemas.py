@@ -100,7 +100,7 @@ class Reprocess(_Camel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"scope": "job", "statuses": ["ERROR", "NOT_FOUND"]}]})
 
     scope: Literal["job", "items"] = "job"
-    item_ids: list[str] | None = Field(default=None, max_length=MOST_NAMED, examples=[["17", "18"]])
+    item_ids: list[str] | None = Field(default=None, min_length=1, max_length=MOST_NAMED, examples=[["17", "18"]])
     statuses: list[ItemStatus] = Field(
         default=[ItemStatus.ERROR, ItemStatus.NOT_FOUND], min_length=1, max_length=len(ItemStatus)
     )

@@ -1,0 +1,148 @@
+"""What waits in all jobs, and the figures operators follow: the dashboard, ``/metrics``, slow pages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from penstock import NotFound, Penstock, Settings, WorkItem, WorkJob
+from penstock.http.vocabularies.pipeline.schemas import PendingPage
+from tests.http.conftest import Served, serving
+
+Serve = Callable[..., Served]
+on_sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+PER_LANE = (
+    "ingest_ms", "items_sec", "error_rate", "not_found_rate", "db_latency_ewma", "pool_wait_ms",
+    "claim_size", "concurrency", "ingest_rows", "lease_seconds",
+)  # fmt: skip
+
+
+@pytest.fixture
+def open_list(settings: Settings) -> Iterator[Served]:
+    """A server with the dashboard, and two users' jobs of two kinds that nobody works on."""
+    app = Penstock(settings=settings.model_copy(update={"pending_dashboard_enabled": True, "slow_query_ms": 0.0001}))
+    app.migrate()
+    app.kind("held")(lambda item: None)
+    app.kind("other")(lambda item: None)
+    for kind, rows, owner in (("held", 5, "ada"), ("other", 2, "ada"), ("held", 3, "bob")):
+        app.submit(kind, items=[{"title": f"{kind} {row}", "secret": "s3cret"} for row in range(rows)], owner=owner)
+    with serving(app, worker=False) as served:
+        yield served
+    app.close()
+
+
+@on_sqlite
+def test_there_is_no_dashboard_unless_it_is_switched_on(app: Penstock, serve: Serve) -> None:
+    served = serve(worker=False)
+    for client in (served.client(), served.client("root", admin=True)):
+        answer = client.get("/api/pending")
+        assert (answer.status_code, answer.json()["code"]) == (404, "PENDING_DASHBOARD_DISABLED")
+
+
+def test_everybody_sees_what_waits_for_them_and_admins_all(open_list: Served) -> None:
+    ada, bob, root = open_list.client("ada"), open_list.client("bob"), open_list.client("root", admin=True)
+    mine = ada.get("/api/pending")
+    PendingPage.model_validate(mine.json())
+    assert "s3cret" not in mine.text
+    assert {one["userId"] for one in mine.json()["items"]} == {"ada"}
+    assert (len(mine.json()["items"]), mine.json()["pendingCount"]) == (7, {"held": 5, "other": 2})
+    assert mine.json()["items"][0]["inputSummary"]["title"] == "held 0"
+    refused = bob.get("/api/pending", params={"userId": "all"})
+    assert (refused.status_code, refused.json()["code"]) == (403, "ADMINS_ONLY")
+    everything = root.get("/api/pending", params={"userId": "all"}).json()
+    assert (len(everything["items"]), everything["pendingCount"]) == (10, {"held": 8, "other": 2})
+    assert root.get("/api/pending").json()["items"] == []
+    for params, found in (
+        ({"jobType": "other"}, 2),
+        ({"jobType": "none"}, 0),
+        ({"statuses": "PROCESSING"}, 0),
+        ({"statuses": "PENDING"}, 10),
+        ({"to": "2026-01-01"}, 0),
+        ({"from": "2026-01-01"}, 10),
+    ):
+        assert len(root.get("/api/pending", params={"userId": "all", **params}).json()["items"]) == found, params
+    for query, field in (
+        ("statuses=DONE", "statuses"), ("statuses=x", "statuses"), ("after=x", "after"), ("userId=bob", "userId"),
+        ("pageSize=501", "pageSize"), ("from=x", "from"), ("jobType=" + "x" * 65, "jobType"),
+    ):  # fmt: skip
+        wrong = root.get(f"/api/pending?{query}")
+        assert (wrong.status_code, wrong.json()["code"], wrong.json()["field"]) == (422, "INVALID_INPUT", field), query
+
+
+def test_a_walk_through_what_waits_sees_each_once(open_list: Served) -> None:
+    root = open_list.client("root", admin=True)
+    seen: list[str] = []
+    page: dict[str, Any] = {}
+    params = {"userId": "all", "pageSize": "3"}
+    for _ in range(10):
+        page = root.get("/api/pending", params=params).json()
+        seen += [one["id"] for one in page["items"]]
+        if page["next"] is None:
+            break
+        params["after"] = page["next"]
+    assert page["next"] is None
+    assert (len(seen), len(set(seen))) == (10, 10)
+
+
+@on_sqlite
+def test_what_waits_is_counted_once_for_a_while(open_list: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = open_list.client("ada")
+    first = ada.get("/api/pending").json()
+    open_list.app.submit("held", items=[{}], owner="ada")
+    second = ada.get("/api/pending").json()
+    assert (len(second["items"]), second["pendingCount"]) == (8, first["pendingCount"])
+    assert second["countedAt"] == first["countedAt"]
+    really = time.monotonic
+    with monkeypatch.context() as later:
+        later.setattr("penstock.http.figures.time.monotonic", lambda: really() + 46.0)
+        third = ada.get("/api/pending").json()
+    assert third["pendingCount"] == {"held": 6, "other": 2}
+    assert third["countedAt"] > first["countedAt"]
+
+
+@on_sqlite
+def test_a_slow_page_is_logged_with_its_bounds(open_list: Served) -> None:
+    ada = open_list.client("ada")
+    with capture_logs() as lines:
+        page = ada.get("/api/pending").json()
+        ada.get("/api/pending", params={"jobType": "none"})
+    slow, empty = [line for line in lines if line["event"] == "a page of items was slow"]
+    assert (slow["log_level"], slow["items"], slow["milliseconds"] >= 0) == ("warning", 7, True)
+    assert slow["first"].endswith(f"|{page['items'][0]['id']}")
+    assert slow["last"].endswith(f"|{page['items'][-1]['id']}")
+    assert (empty["items"], empty["first"], empty["last"]) == (0, None, None)
+
+
+def test_metrics_tell_how_the_workers_do(app: Penstock, serve: Serve) -> None:
+    @app.kind("rows")
+    class Rows:
+        def plan(self, job: WorkJob) -> list[int]:
+            return [1, 2, 3, 4]
+
+        async def process(self, item: WorkItem) -> None:
+            if item.position == 4:
+                raise NotFound("nothing")
+
+    app.gauges("rows", lambda: {"providers": {"shop": {"throttle_rate": 0.25}}, "odd": 1})
+    app.kind("held")(lambda item: None)
+    app.submit("rows", {}, owner="ada")
+    assert app.work_off(kinds=["rows"], timeout=30)
+    app.submit("held", items=[1, 2], owner="ada")
+    text = serve(worker=False).client(None).get("/metrics").text
+    values: dict[str, float] = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            name, _, value = line.rpartition(" ")
+            values[name.partition("{")[0] + ("" if 'kind="rows"' not in name else " rows")] = float(value)
+    for name in PER_LANE:
+        assert f"penstock_{name} rows" in values, name
+    assert values["penstock_not_found_rate rows"] > 0
+    assert values["penstock_error_rate rows"] == 0
+    assert values["penstock_api_throttle_rate rows"] == 0.25
+    assert 'provider="shop"' in text
+    for name in ("queue_depth", "pending_count"):
+        assert f'penstock_{name}{{kind="held"}} 2.0' in text

@@ -1,0 +1,142 @@
+"""A table taken in and worked off by a process that is killed again and again, as it plans and as it processes."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import func, select
+
+from penstock import ItemRole, ItemStatus, JobState, Penstock, look_at_table, table_limits
+from penstock.store.tables import job_items
+from penstock.testing.invariants import violations
+from tests.integration.mortal_pipeline import build
+
+PATIENCE = 120.0
+POLL = 0.005
+ALMOST = 0.95
+
+
+class Mortal:
+    """A worker process; one that is killed is replaced."""
+
+    def __init__(self, url: str, log: Path) -> None:
+        self._command = [sys.executable, "-m", "tests.integration.mortal_pipeline", url]
+        self._log = log
+        self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[str]:
+        with self._log.open("a") as log:
+            return subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=log, text=True)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        process = self._process
+        assert process.poll() is None, self._log.read_text()
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+    def replace(self) -> None:
+        """Another one."""
+        self._process = self._started()
+
+
+def so_far(app: Penstock, job_id: UUID) -> tuple[int, int]:
+    """How many rows are planned, and how many processed."""
+    progress = app.get(job_id).progress
+    return progress.total, progress.processed
+
+
+def write_table(path: Path, rows: int) -> None:
+    """A table whose rows can be told apart."""
+    with path.open("w") as out:
+        out.write("sku,title\n")
+        out.writelines(f'A-{number},"article {number}, the best"\n' for number in range(1, rows + 1))
+
+
+def whole_rows(app: Penstock, job_id: UUID) -> list[Any]:
+    """All rows of a job as they are in the database."""
+    item = job_items.c
+    question = (
+        select(item.position, item.status, item.input_json, item.normalized_json, item.result_json)
+        .where(item.job_id == job_id, item.role == ItemRole.ITEM.value)
+        .order_by(item.position)
+    )
+    return app.in_transaction(lambda one: list(one.execute(question)), reads=True)
+
+
+def counted(app: Penstock, job_id: UUID) -> dict[str, int]:
+    """How many rows there are, by status, counted one by one."""
+    item = job_items.c
+    question = (
+        select(item.status, func.count())
+        .where(item.job_id == job_id, item.role == ItemRole.ITEM.value)
+        .group_by(item.status)
+    )
+    return app.in_transaction(lambda one: {row[0]: int(row[1]) for row in one.execute(question)}, reads=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("database_url", "rows", "kills"), [("sqlite", 100_000, 10), ("postgresql", 20_000, 4)], indirect=["database_url"]
+)
+def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(
+    database_url: str, rows: int, kills: int, tmp_path: Path
+) -> None:
+    chance = random.Random(rows)
+    table = tmp_path / "table.csv"
+    write_table(table, rows)
+    app = build(database_url)
+    app.migrate()
+    shape = look_at_table(table, table.name, table_limits(app.settings))
+    job = app.submit("table", {"file": str(table), "shape": shape.to_json()}).job
+    deadline, pause = time.monotonic() + PATIENCE, threading.Event()
+    met: list[tuple[int, int]] = []
+    mortal = Mortal(database_url, tmp_path / "workers.log")
+    try:
+        for number in range(kills):
+            # Planned and processed rows together tell how far it is: the first half of the way is mostly planning.
+            goal = (number + chance.random()) * 2 * rows * ALMOST / kills
+            before = sum(so_far(app, job.id))
+            while sum(so_far(app, job.id)) < max(goal, before + 1):
+                assert time.monotonic() < deadline, f"stuck at {so_far(app, job.id)}"
+                pause.wait(POLL)
+            mortal.kill()
+            met.append(so_far(app, job.id))
+            assert met[-1] != (rows, rows), "the work was over before the last kill: nothing was proved"
+            mortal.replace()
+        done = app.wait(job.id, timeout=PATIENCE)
+    finally:
+        mortal.kill()
+    assert any(planned < rows for planned, _ in met), f"no kill fell into the planning: {met}"
+    assert any(planned == rows for planned, _ in met), f"no kill fell into the processing alone: {met}"
+    assert done.state is JobState.SUCCEEDED, f"{done.state} with {done.progress}: {done.last_error}"
+    progress = done.progress
+    assert (progress.total, progress.processed, progress.failed, progress.not_found, progress.skipped) == (
+        rows, rows, 0, 0, 0,
+    )  # fmt: skip
+    assert counted(app, job.id) == {ItemStatus.DONE.value: rows}
+    wrong = [
+        (number, found)
+        for number, found in enumerate(whole_rows(app, job.id), start=1)
+        if tuple(found)
+        != (
+            number,
+            "DONE",
+            {"row": number, "cells": [f"A-{number}", f"article {number}, the best"]},
+            {"sku": f"A-{number}"},
+            number,
+        )
+    ]
+    assert wrong[:5] == []
+    assert violations(app.store) == []
+    app.close()
