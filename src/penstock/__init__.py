@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         PayloadTooLarge,
         PenstockError,
         Permanent,
+        Postponed,
         Retryable,
         SchemaOutOfDate,
         Skip,
@@ -86,7 +87,7 @@ _HOME = {
     "penstock.errors": (
         "ConfigurationError", "FileNotFound", "HandlerError", "InvalidInput", "JobNotFound", "Killed", "KindUnknown",
         "MemoryLimitExceeded", "NotAllowed", "NotFound", "NotSignedIn", "PayloadNotStorable", "PayloadTooLarge",
-        "PenstockError", "Permanent", "Retryable", "SchemaOutOfDate", "Skip", "Stopped", "StoreRefused",
+        "PenstockError", "Permanent", "Postponed", "Retryable", "SchemaOutOfDate", "Skip", "Stopped", "StoreRefused",
         "StoreUnavailable", "SwitchedOff", "TimeLimitExceeded", "TooManyRequests", "TransitionRefused", "WorkerCrashed",
     ),
     "penstock.http.application": ("create_app",),
@@ -134,13 +135,13 @@ __all__ = [
     "Item", "ItemRole", "ItemRow", "ItemStatus", "Job", "JobNotFound", "JobState", "Json", "Killed", "KilledBy",
     "Kind", "KindUnknown", "LaneSample", "MemoryLimitExceeded", "Message", "NotAllowed", "NotFound", "NotSignedIn",
     "PastJob", "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent", "Phase", "Place",
-    "Planned", "Policy", "Progress", "ProviderDelay", "Retryable", "Row", "RunsIn", "SchemaOutOfDate", "Settings",
-    "SignedIn", "Skip", "Source", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile", "Submission",
-    "Submitting", "Summary", "Swept", "SwitchedOff", "Table", "TableLimits", "TableShape", "TimeLimitExceeded",
-    "TooManyRequests", "Transition", "TransitionRefused", "Vocabulary", "Waiting", "WorkItem", "WorkJob", "Worker",
-    "WorkerCrashed", "actions", "admin", "create_app", "documented", "effective_status", "found", "load_settings",
-    "look_at_archive", "look_at_table", "open_table", "owner", "parse_job_id", "pictures", "read_cursor",
-    "seconds", "size_in_bytes", "source_of", "table_limits", "written_cursor",
+    "Planned", "Policy", "Postponed", "Progress", "ProviderDelay", "Retryable", "Row", "RunsIn", "SchemaOutOfDate",
+    "Settings", "SignedIn", "Skip", "Source", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile",
+    "Submission", "Submitting", "Summary", "Swept", "SwitchedOff", "Table", "TableLimits", "TableShape",
+    "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused", "Vocabulary", "Waiting", "WorkItem",
+    "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app", "documented", "effective_status", "found",
+    "load_settings", "look_at_archive", "look_at_table", "open_table", "owner", "parse_job_id", "pictures",
+    "read_cursor", "seconds", "size_in_bytes", "source_of", "table_limits", "written_cursor",
 ]  # fmt: skip
 
 

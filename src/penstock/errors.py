@@ -21,6 +21,7 @@
     ├── Stopped                 the work in hand is not wanted any more
     └── HandlerError            what a handler raises to say how its item ends
         ├── Retryable           try again later
+        ├── Postponed           it was not tried: come back later, and do not count this
         ├── Permanent           do not try again
         ├── NotFound            the thing looked for is not there
         ├── Skip                nothing to do
@@ -169,6 +170,22 @@ class Retryable(HandlerError):
     code = "RETRYABLE"
 
     def __init__(self, message: str, *, code: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after = retry_after
+
+
+class Postponed(HandlerError):
+    """It was not even tried, because whoever is needed for it has no time now; that does not count as a try.
+
+    >>> raise Postponed("the shop is closed for a minute", code="SHOP_CLOSED", retry_after=60)
+    Traceback (most recent call last):
+    ...
+    penstock.errors.Postponed: the shop is closed for a minute
+    """
+
+    code = "POSTPONED"
+
+    def __init__(self, message: str, *, code: str | None = None, retry_after: float) -> None:
         super().__init__(message, code=code)
         self.retry_after = retry_after
 

@@ -20,6 +20,7 @@ from penstock import (
     NotFound,
     Penstock,
     Permanent,
+    Postponed,
     Retryable,
     Settings,
     Skip,
@@ -175,6 +176,22 @@ def test_a_plan_that_breaks_half_way_goes_on_behind_the_last_item_kept(app: Pens
     begun, again = seen
     assert begun == 0
     assert 0 < again <= 2200, "the second try goes on behind the last row persisted"
+
+
+def test_what_was_postponed_was_not_tried(app: Penstock) -> None:
+    calls: list[int] = []
+
+    @app.kind("closed-at-first", retries=0)
+    def closed_at_first(item: WorkItem) -> int:
+        calls.append(item.attempt)
+        if len(calls) <= 3:
+            raise Postponed("the shop is closed", code="SHOP_CLOSED", retry_after=0)
+        return item.attempt
+
+    job = app.submit("closed-at-first").job
+    assert app.work_off(timeout=PATIENCE)
+    assert calls == [1, 1, 1, 1]
+    assert (finished(app, job).state, finished(app, job).result) == (JobState.SUCCEEDED, 1)
 
 
 # How tries end --------------------------------------------------------------------------------------------------------

@@ -111,6 +111,16 @@ class TestSteering:
         assert wheel.steering.claims() == 8
         assert wheel.goes(1.0, *[WELL] * 10) == 12
 
+    def test_what_was_put_off_does_not_make_items_look_cheap(self) -> None:
+        wheel = Wheel()
+        wheel.goes(1.0, *[WELL] * 10)
+        assert wheel.steering.claim_size.average_item_ms == 100.0
+        postponed = outcomes.postponed("closed", "SHOP_CLOSED", 1.0)
+        wheel.goes(1.0, *[THROTTLED] * 250, *[postponed] * 250)
+        assert wheel.steering.claim_size.average_item_ms == 100.0
+        wheel.goes(1.0, *[WELL] * 200)
+        assert wheel.steering.claim_size.average_item_ms == 10.0, "the time of both seconds is that of the 200"
+
     def test_a_lease_grows_with_what_items_take(self) -> None:
         wheel = Wheel()
         settings = load_settings()
@@ -144,7 +154,8 @@ class TestSamples:
             "items_sec": 5.0, "rows_sec": 15.0, "error_rate": 0.1, "not_found_rate": 0.1, "retry_rate": 0.1,
         }  # fmt: skip
         assert (sample["db_latency_ewma"], sample["pool_wait_ms"], sample["pressure"]) == (7.5, 1.25, "none")
-        assert (sample["concurrency"], sample["average_item_ms"], sample["ingest_ms"]) == (8, 100.0, None)
+        assert (sample["concurrency"], sample["ingest_ms"]) == (8, None)
+        assert sample["average_item_ms"] == 111.111, "nine were done in that second, and one was put off"
 
     def test_each_tells_only_what_is_new(self) -> None:
         wheel = Wheel()

@@ -13,7 +13,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "Kinds and their rules": ("Kind", "Policy", "RunsIn", "Backoff", "seconds", "size_in_bytes"),
     "What a handler is given": ("WorkItem", "WorkJob"),
     "What a handler raises": (
-        "HandlerError", "Retryable", "Permanent", "NotFound", "Skip",
+        "HandlerError", "Retryable", "Postponed", "Permanent", "NotFound", "Skip",
         "Killed", "TimeLimitExceeded", "MemoryLimitExceeded", "WorkerCrashed", "Stopped",
     ),
     "Working": ("Worker",),

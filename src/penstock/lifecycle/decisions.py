@@ -16,6 +16,7 @@ from penstock.errors import (
     KindUnknown,
     NotFound,
     Permanent,
+    Postponed,
     Retryable,
     Skip,
     StoreUnavailable,
@@ -25,6 +26,9 @@ from penstock.lifecycle.known_errors import known_code
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemStatus, KilledBy, Phase
+
+_SHORTEST_WAIT = 0.05
+_LONGEST_WAIT = 86_400.0
 
 
 def judge(
@@ -43,6 +47,8 @@ def judge(
     match error:
         case Skip():
             return outcomes.skipped(error.message, error.code)
+        case Postponed():
+            return outcomes.postponed(error.message, error.code, _within(error.retry_after))
         case NotFound():
             if attempt <= policy.not_found_retries:
                 return outcomes.retried(error.message, error.code, policy.backoff.delay(attempt, None, chance))
@@ -61,6 +67,11 @@ def judge(
     return again(
         text, code, attempt, policy, killed_by=_killer(error), retry_after=wait, traceback=traceback, chance=chance
     )
+
+
+def _within(seconds: float) -> float:
+    """A wait that somebody else has asked for: not at once, and not for ever."""
+    return min(max(seconds, _SHORTEST_WAIT), _LONGEST_WAIT) if seconds == seconds else _SHORTEST_WAIT
 
 
 def again(

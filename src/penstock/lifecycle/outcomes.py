@@ -74,6 +74,18 @@ def retried(
     )
 
 
+def postponed(error: str, code: str, delay: float) -> Outcome:
+    """It was not tried, and goes back for ``delay`` seconds; that is no attempt."""
+    return Outcome(
+        ItemStatus.PENDING,
+        error=_cut(error, _LONGEST_MESSAGE),
+        code=_cut(code, _LONGEST_CODE),
+        error_type=ErrorType.RETRYABLE,
+        delay=delay,
+        counts=False,
+    )
+
+
 def not_found(error: str, code: str) -> Outcome:
     """What was looked for is not there."""
     return Outcome(

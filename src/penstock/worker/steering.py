@@ -61,6 +61,7 @@ class Steering:
             p95_ms=settings.db_p95_ms,
         )
         self._lease = settings.lock_floor_ms / 1000.0
+        self._elapsed_ms = 0.0
         self._window = _Window(clock())
         self._sampled = _Window(clock())
 
@@ -87,7 +88,7 @@ class Steering:
     def recorded(self, outcomes: Sequence[Outcome], *, elapsed_ms: float | None, waiting: bool) -> None:
         """These outcomes were written; ``elapsed_ms`` is how long the lane was busy with them."""
         if elapsed_ms is not None:
-            self.claim_size.observe(elapsed_ms=elapsed_ms, items=len(outcomes))
+            self._observe_cost(outcomes, elapsed_ms)
         self._window.count(outcomes)
         self._sampled.count(outcomes)
         now = self._clock()
@@ -104,6 +105,14 @@ class Steering:
                 )
             )
             self._window = _Window(now)
+
+    def _observe_cost(self, outcomes: Sequence[Outcome], elapsed_ms: float) -> None:
+        """What was put off is not done: it would make items look cheap, and claims grow, just when somebody is busy."""
+        self._elapsed_ms += elapsed_ms
+        done = sum(not _put_off(one) for one in outcomes)
+        if done:
+            self.claim_size.observe(elapsed_ms=self._elapsed_ms, items=done)
+            self._elapsed_ms = 0.0
 
     def sample(self) -> dict[str, Any] | None:
         """What happened since the last sample, and the settings now; None when nothing did."""
@@ -151,7 +160,11 @@ class _Window:
                     self.errors += 1
                 case ItemStatus.NOT_FOUND:
                     self.not_found += 1
-                case ItemStatus.PENDING if one.counts and one.code != _UNFORESEEN:
-                    # The other side asked for patience, or did not answer: that is what fewer at once may help.
+                case ItemStatus.PENDING if _put_off(one):
                     self.put_off += 1
         self.items += len(outcomes)
+
+
+def _put_off(outcome: Outcome) -> bool:
+    """Did the other side ask for patience, or not answer? That is what fewer at once may help."""
+    return outcome.status is ItemStatus.PENDING and outcome.error is not None and outcome.code != _UNFORESEEN

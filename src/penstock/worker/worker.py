@@ -72,6 +72,7 @@ class Worker:
         self._wakeups = Wakeups(store, self._heard)
         self._sampling = Loop("samples", settings.sweep_seconds, self._keep_samples)
         self._stopped = threading.Event()
+        self._over = threading.Event()
 
     @property
     def listening(self) -> threading.Event:
@@ -119,6 +120,8 @@ class Worker:
 
         A second call, from another thread, shortens the grace of the first.
         """
+        if self._over.is_set():
+            return
         seconds = self._settings.stop_grace_seconds if grace is None else grace
         for lane in self._lanes:
             lane.stop(seconds)
@@ -135,6 +138,7 @@ class Worker:
             self._loop_thread.close()
         if self._presence is not None:
             self._presence.leave()
+        self._over.set()
         _log.info("worker stopped", worker=self.name)
 
     def run(self, until: threading.Event) -> None:
