@@ -38,6 +38,7 @@ from penstock.lifecycle.states import ItemStatus, JobState
 from penstock.looking import Looking
 from penstock.operations import control, inspect, outbox
 from penstock.operations.adopt import PastJob, adopt
+from penstock.operations.backfill import backfill
 from penstock.operations.export import export_rows
 from penstock.operations.files import FileShelf, Readable, StoredFile, get_file, record_file
 from penstock.operations.reprocess import FAILED_ONES, reprocess
@@ -475,6 +476,10 @@ class Penstock(Looking):
         self.store.write(outbox.forget_sent)
         self.store.write(forget_samples)
         return swept
+
+    def backfill(self) -> int:
+        """Write each job's owner and kind to its items again, where they say otherwise; the answer is how many did."""
+        return backfill(self.store)
 
     def _write(self, connection: CallersConnection | None, operation: Callable[[Transaction], Answer]) -> Answer:
         if connection is None:

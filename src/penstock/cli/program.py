@@ -14,6 +14,7 @@ import typer
 
 from penstock.cli import (
     abandon,
+    backfill,
     cancel,
     commit,
     config,
@@ -68,6 +69,7 @@ for command in (
     token.token,
     migrate.migrate,
     sweep.sweep,
+    backfill.backfill,
     import_recipe_jobs.import_recipe_jobs,
     config.config,
 ):

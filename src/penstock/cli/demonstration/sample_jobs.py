@@ -1,4 +1,4 @@
-"""The jobs of the demonstration: documents, photos, recipes, lines that are counted, a slow one stopped half way."""
+"""The jobs of the demonstration: documents, photos, recipes, products, lines counted, a slow one stopped half way."""
 
 from __future__ import annotations
 
@@ -32,18 +32,24 @@ class Act:
     row: Row
     state: JobState
     error_code: str | None = None
+    counts: tuple[int, int, int] | None = None
+    """Items that must be done, not found and failed, where that is known."""
 
     def went_well(self, job: Job) -> bool:
         """Did it end as it should?"""
-        return job.state is self.state and job.error_code == self.error_code
+        counts = (job.progress.done, job.progress.not_found, job.progress.failed)
+        return (job.state, job.error_code) == (self.state, self.error_code) and self.counts in (None, counts)
 
 
 class SampleJobs:
     """Submitted one after the other: what is done with photos has to wait until they are found."""
 
-    def __init__(self, app: Penstock, directory: Path, site: str | None, visitor: Visitor) -> None:
+    def __init__(
+        self, app: Penstock, directory: Path, site: str | None, visitor: Visitor, *, shop_is_ours: bool
+    ) -> None:
         self._app = app
         self._site = site
+        self._shop_is_ours = shop_is_ours
         self._directory = directory
         self._visitor = visitor
         self._slow: UUID | None = None
@@ -65,6 +71,8 @@ class SampleJobs:
             self._scan_photos(self._directory / "photos")
         if self._site is not None:
             self._parse_recipes(self._site)
+        if "products" not in missing:
+            self._look_up_products(self._directory / "products")
         self._count()
 
     def look(self, jobs: Sequence[Job]) -> None:
@@ -78,8 +86,14 @@ class SampleJobs:
                 for action in ("thumbnails", "detect-duplicates", "tag"):
                     self._start(action)
 
-    def _add(self, row: Row, state: JobState = JobState.SUCCEEDED, error_code: str | None = None) -> None:
-        self.acts.append(Act(row, state, error_code))
+    def _add(
+        self,
+        row: Row,
+        state: JobState = JobState.SUCCEEDED,
+        error_code: str | None = None,
+        counts: tuple[int, int, int] | None = None,
+    ) -> None:
+        self.acts.append(Act(row, state, error_code, counts))
         self.rows.append(row)
 
     def _read_documents(self, folder: Path) -> None:
@@ -102,6 +116,22 @@ class SampleJobs:
                 self._add(row, JobState.FAILED, "NOT_A_RECIPE")
             else:
                 self._add(row)
+
+    def _look_up_products(self, folder: Path) -> None:
+        """A table whose rows go three ways, and two pictures of barcodes."""
+        from penstock_apps.products.samples import ROWS_AS_THEY_END, write_samples
+
+        table, pictures = write_samples(folder)
+        if not self._shop_is_ours:
+            print(
+                "left out: products; PRODUCT_PROVIDERS names retailers of your own, and samples ask none\n", flush=True
+            )
+        elif not self._app.settings.db_ingest_enabled:
+            print("left out: products; DB_INGEST_ENABLED is off, so nothing can be uploaded\n", flush=True)
+        else:
+            self._add(Row(self._visitor.look_up(table), f"products: {table.name}"), counts=ROWS_AS_THEY_END)
+            found = (len(pictures), 0, 0)
+            self._add(Row(self._visitor.look_up(*pictures), f"products: {len(pictures)} pictures"), counts=found)
 
     def _scan_photos(self, folder: Path) -> None:
         from penstock_apps.catalogs.samples import write_samples

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 120.0
 _ALLOWED = "PENSTOCK_FETCH_ALLOW_HOSTS"
+_PROVIDERS = "PRODUCT_PROVIDERS"
 
 
 class Stage:
@@ -38,7 +39,9 @@ class Stage:
         self._settings = settings
         self._stack = ExitStack()
         self._site = self._stack.enter_context(_allowed_site()) if "recipes" not in missing_libraries() else None
-        self._built = _assembled(settings, environment, samples)
+        shop = self._stack.enter_context(_open_shop(environment, samples))
+        self._shop_is_ours = bool(shop)
+        self._built = _assembled(settings, {**environment, **shop}, samples)
         self._samples = samples
         self._stopping = threading.Event()
         self._well = True
@@ -75,7 +78,7 @@ class Stage:
                 print("The database has jobs already: no samples are made.", flush=True)
             else:
                 print("The database is empty. Sample jobs, for you to look at:\n", flush=True)
-                jobs = SampleJobs(self._built.app, self._samples, self._site, visitor)
+                jobs = SampleJobs(self._built.app, self._samples, self._site, visitor, shop_is_ours=self._shop_is_ours)
                 self._well = _play(self._built.app, jobs, self._stopping)
             self._over = not self._stopping.is_set()
             if stay and not self._stopping.is_set():
@@ -113,6 +116,19 @@ def _allowed_site() -> Iterator[str]:
             yield host
         finally:
             os.environ.pop(_ALLOWED) if before is None else os.environ.update({_ALLOWED: before})
+
+
+@contextmanager
+def _open_shop(environment: Mapping[str, str], samples: Path) -> Iterator[dict[str, str]]:
+    """A shop on this machine to look products up at, as settings; nothing where the user has retailers already."""
+    if "products" in missing_libraries() or environment.get(_PROVIDERS):
+        yield {}
+        return
+    from penstock_apps.products.retailer import demo_retailer
+    from penstock_apps.products.samples import write_retailers
+
+    with demo_retailer() as shop:
+        yield {_PROVIDERS: str(write_retailers(samples.absolute() / "products", shop))}
 
 
 def _assembled(settings: Settings, environment: Mapping[str, str], samples: Path) -> Built:

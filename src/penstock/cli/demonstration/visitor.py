@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -21,16 +22,13 @@ class Visitor:
 
     def hand_in(self, document: Path) -> UUID:
         """Upload a document and let it be processed; the answer is its job."""
-        boundary = uuid4().hex
-        head = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{document.name}"\r\n'
-            "Content-Type: application/octet-stream\r\n\r\n"
-        )
-        body = head.encode() + document.read_bytes() + f"\r\n--{boundary}--\r\n".encode()
-        created = self._ask("POST", "/api/documents/jobs", body, f"multipart/form-data; boundary={boundary}")
-        job = UUID(created["jobId"])
+        job = UUID(self._upload("/api/documents/jobs", [document])["jobId"])
         self._ask("POST", f"/api/documents/jobs/{job}/submit")
         return job
+
+    def look_up(self, *files: Path) -> UUID:
+        """Upload a table of products, or pictures of them; the answer is its job."""
+        return UUID(self._upload("/api/jobs", files)["jobId"])
 
     def parse(self, url: str) -> UUID:
         """Ask for the recipe on a page; the answer is its job."""
@@ -48,6 +46,18 @@ class Visitor:
     def stop(self, job: UUID, reason: str) -> None:
         """Stop a job."""
         self._ask("DELETE", f"/api/jobs/{job}?{urlencode({'reason': reason})}")
+
+    def _upload(self, path: str, files: Sequence[Path]) -> Any:
+        boundary = uuid4().hex
+        body = bytearray()
+        for file in files:
+            head = (
+                f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{file.name}"\r\n'
+                "Content-Type: application/octet-stream\r\n\r\n"
+            )
+            body += head.encode() + file.read_bytes() + b"\r\n"
+        body += f"--{boundary}--\r\n".encode()
+        return self._ask("POST", path, bytes(body), f"multipart/form-data; boundary={boundary}")
 
     def _send(self, path: str, value: Any) -> Any:
         return self._ask("POST", path, json.dumps(value).encode(), "application/json")
