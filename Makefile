@@ -21,8 +21,8 @@ $(STAMP): requirements.lock pyproject.toml tools/setup
 run: setup ## serve on http://127.0.0.1:8765, with sample jobs on an empty database, until Ctrl-C
 	@$(BIN)/penstock serve --samples $(ARGS)
 
-test: setup ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+test: setup ## run the tests (LARGE=1: the largest of them at the sizes they promise)
+	TESTS_LARGE="$(LARGE)" $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 check: setup ## format, lint, types, import contracts, dependencies, dead code: all of them, then say which failed
 	@failed=; \

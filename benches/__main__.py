@@ -10,10 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benches import (
+    adaptive_run,
     claim_in_large_table,
     duplicates_of_photos,
+    export_of_a_job,
+    ingest_of_a_table,
     items_of_one_job,
     machine,
+    pages_of_items,
     pick_up,
     recipe_reads,
     single_step_jobs,
@@ -29,7 +33,7 @@ QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
     one.NAME: one.ask
     for one in (
         items_of_one_job, single_step_jobs, pick_up, claim_in_large_table, status_reads, duplicates_of_photos,
-        thumbnails_of_photos, recipe_reads,
+        thumbnails_of_photos, recipe_reads, ingest_of_a_table, export_of_a_job, pages_of_items, adaptive_run,
     )
 }  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -60,6 +60,8 @@ TOLD = [
     "photos: thumbnails: succeeded after .* - 44 done",
     "photos: detect-duplicates: succeeded after .* groups with ",
     "photos: tag: succeeded after .* - 44 done",
+    "products: products.csv: succeeded after .* - 36 done, 1 failed, 2 not found$",
+    "products: 2 pictures: succeeded after .* - 2 done$",
 ]
 
 
@@ -68,7 +70,7 @@ def test_an_empty_database_gets_samples_and_one_that_is_not_keeps_its_own(termin
         address = next_line(server).split()[2].rstrip(";")
         assert next_line(server) == "The database is empty. Sample jobs, for you to look at:"
         told = list(iter(lambda: next_line(server), "Ctrl-C stops the server."))
-        assert any(line.startswith("11 succeeded: penstock.pdf, ") for line in told)
+        assert any(line.startswith("13 succeeded: penstock.pdf, ") for line in told)
         for expected in TOLD:
             assert any(re.match(expected, line) for line in told), expected
         assert told[-1].endswith("token --user demo")
@@ -77,7 +79,7 @@ def test_an_empty_database_gets_samples_and_one_that_is_not_keeps_its_own(termin
             listed = demo.get("/api/jobs").json()
             assert demo.get("/", follow_redirects=True).status_code == 200
         statuses = Counter(one["status"] for one in listed)
-        assert statuses == {"completed": 11, "failed": 4, "killed": 1}
+        assert statuses == {"completed": 13, "failed": 4, "killed": 1}
         server.send_signal(signal.SIGINT)
         assert server.wait(timeout=60) == 0
         assert server.stderr is not None

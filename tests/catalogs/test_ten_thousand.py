@@ -18,8 +18,9 @@ from penstock import ItemStatus, Penstock, load_settings
 from penstock_apps.catalogs.routes import routes_of
 from penstock_apps.catalogs.service import Catalogs, CatalogSettings
 from tests.http.conftest import SECRET, Served, serving
+from tests.sizes import size
 
-PHOTOS, LOOKS, COPIES = 10_000, 40, 500
+PHOTOS, LOOKS, COPIES = size(2_000, 10_000), 40, size(100, 500)
 PATIENCE, EVERY, QUIET_WITHIN = 100.0, 0.02, 2.0
 RANKS = {"queued": 0, "running": 1, "completed": 2}
 NEVER_BACK = ("current", "total", "failed", "percent", "batches_completed", "batches_total")

@@ -12,8 +12,7 @@ The convention, for whoever writes a page:
 - ``<!-- not run: why -->`` before a block leaves it out. ``<!-- needs: postgresql -->`` anywhere gives the page a
   server: the address that the page shows, ``postgresql://penstock@db.example/penstock``, becomes that of the server.
 
-The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.warm.server`); those of the
-README, which has a worker killed, are the real ones.
+The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.warm.server`).
 
 Shell blocks of any other name are refused, so that none is overlooked.
 """
@@ -137,9 +136,8 @@ def test_the_examples_do_what_the_page_says(path: Path, tmp_path: Path, request:
     if "<!-- needs: postgresql -->" in page:
         page = page.replace(SHOWN_URL, request.getfixturevalue("postgres_url"))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PENSTOCK_", "DOCUMENTS_"))}
-    real = Path(sys.executable).parent
-    first = real if path == ROOT / "README.md" else request.getfixturevalue("programs")
-    binaries = os.pathsep.join([str(first), str(real), kept["PATH"]])
+    warm = request.getfixturevalue("programs")
+    binaries = os.pathsep.join([str(warm), str(Path(sys.executable).parent), kept["PATH"]])
     shell = Shell(tmp_path, kept | {"PATH": binaries, "NO_COLOR": "1", "LOGNAME": "tester", "PYTHONUNBUFFERED": "1"})
     try:
         for step in steps_of(page, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,11 @@ import orjson
 import pytest
 
 from penstock.errors import InvalidInput, NotFound, Permanent, Retryable
+from penstock.ingest.sources.addresses import source_of
 from penstock.ingest.sources.contract import Waiting
 from penstock.ingest.sources.ftp import Account, Server
 from tests.ingest.conftest import FtpServer
+from tests.ingest.ftps_server import certificate, ftps_server
 
 NOW = 2_000_000_000.0
 Start = Callable[..., FtpServer]
@@ -189,3 +192,67 @@ def test_a_file_of_another_folder_is_refused(path: str) -> None:
     with pytest.raises(InvalidInput) as caught, server.open(Waiting("x", f"ftp://127.0.0.1:1{path}", 1, "1")):
         pass
     assert caught.value.code == "SOURCE_ADDRESS_WRONG"
+
+
+# With TLS
+
+
+@pytest.fixture(scope="module")
+def own_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return certificate(tmp_path_factory.mktemp("keys") / "own.pem")
+
+
+def secure(port: int, password: str = "open sesame", trusted: Path | None = None) -> Server:
+    context = ssl.create_default_context(cafile=trusted)
+    return source(Account("127.0.0.1", port, "ann", password, context), "/in")
+
+
+def test_a_file_is_listed_and_read_over_tls(tmp_path: Path, own_certificate: Path) -> None:
+    put(tmp_path / "in" / "old ü.csv", b"x" * 300_000)
+    put(tmp_path / "in" / "deep" / "young.csv", b"young", age=10)
+    with ftps_server(tmp_path, own_certificate) as running:
+        server = secure(running.port, trusted=own_certificate)
+        first, second = server.waiting()
+        assert (first.name, first.size, second.name) == ("old ü.csv", 300_000, "young.csv")
+        assert first.address == f"ftps://127.0.0.1:{running.port}/in/old ü.csv"
+        for one, content in ((first, b"x" * 300_000), (second, b"young")):
+            with server.open(one) as reader:
+                assert reader.read() == content
+    in_the_clear = {verb for verb in running.heard if verb.startswith("!")}
+    assert in_the_clear == {"!AUTH"}
+    assert {"USER", "PASS", "PROT", "MLSD", "RETR"} <= set(running.heard)
+
+
+def test_the_certificates_of_the_machine_decide_for_an_address(
+    tmp_path: Path, own_certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.utime(put(tmp_path / "in" / "x.csv"), (1_000_000_000, 1_000_000_000))
+    monkeypatch.setenv("SSL_CERT_FILE", str(own_certificate))
+    with ftps_server(tmp_path, own_certificate) as running:
+        environment = {
+            "PENSTOCK_INGEST_FTP_HOSTS": f"127.0.0.1:{running.port}",
+            "PENSTOCK_INGEST_FTP_USER": "ann",
+            "PENSTOCK_INGEST_FTP_PASSWORD": "open sesame",
+        }
+        found = source_of(f"ftps://127.0.0.1:{running.port}/in", roots=[], environment=environment)
+        assert [one.version for one in found.waiting()] == ["20010909014640-5"]
+
+
+def test_a_certificate_nobody_vouches_for_is_refused_before_the_password_is_said(
+    tmp_path: Path, own_certificate: Path
+) -> None:
+    put(tmp_path / "in" / "x.csv")
+    another = certificate(tmp_path / "another.pem")
+    with ftps_server(tmp_path, own_certificate) as running:
+        for trusted in (None, another):
+            with pytest.raises(Permanent) as caught:
+                names(secure(running.port, trusted=trusted))
+            assert caught.value.code == "SOURCE_REFUSED"
+            assert "certificate" in caught.value.message
+    assert set(running.heard) == {"!AUTH"}
+
+
+def test_a_wrong_password_is_refused_over_tls(tmp_path: Path, own_certificate: Path) -> None:
+    with ftps_server(tmp_path, own_certificate) as running, pytest.raises(Permanent) as caught:
+        names(secure(running.port, "open barley", own_certificate))
+    assert caught.value.code == "SOURCE_REFUSED"

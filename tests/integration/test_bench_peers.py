@@ -12,10 +12,12 @@ from benches.peers.roster import PEERS, Peer
 from benches.peers.servers import Servers, servers
 from benches.peers.size import Size
 from benches.peers.table import JOBS, growth_columns, roster_table, spreads, table
+from tests.sizes import LARGE
 
 SMALL = Size(
     one_at_a_time=5, in_bulk=50, drained=50, pick_ups=3, units=100, canceled=3_000, killed=3_000, tables=(4_000, 8_000)
 )
+
 [OURS] = [one for one in PEERS if one.name == "Penstock on SQLite"]
 
 
@@ -25,7 +27,7 @@ def started() -> Iterator[Servers]:
         yield where
 
 
-@pytest.mark.parametrize("question", ["enqueue", "drain", "pick-up"])
+@pytest.mark.parametrize("question", ["enqueue", "drain", "pick-up"] if LARGE else ["drain"])
 def test_a_question_is_answered_with_figures(started: Servers, question: str) -> None:
     figures = QUESTIONS[question](OURS, started, SMALL)
     assert figures

@@ -14,8 +14,9 @@ import pytest
 from penstock import ItemStatus, JobState, Penstock
 from penstock.testing.invariants import violations
 from tests.integration.mortal_worker import build
+from tests.sizes import size
 
-ITEMS = 20_000
+ITEMS = size(8_000, 20_000)
 KILLS = 8
 PATIENCE = 100.0
 POLL = 0.01

@@ -18,6 +18,7 @@ from penstock import ItemRole, ItemStatus, JobState, Penstock, look_at_table, ta
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
 from tests.integration.mortal_pipeline import build
+from tests.sizes import size
 
 PATIENCE = 120.0
 POLL = 0.005
@@ -87,7 +88,9 @@ def counted(app: Penstock, job_id: UUID) -> dict[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("database_url", "rows", "kills"), [("sqlite", 100_000, 10), ("postgresql", 20_000, 4)], indirect=["database_url"]
+    ("database_url", "rows", "kills"),
+    [("sqlite", size(20_000, 100_000), 10), ("postgresql", size(6_000, 20_000), 4)],
+    indirect=["database_url"],
 )
 def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(
     database_url: str, rows: int, kills: int, tmp_path: Path

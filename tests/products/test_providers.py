@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from penstock import ConfigurationError, HandlerError, Permanent, Retryable
+from penstock import ConfigurationError, HandlerError, Permanent, Postponed, Retryable
 from penstock_apps.products.headers import map_headers
 from penstock_apps.products.http_json import (
     LARGEST_ANSWER,
@@ -24,7 +24,7 @@ from penstock_apps.products.http_json import (
     settings_from,
 )
 from penstock_apps.products.products import Product, Unusable, normalized
-from penstock_apps.products.providers import Found, Pace, Providers, best, score
+from penstock_apps.products.providers import Asked, Found, Pace, Providers, best, score
 from penstock_apps.products.retailer import CATALOGUE, Retailer, demo_retailer, sample_csv
 from penstock_apps.products.strategies import Query, Strategy, chosen, queries
 
@@ -133,6 +133,8 @@ def test_values_are_quoted_and_cannot_leave_their_place(shop: Retailer) -> None:
 
 def test_a_question_without_an_address_is_not_asked(shop: Retailer) -> None:
     provider = described(shop, url={"sku": f"{shop.address}/products/{{sku}}"})
+    assert not provider.understands(BY_GTIN)
+    assert provider.understands(Query(Strategy.SKU, "A-1", sku="A-1"))
     assert ask(provider, BY_GTIN) == [None]
     assert shop.asked == []
 
@@ -148,10 +150,9 @@ def test_a_throttled_shop_is_left_alone_for_as_long_as_it_says(shop: Retailer) -
     shop.throttle(retry_after="1800")
     first, second = ask(described(shop), BY_GTIN, BY_GTIN)
     assert isinstance(first, Retryable)
-    assert isinstance(second, Retryable)
+    assert isinstance(second, Postponed)
     assert (first.code, first.retry_after, second.code) == ("PROVIDER_THROTTLED", 1800.0, "PROVIDER_THROTTLED")
-    assert second.retry_after is not None
-    assert second.retry_after > 1000
+    assert 1000 < second.retry_after <= 1800
     assert len(shop.asked) == 1
 
 
@@ -227,8 +228,11 @@ def test_retry_after_is_seconds_or_a_date_and_an_hour_at_most() -> None:
 class Scripted:
     """A provider that answers as it was told."""
 
-    def __init__(self, name: str, priority: int, answer: Found | HandlerError | None) -> None:
-        self.name, self.priority, self._answer = name, priority, answer
+    def __init__(self, name: str, priority: int, answer: Found | HandlerError | None, *, knows: bool = True) -> None:
+        self.name, self.priority, self._answer, self._knows = name, priority, answer, knows
+
+    def understands(self, query: Query) -> bool:
+        return self._knows
 
     async def look_up(self, query: Query) -> Found | None:
         if isinstance(self._answer, HandlerError):
@@ -239,7 +243,9 @@ class Scripted:
 GOOD = Found(gtin=KETTLE["ean"])
 BUSY = Retryable("busy", code="PROVIDER_THROTTLED", retry_after=30)
 BUSIER = Retryable("busier", code="PROVIDER_THROTTLED", retry_after=60)
-CLOSED = Permanent("no", code="PROVIDER_REFUSED")
+SHUT = Permanent("no", code="PROVIDER_REFUSED")
+AWAY = Postponed("away", code="PROVIDER_THROTTLED", retry_after=30)
+AWAY_LONGER = Postponed("away for longer", code="PROVIDER_THROTTLED", retry_after=60)
 
 
 def test_priority_decides_and_each_attempt_starts_with_the_next() -> None:
@@ -249,32 +255,54 @@ def test_priority_decides_and_each_attempt_starts_with_the_next() -> None:
     assert Providers([]).order(3) == ()
 
 
+def outcomes(providers: Providers) -> tuple[Found | HandlerError | None, list[tuple[str, str]]]:
+    """What came of a question, and what was told of it."""
+    asked: list[Asked] = []
+    try:
+        found: Found | HandlerError | None = asyncio.run(providers.look_up(BY_GTIN, told=asked.append))
+    except HandlerError as error:
+        found = error
+    return found, [(one.provider, one.outcome) for one in asked]
+
+
 def test_one_shop_in_trouble_does_not_hide_the_product_at_another() -> None:
-    heard: list[tuple[str, str]] = []
-    providers = Providers(
-        [Scripted("a", 1, BUSY), Scripted("b", 2, CLOSED), Scripted("c", 3, GOOD)],
-        heard=lambda name, outcome: heard.append((name, outcome)),
-    )
-    found = asyncio.run(providers.look_up(BY_GTIN))
-    assert found is not None
-    assert (found.retailer, found.score) == ("c", 1.0)
-    assert heard == [("a", "PROVIDER_THROTTLED"), ("b", "PROVIDER_REFUSED"), ("c", "FOUND")]
+    shops = [Scripted("a", 1, BUSY), Scripted("b", 2, SHUT), Scripted("c", 3, AWAY), Scripted("d", 4, GOOD)]
+    found, told = outcomes(Providers(shops))
+    assert isinstance(found, Found)
+    assert (found.retailer, found.score) == ("d", 1.0)
+    assert told == [("a", "PROVIDER_THROTTLED"), ("b", "PROVIDER_REFUSED"), ("d", "FOUND")]
 
 
 @pytest.mark.parametrize(
     ("answers", "raised"),
-    [([BUSIER, None, BUSY], BUSY), ([CLOSED, BUSY], BUSY), ([CLOSED, CLOSED], CLOSED)],
+    [
+        ([BUSIER, None, BUSY], BUSY),
+        ([SHUT, BUSY], BUSY),
+        ([SHUT, SHUT], SHUT),
+        # Nobody was asked, or nobody who was asked has it: nothing failed, and nothing is known.
+        ([AWAY_LONGER, AWAY], AWAY),
+        ([None, AWAY], AWAY),
+        ([SHUT, AWAY], AWAY),
+        # Somebody was asked and failed: that was a try.
+        ([AWAY, BUSIER], BUSIER),
+    ],
 )
 def test_not_found_is_not_said_while_somebody_could_not_be_asked(answers: list[Any], raised: HandlerError) -> None:
-    providers = Providers(Scripted(str(at), at, answer) for at, answer in enumerate(answers))
-    with pytest.raises(type(raised)) as caught:
-        asyncio.run(providers.look_up(BY_GTIN))
-    assert caught.value is raised
+    found, told = outcomes(Providers(Scripted(str(at), at, answer) for at, answer in enumerate(answers)))
+    assert found is raised
+    assert len(told) == sum(not isinstance(answer, Postponed) for answer in answers)
+
+
+def test_a_shop_that_does_not_understand_the_question_is_passed_over() -> None:
+    mute = Scripted("mute", 1, GOOD, knows=False)
+    assert outcomes(Providers([mute, Scripted("b", 2, None)])) == (None, [("b", "NOT_FOUND")])
+    assert outcomes(Providers([mute, Scripted("b", 2, SHUT)])) == (SHUT, [("b", "PROVIDER_REFUSED")])
+    assert outcomes(Providers([mute])) == (None, [])
 
 
 def test_not_found_when_all_answered_and_an_answer_that_does_not_fit_is_none() -> None:
     wrong = Found(gtin="4006381333931", title="Something else")
-    providers = Providers([Scripted("a", 1, None), Scripted("b", 2, wrong), Scripted("c", 3, CLOSED)])
+    providers = Providers([Scripted("a", 1, None), Scripted("b", 2, wrong), Scripted("c", 3, SHUT)])
     assert asyncio.run(providers.look_up(BY_GTIN)) is None
 
 

@@ -7,10 +7,20 @@ import zipfile
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
+from PIL import Image
 
-from penstock import ConfigurationError, InvalidInput, ItemStatus, NotAllowed, PayloadTooLarge, Penstock
+from penstock import (
+    ConfigurationError,
+    InvalidInput,
+    ItemStatus,
+    NotAllowed,
+    PayloadTooLarge,
+    Penstock,
+    StoreUnavailable,
+)
 from penstock_apps.products.intake import Told
 from penstock_apps.products.retailer import CATALOGUE, sample_csv, sample_image
 from penstock_apps.products.service import Products, ProductSettings
@@ -35,6 +45,13 @@ def archive(*members: tuple[str, bytes]) -> bytes:
     with zipfile.ZipFile(written, "w") as packed:
         for name, content in members:
             packed.writestr(name, content)
+    return written.getvalue()
+
+
+def dot(at: int) -> bytes:
+    """A tiny picture like no other, with no barcode in it."""
+    written = io.BytesIO()
+    Image.new("RGB", (1, 1), (at % 256, at // 256, 0)).save(written, "PNG")
     return written.getvalue()
 
 
@@ -116,8 +133,52 @@ def test_an_archive_is_read_picture_by_picture_and_a_bad_one_says_why(market: Ma
     assert isinstance(items[2].result, dict)
     assert items[2].result["gtin"] == CATALOGUE[3]["ean"]
     plan: Any = market.app.kinds.get("image").plan
-    job = SimpleNamespace(params=market.app.get(taken.job.id).params)
-    assert [one.input["number"] for one in plan(job, 2)] == [3]
+    job = SimpleNamespace(params=market.app.get(taken.job.id).params, owner="ada")
+    [last] = plan(job, 2)
+    assert last.input == items[2].input
+    assert set(last.input) == {"row", "picture", "sha256"}
+
+
+def test_an_archive_is_read_once_by_the_plan_and_never_by_an_item(
+    market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size, bad = 300, 123
+    monkeypatch.setattr("os.fsync", lambda _: None)  # hundreds of files, and no power cut to survive
+    pictures = [(f"{at}.png", dot(at) if at != bad else b"no picture") for at in range(1, size + 1)]
+    taken = market.take(("photos.zip", archive(*pictures)))
+    kept: list[str] = []
+    keep = market.app.keep_file
+
+    def keep_and_lose_the_archive(*given: Any, **said: Any) -> Any:
+        """The second half of the plan is done by a try that goes on; then the archive is gone."""
+        kept.append(said["name"])
+        if len(kept) == 200:
+            raise StoreUnavailable("the database went away")
+        stored = keep(*given, **said)
+        if said["name"] == f"{size} of photos.zip":
+            market.app.file(UUID(params["file_id"]))[1].unlink()
+        return stored
+
+    params: Any = market.app.get(taken.job.id).params
+    monkeypatch.setattr(market.app, "keep_file", keep_and_lose_the_archive)
+    market.work()
+    items = market.app.items(taken.job.id, limit=1000)
+    about: list[Any] = [item.input for item in items]
+    assert [(one["row"], one["picture"]) for one in about] == [(at, f"{at}.png") for at in range(1, size + 1)]
+    assert [one["row"] for one in about if "sha256" not in one] == [bad]
+    assert len({one["sha256"] for one in about if "sha256" in one}) == size - 1
+    codes = Counter(item.error_code for item in items)
+    assert codes == {"NO_BARCODE": size - 1, "NOT_AN_IMAGE": 1}
+    assert items[bad - 1].status is ItemStatus.ERROR
+    # What was persisted before the failure was not kept again.
+    assert kept.count("1 of photos.zip") == 1
+    assert size <= len(kept) < 2 * size
+
+
+def test_a_name_that_is_none_for_a_file_does_not_stop_an_archive(market: Market) -> None:
+    taken = market.take(("photos.zip", archive((" ", sample_image(0)), ("a\\", sample_image(1)))))
+    market.work()
+    assert statuses(market, taken) == {"DONE": 2}
 
 
 @pytest.mark.parametrize("environment", [{}])

@@ -61,6 +61,7 @@ def test_what_cannot_be_taken_is_refused_with_a_code(served: Served) -> None:
         (ada.post("/api/jobs", content=b"sku\n1\n", headers={"Content-Type": "text/csv"}), 422, "CONTENT_TYPE_UNKNOWN"),
         (ada.post("/api/jobs", content=b"{", headers={"Content-Type": "application/json"}), 400, "REQUEST_REFUSED"),
         (ada.post("/api/jobs", json={"jobType": "csv"}), 422, "INVALID_INPUT"),
+        (ada.post("/api/jobs", json={"source": "x" * 100_000}), 413, "BODY_TOO_LARGE"),
         (ada.post("/api/jobs", json={"source": "/etc/passwd"}), 403, "SOURCE_NOT_ALLOWED"),
         (ada.post("/api/ingestion/scan", json={"source": "/etc"}), 403, "SOURCE_NOT_ALLOWED"),
     ):

@@ -16,15 +16,16 @@ def demo(
 ) -> None:
     """See it work in a minute, then exit.
 
-    Documents are read, photos are scanned, thumbnailed, tagged and searched for copies, recipes are parsed, 2,000 lines
-    are counted and a slow job is stopped half way; all of it for real, over HTTP, with a server and its worker in this
-    process and an embedded database in a temporary folder. "penstock serve --samples" does the same, and stays.
+    Documents are read, photos are scanned, thumbnailed, tagged and searched for copies, recipes are parsed, products
+    are looked up, 2,000 lines are counted and a slow job is stopped half way; all of it for real, over HTTP, with a
+    server and its worker in this process and an embedded database in a temporary folder. "penstock serve --samples"
+    does the same, and stays.
 
     \b
     penstock demo
     penstock demo --keep demo && cd demo && penstock jobs
     """
-    print("Documents, photos, recipes, 2,000 lines; a server with an embedded database:\n", flush=True)
+    print("Documents, photos, recipes, products, 2,000 lines; a server with an embedded database:\n", flush=True)
 
     import tempfile
 

@@ -20,7 +20,7 @@ def serve(
     samples: Annotated[
         bool,
         typer.Option(
-            "--samples", help="On an empty database, run sample jobs (documents, photos, recipes) to look at."
+            "--samples", help="On an empty database, run sample jobs (documents, photos, recipes, products) to look at."
         ),
     ] = False,
     app: AppOption = None,

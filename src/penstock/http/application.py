@@ -72,7 +72,7 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
     answer_problems(api)
     api.add_middleware(BodyLimit, max_body_size=app.settings.max_body_bytes)
     api.add_middleware(RequestIds, metrics=service.metrics)
-    for routes in (tasks.routes, pipeline.routes, live.routes, health.routes, *more):
+    for routes in (tasks.routes, pipeline.lists, pipeline.routes, live.routes, health.routes, *more):
         api.include_router(routes)
     describe(api)
     return api

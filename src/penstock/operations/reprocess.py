@@ -61,6 +61,7 @@ def reprocess(
         "the_statuses": [status.value for status in statuses],
         "the_reset": reset_attempts,
         "the_max_attempts": kind.policy.retries + 1,
+        "the_max_not_found": kind.policy.not_found_retries + 1,
         "the_permanent": permanent,
     }
     by_item = item_ids is not None
@@ -69,7 +70,11 @@ def reprocess(
     counts = transaction.run(statements.count_chosen(ways, by_item=by_item), chosen).all()
     planning = get_job(transaction, job_id, caller).phase is Phase.BATCHING
     if not counts and not dropped and not planning and before.progress.processed == before.progress.total:
-        raise TransitionRefused(f"job {job_id} has no item to reprocess", code="NOTHING_TO_REPROCESS")
+        raise TransitionRefused(
+            f"job {job_id} has no item to reprocess: there is none of these statuses, or they have used up their tries "
+            "or failed for good; ask with new tries, or for the permanent ones too",
+            code="NOTHING_TO_REPROCESS",
+        )
     if counts:
         transaction.run(statements.return_chosen(ways, by_item=by_item), chosen)
     if counts or dropped:

@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 import orjson
 
-from penstock import Permanent, Retryable
+from penstock import Permanent, Postponed, Retryable
 from penstock_apps.products.products import canonical_gtin, clean, machine_price
 from penstock_apps.products.provider_settings import ADDRESSES, PLACE, HttpJsonSettings, described_in, settings_from
 from penstock_apps.products.providers import Found, Pace, best
@@ -59,6 +59,10 @@ class HttpJsonProvider:
         """How often it refuses, and how far apart calls to it are just now."""
         return self._pace.gauges
 
+    def understands(self, query: Query) -> bool:
+        """Is there an address for this question?"""
+        return self._address(query) is not None
+
     async def look_up(self, query: Query) -> Found | None:
         """The product that fits best, or None; a question it has no address for is one it has no answer to."""
         address = self._address(query)
@@ -68,8 +72,9 @@ class HttpJsonProvider:
         async with here.places:
             wait = await self._pace.wait(asyncio.sleep)
             if wait is not None:
-                raise Retryable(
-                    f"{self.name} wants to be left alone for {wait:.0f} s", code="PROVIDER_THROTTLED", retry_after=wait
+                # Nobody was asked, so this is no try of the item.
+                raise Postponed(
+                    f"{self.name} wants to be left alone for {wait:.1f} s", code="PROVIDER_THROTTLED", retry_after=wait
                 )
             try:
                 async with asyncio.timeout(self._settings.timeout_seconds):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import TypedDict
+from functools import lru_cache
+from typing import Any, TypedDict
 
 from penstock import Permanent
 
@@ -21,7 +22,7 @@ _LABEL = re.compile(r"[A-Za-z]+(?:-?(?:8|1[0-4]))?(?:\s*[:#]\s*|\s+)")
 _BETWEEN_DIGITS = re.compile(r"[\s\-‐‑–.]")
 _WHOLE_FLOAT = re.compile(r"(\d{8,14})[.,]0+")
 
-_PLAIN_GTIN = re.compile(r"(?!0{13})[0-9]{13}")
+_NO_EAN = "0" * 13
 _MACHINE_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,10})?")
 _SIGNS = {
     "€": "EUR", "£": "GBP", "zł": "PLN", "zl": "PLN", "kč": "CZK", "ca$": "CAD", "c$": "CAD", "a$": "AUD", "au$": "AUD",
@@ -33,7 +34,7 @@ _CODES = frozenset((
     "USD", "ZAR",
 ))  # fmt: skip
 _AMOUNT = re.compile(r"[^\d]*?(-?(?:(?<![A-Za-z.])[.,])?\d[\d.,'’\s]*)(?:,?[-–—]{1,2})?([^\d]*)")
-_PLAIN_PRICE = re.compile(r"(0|[1-9][0-9]{0,8})[.,]([0-9]{2})")
+_PLAIN_PRICE = re.compile(r"(?:0|[1-9][0-9]{0,8})[.,][0-9]{2}")
 _WORDS_OF_THREE = re.compile(r"[A-Za-z]{3}")
 # The longest first: "ca$" holds "$".
 _SIGNS_BY_LENGTH = sorted(_SIGNS.items(), key=lambda one: -len(one[0]))
@@ -66,35 +67,53 @@ class Unusable(Permanent):
 
 def normalized(cells: Mapping[str, str | None]) -> Product:
     """The clean values of a row's cells, by canonical field; raises ``Unusable`` when nothing can be looked up."""
-    warnings: list[str] = []
-    product = Product(warnings=warnings)
-    if not _all_clean("|".join(filter(None, cells.values()))):
-        cells = {field: clean(text, _LONGEST.get(field, _LONGEST_OTHER)) for field, text in cells.items()}
-    price = currency = None
-    for field, text in cells.items():
-        if not text:
-            continue
-        if (longest := _LONGEST.get(field)) is not None:
-            product[field] = text if len(text) <= longest else text[:longest].rstrip()  # type: ignore[literal-required]
-        elif field == "gtin":
-            _add_gtin(product, text[:_LONGEST_OTHER], warnings)
-        elif field == "price":
-            price = text[:_LONGEST_OTHER]
-        elif field == "currency":
-            currency = text[:_LONGEST_OTHER]
-        elif field in ("url", "image"):
-            if text.startswith(_WEB) or text.lower().startswith(_WEB):
-                product[field] = text[:_LONGEST_OTHER]  # type: ignore[literal-required]
-            else:
-                warnings.append(f"{field} {text[:80]!r} is not a web address, and is left out")
-    if price or currency:
-        _add_price(product, price or "", currency or "", warnings)
-    if not ("sku" in product or "gtin" in product or "title" in product):
-        found = f" ({'; '.join(warnings)})" if warnings else ""
-        raise Unusable(
-            f"the row has no article number, no barcode number and no title to look up{found}: fill one of them in"
-        )
-    return product
+    return normalizer(tuple(cells))([text or "" for text in cells.values()])
+
+
+def normalizer(fields: Sequence[str | None]) -> Callable[[Sequence[str]], Product]:
+    """What makes a row clean whose cells hold these fields; None is a column nobody needs.
+
+    A table has one shape and perhaps a million rows, so what can be known from its shape is found out once.
+    """
+    longest = [0 if field is None else _LONGEST.get(field, _LONGEST_OTHER) for field in fields]
+    texts = [(at, field, _LONGEST[field]) for at, field in enumerate(fields) if field in _LONGEST]
+    links = [(at, field) for at, field in enumerate(fields) if field in ("url", "image")]
+    gtin, price, currency = (fields.index(one) if one in fields else None for one in ("gtin", "price", "currency"))
+
+    def clean_row(cells: Sequence[str]) -> Product:
+        if not _all_clean("|".join(cells)):
+            cells = [clean(text, most) if most else "" for text, most in zip(cells, longest, strict=False)]
+        warnings: list[str] = []
+        product: Any = {
+            field: text if len(text) <= most else text[:most].rstrip()
+            for at, field, most in texts
+            if (text := cells[at])
+        }
+        product["warnings"] = warnings
+        if gtin is not None and (number := cells[gtin]):
+            _add_gtin(product, number[:_LONGEST_OTHER], warnings)
+        for at, field in links:
+            if link := cells[at]:
+                if link.startswith(_WEB) or link.lower().startswith(_WEB):
+                    product[field] = link[:_LONGEST_OTHER]
+                else:
+                    warnings.append(f"{field} {link[:80]!r} is not a web address, and is left out")
+        cost = "" if price is None else cells[price][:_LONGEST_OTHER]
+        money = "" if currency is None else cells[currency][:_LONGEST_OTHER]
+        if cost or money:
+            _add_price(product, cost, money, warnings)
+        if not ("sku" in product or "gtin" in product or "title" in product):
+            raise _nothing_to_look_up(warnings)
+        return product  # type: ignore[no-any-return]
+
+    return clean_row
+
+
+def _nothing_to_look_up(warnings: Sequence[str]) -> Unusable:
+    found = f" ({'; '.join(warnings)})" if warnings else ""
+    return Unusable(
+        f"the row has no article number, no barcode number and no title to look up{found}: fill one of them in"
+    )
 
 
 def _all_clean(row: str) -> bool:
@@ -141,6 +160,15 @@ def check_digit(digits: str) -> str:
     return str(-(3 * (sum(heavy) - 48 * len(heavy)) + sum(light) - 48 * len(light)) % 10)
 
 
+def _is_good_ean(text: str) -> bool:
+    """Is it 13 plain digits whose last one fits? Digits count once and three times in turn, to a multiple of ten."""
+    if len(text) != 13 or not text.isascii() or not text.isdigit() or text == _NO_EAN:
+        return False
+    # The codes of digits do as well as their values: by these weights "0" adds 25 * 48, a multiple of ten.
+    values = text.encode()
+    return (sum(values[::2]) + 3 * sum(values[1::2])) % 10 == 0
+
+
 def canonical_gtin(text: str) -> str | None:
     """One spelling for a number that is written with 8 to 14 digits, or None where the check digit is wrong.
 
@@ -149,8 +177,8 @@ def canonical_gtin(text: str) -> str | None:
     >>> canonical_gtin("036000291452"), canonical_gtin("0-306-40615-2"), canonical_gtin("4006381333932")
     ('0036000291452', '9780306406157', None)
     """
-    if _PLAIN_GTIN.fullmatch(text):  # what most tables hold
-        return text if check_digit(text[:12]) == text[12] else None
+    if _is_good_ean(text):  # what most tables hold
+        return text
     digits = _BETWEEN_DIGITS.sub("", unicodedata.normalize("NFKC", text)).upper()
     if re.fullmatch(r"[0-9]{9}[0-9X]", digits):
         values = [10 if one == "X" else int(one) for one in digits]
@@ -179,8 +207,8 @@ def price_and_currency(text: str) -> tuple[str, str | None, str | None]:
     >>> price_and_currency("1.299,00 €"), price_and_currency("$1,299.00")
     (('1299.00', 'EUR', None), ('1299.00', 'USD', None))
     """
-    if plain := _PLAIN_PRICE.fullmatch(text):
-        return f"{plain[1]}.{plain[2]}", None, None
+    if _PLAIN_PRICE.fullmatch(text):
+        return text.replace(",", "."), None, None
     currency = _currency_in(text)
     match = _AMOUNT.fullmatch(text)
     if match is None:
@@ -223,6 +251,7 @@ def _with_decimal_point(written: str) -> tuple[str, bool]:
     return f"{whole or '0'}.{part}", False
 
 
+@lru_cache(1_000)  # a table says the same ones again and again
 def _currency_in(text: str) -> str | None:
     for word in _WORDS_OF_THREE.findall(text):
         if word.upper() in _CODES:
@@ -232,9 +261,7 @@ def _currency_in(text: str) -> str | None:
 
 
 def _add_gtin(product: Product, text: str, warnings: list[str]) -> None:
-    if not text:
-        return
-    if _PLAIN_GTIN.fullmatch(text) and check_digit(text[:12]) == text[12]:
+    if _is_good_ean(text):
         product["gtin"] = product["gtin_given"] = text
         return
     if _SCIENTIFIC.fullmatch(text):

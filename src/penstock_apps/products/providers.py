@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from penstock import Permanent, ProviderDelay, Retryable
+from penstock import Permanent, Postponed, ProviderDelay, Retryable
 from penstock_apps.products.products import canonical_gtin, same_gtin
 from penstock_apps.products.strategies import Query
 
@@ -57,8 +57,9 @@ class Asked:
 class Provider(Protocol):
     """A retailer that can be asked.
 
-    ``look_up`` raises ``Retryable`` (PROVIDER_THROTTLED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT) when it may work later
-    and ``Permanent`` (PROVIDER_REFUSED, PROVIDER_ANSWER_UNREADABLE) when it will not.
+    ``look_up`` raises ``Postponed`` (PROVIDER_THROTTLED) when it did not ask because the retailer wants to be left
+    alone, ``Retryable`` (PROVIDER_THROTTLED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT) when it asked and that may work
+    later, and ``Permanent`` (PROVIDER_REFUSED, PROVIDER_ANSWER_UNREADABLE) when it will not.
     """
 
     @property
@@ -68,6 +69,9 @@ class Provider(Protocol):
     @property
     def priority(self) -> int:
         """Lower is asked earlier."""
+
+    def understands(self, query: Query) -> bool:
+        """Can it be asked this at all? One that knows no way is passed over, and that is no answer."""
 
     async def look_up(self, query: Query) -> Found | None:
         """The product, or None where the retailer does not have it."""
@@ -102,16 +106,9 @@ def best(query: Query, candidates: Iterable[Found], threshold: float = THRESHOLD
 class Providers:
     """Every retailer, by priority; each attempt starts with the next one."""
 
-    def __init__(
-        self,
-        providers: Iterable[Provider],
-        *,
-        threshold: float = THRESHOLD,
-        heard: Callable[[str, str], None] | None = None,
-    ) -> None:
+    def __init__(self, providers: Iterable[Provider], *, threshold: float = THRESHOLD) -> None:
         self._ordered = tuple(sorted(providers, key=lambda one: one.priority))
         self._threshold = threshold
-        self._heard = heard or (lambda _name, _outcome: None)
 
     def __len__(self) -> int:
         return len(self._ordered)
@@ -128,23 +125,29 @@ class Providers:
     ) -> Found | None:
         """The first answer that fits. One retailer's trouble is raised only if no other one has the product.
 
-        "Not found" is said only when everybody who can answer did: while one is throttled, nobody knows.
-        ``heard`` is told each retailer's name and "FOUND", "NOT_FOUND" or the code of its error; ``told`` hears all
-        about each question of this one call.
+        "Not found" is said only when everybody who can answer did: while one is throttled, nobody knows. A retailer
+        that asked us to stay away is not asked, and where nobody else failed, that costs no try: ``Postponed``.
+        ``told`` hears of each question that was asked, and of none that was not.
         """
 
         def note(provider: Provider, outcome: str) -> None:
-            self._heard(provider.name, outcome)
             if told is not None:
                 told(Asked(provider.name, query, outcome, (time.perf_counter() - begun) * 1000.0))
 
+        closed: Postponed | None = None
         later: Retryable | None = None
         never: Permanent | None = None
         answered = False
         for provider in self.order(attempt):
+            if not provider.understands(query):
+                continue
             begun = time.perf_counter()
             try:
                 found = await provider.look_up(query)
+            except Postponed as error:
+                if closed is None or error.retry_after < closed.retry_after:
+                    closed = error
+                continue
             except Retryable as error:
                 note(provider, error.code)
                 _LOG.warning("retailer %s could not be asked: %s", provider.name, error.message)
@@ -164,6 +167,8 @@ class Providers:
                 return fitting if fitting.retailer else replace(fitting, retailer=provider.name)
         if later is not None:
             raise later
+        if closed is not None:
+            raise closed
         if never is not None and not answered:
             raise never
         return None
@@ -201,7 +206,7 @@ class Pace:
         """Wait for our turn; seconds to come back in where that is longer than anybody should wait here."""
         with self._lock:
             now = self._now()
-            # A moment is waited out: coming back would cost the item one of its attempts.
+            # A moment is waited out: going back to the database and coming again takes as long.
             if self._closed_until - now > min(_MOMENT, self._longest_wait):
                 return self._closed_until - now
             ready_in = self._delay.ready_in(now)

@@ -52,7 +52,7 @@ def routes_of(products: Products) -> APIRouter:
                 taken = await run_in_threadpool(_uploaded, products, form, who, request, idempotency_key)
             return Json(_shown(taken), 202)
         if kind == "application/json":
-            asked = _read(shapes.SourceAsked, await request.body())
+            asked = _read(shapes.SourceAsked, await _small_body(request))
             return Json(await run_in_threadpool(_from_source, products, asked, who, request, idempotency_key), 202)
         raise InvalidInput(
             f"the body is {kind[:100]!r}: send multipart/form-data with a part named 'file', or JSON with a 'source'",
@@ -162,9 +162,17 @@ def _refused(one: Refused) -> dict[str, str]:
     return {"name": one.name, "code": one.code, "message": one.message}
 
 
+async def _small_body(request: Request) -> bytes:
+    """All of a body that should be small; no more of it is held than that."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LARGEST_QUESTION:
+            raise HTTPException(413, f"the JSON body is larger than {_LARGEST_QUESTION:,} bytes")
+    return bytes(body)
+
+
 def _read(shape: type[shapes.SourceAsked], body: bytes) -> shapes.SourceAsked:
-    if len(body) > _LARGEST_QUESTION:
-        raise HTTPException(413, f"the JSON body is larger than {_LARGEST_QUESTION:,} bytes")
     try:
         given = orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -86,7 +88,7 @@ class Products:
     # The work -----------------------------------------------------------------------------------------------------
 
     def _searching(self) -> steps.Searching:
-        return steps.Searching(Providers(self._retailers), SharedWrites(self.records.add), self.intake.archive_limits)
+        return steps.Searching(Providers(self._retailers), SharedWrites(self.records.add))
 
     def _of_tables(self) -> type:
         app, path_of, searching = self._app, self._kept, self._searching()
@@ -107,7 +109,7 @@ class Products:
         return Rows
 
     def _of_pictures(self) -> type:
-        path_of, searching, limits = self._kept, self._searching(), self.intake.archive_limits
+        path_of, keep, searching, limits = self._kept, self._keep, self._searching(), self.intake.archive_limits
 
         class Photographs:
             """Each picture's barcode, looked up."""
@@ -117,7 +119,7 @@ class Products:
             def plan(self, job: WorkJob, after: int) -> Iterator[Planned]:
                 params: Any = job.params
                 if "archive" in params:
-                    yield from steps.planned_members(path_of(job), params["archive"], limits(), after)
+                    yield from steps.planned_members(path_of(job), limits(), partial(keep, job), after)
                 else:
                     yield from steps.planned_pictures(params["pictures"], after)
 
@@ -129,3 +131,9 @@ class Products:
     def _kept(self, job: WorkJob) -> Path:
         params: Any = job.params
         return self._app.file(UUID(params["file_id"]))[1]
+
+    def _keep(self, job: WorkJob, number: int, picture: bytes) -> str:
+        """Put a picture of an archive by; the name it has in there may be no name for a file, and is the item's."""
+        params: Any = job.params
+        name = f"{number} of {params['name'][:1000]}"
+        return self._app.keep_file(io.BytesIO(picture), name=name, owner=job.owner).sha256

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from penstock import Permanent, Retryable
 from penstock_apps.documents import Bounds, extract
+from tests.sizes import size
 from tests.unit.documents import hostile_files as hostile
 
 NAMES = st.sampled_from(["a", "a.pdf", "a.docx", "a.html", "a.txt", "a.md", "a.jpg", "\x00/..", "." * 300, "ü.PDF"])
@@ -38,19 +39,19 @@ def attempt(data: bytes, name: str) -> None:
     assert time.monotonic() - began < 5
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=size(60, 150), deadline=None)
 @given(beginning=BEGINNINGS, data=st.binary(max_size=2000), name=NAMES)
 def test_arbitrary_bytes(beginning, data, name):
     attempt(beginning + data, name)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=size(50, 100), deadline=None)
 @given(text=st.text(max_size=1000), encoding=st.sampled_from(["utf-8", "utf-16", "utf-16-le"]), name=NAMES)
 def test_arbitrary_text(text, encoding, name):
     attempt(text.encode(encoding, "surrogatepass"), name)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=size(50, 100), deadline=None)
 @given(
     pieces=st.lists(
         st.sampled_from(
@@ -64,7 +65,7 @@ def test_arbitrary_markup(pieces):
 
 
 @pytest.mark.parametrize("suffix", [".pdf", ".docx"])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=size(60, 150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(draw=st.data())
 def test_documents_with_some_bytes_changed(tmp_path, suffix, draw):
     document = bytearray(hostile.sample(tmp_path, suffix).read_bytes())

@@ -123,9 +123,7 @@ class SampleJobs:
 
         table, pictures = write_samples(folder)
         if not self._shop_is_ours:
-            print(
-                "left out: products; PRODUCT_PROVIDERS names retailers of your own, and samples ask none\n", flush=True
-            )
+            print("left out: products; PRODUCT_PROVIDERS names your own retailers; samples ask none\n", flush=True)
         elif not self._app.settings.db_ingest_enabled:
             print("left out: products; DB_INGEST_ENABLED is off, so nothing can be uploaded\n", flush=True)
         else:

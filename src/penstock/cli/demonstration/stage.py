@@ -37,11 +37,12 @@ class Stage:
 
     def __init__(self, settings: Settings, environment: Mapping[str, str], samples: Path) -> None:
         self._settings = settings
-        self._stack = ExitStack()
-        self._site = self._stack.enter_context(_allowed_site()) if "recipes" not in missing_libraries() else None
-        shop = self._stack.enter_context(_open_shop(environment, samples))
-        self._shop_is_ours = bool(shop)
-        self._built = _assembled(settings, {**environment, **shop}, samples)
+        with ExitStack() as stack:  # what cannot be put together leaves no site and no shop open behind it
+            self._site = stack.enter_context(_allowed_site()) if "recipes" not in missing_libraries() else None
+            shop = stack.enter_context(_open_shop(environment, samples))
+            self._shop_is_ours = bool(shop)
+            self._built = _assembled(settings, {**environment, **shop}, samples)
+            self._stack = stack.pop_all()
         self._samples = samples
         self._stopping = threading.Event()
         self._well = True
@@ -121,7 +122,7 @@ def _allowed_site() -> Iterator[str]:
 @contextmanager
 def _open_shop(environment: Mapping[str, str], samples: Path) -> Iterator[dict[str, str]]:
     """A shop on this machine to look products up at, as settings; nothing where the user has retailers already."""
-    if "products" in missing_libraries() or environment.get(_PROVIDERS):
+    if "products" in missing_libraries() or environment.get(_PROVIDERS, "").strip():
         yield {}
         return
     from penstock_apps.products.retailer import demo_retailer

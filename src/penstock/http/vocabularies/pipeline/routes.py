@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from penstock.errors import InvalidInput, NotAllowed, SwitchedOff
 from penstock.http.cursors import read_place, written_place
+from penstock.http.forgiving import Forgiving
 from penstock.http.json import Json
 from penstock.http.problems import documented
 from penstock.http.service import Service
@@ -30,6 +31,7 @@ from penstock.lifecycle.states import ItemStatus
 from penstock.operations.item_pages import Between, ItemRow, Place
 
 routes = APIRouter(tags=["pipeline"])
+lists = APIRouter(tags=["pipeline"], route_class=Forgiving)
 MOST_ON_A_PAGE = 500
 DEEPEST = 10_000
 """Items a numbered page of some statuses may lie behind; further on, cursors lead."""
@@ -62,7 +64,7 @@ To = Annotated[
 ]
 
 
-@routes.get("/api/jobs/{job_id}/items", summary="A job's grid", response_model=shapes.GridPage, responses=_LOOKED_AT)
+@lists.get("/api/jobs/{job_id}/items", summary="A job's grid", response_model=shapes.GridPage, responses=_LOOKED_AT)
 def get_items(
     job_id: UUID,
     who: SignedIn,
@@ -217,7 +219,7 @@ def export(
     return FileResponse(path, media_type=_XLSX, headers=name, background=BackgroundTask(path.unlink))
 
 
-@routes.get(
+@lists.get(
     "/api/pending",
     summary="What waits in all jobs",
     response_model=shapes.PendingPage,
