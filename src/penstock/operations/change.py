@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from logging import DEBUG, INFO
 from typing import Any
 from uuid import UUID
 
 from penstock.errors import TransitionRefused
 from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.states import Actor, JobState
 from penstock.lifecycle.transitions import Transition
 from penstock.store.engine import Transaction
 from penstock.store.statements.change_state import EVENTS, EXPLAINED_EVENTS, insert_events
+
+_MANY_OF_THESE = (Actor.WORKER, Actor.SYSTEM)
+_WORTH_TELLING = (JobState.FAILED, JobState.CANCELED, JobState.ABANDONED)
+"""A worker starts and ends thousands of jobs a second; of those only what went wrong is told by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,15 @@ def change(
         events = [(row[0], row[4], row[3], row[2]) for row in rows]
     parameters = transaction.ways.parameters("events", fields, events)
     transaction.run(insert_events(transaction.ways, explained=explained), parameters | made)
+    transaction.log(
+        DEBUG if caller.actor in _MANY_OF_THESE and transition.target not in _WORTH_TELLING else INFO,
+        f"{transition.name}: {transition.target.value}",
+        jobs=len(rows),
+        first=str(rows[0][0]),
+        kind=rows[0][1],
+        by=caller.id or caller.actor.value,
+        reason=reason,
+    )
     return [Changed(row[0], row[1], row[5]) for row in rows]
 
 

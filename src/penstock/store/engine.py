@@ -16,8 +16,10 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any, TypeVar
 from uuid import UUID
+from weakref import WeakKeyDictionary, WeakSet
 
 import orjson
+import structlog
 from sqlalchemy import (
     Connection,
     Engine,
@@ -39,6 +41,7 @@ from penstock.store.pace import Pace
 from penstock.store.prepared import Answer, Statement, prepared
 from penstock.store.turns import Turns
 
+_log = structlog.get_logger("penstock.jobs")
 Result = TypeVar("Result")
 CallersConnection = Connection
 """The connection of a caller who wants something done inside their own transaction."""
@@ -56,6 +59,12 @@ class Transaction:
         self.ways = store.ways
         self._held = store.clock.held()
         self._notices: set[str] = set()
+        self.lines: list[tuple[int, str, dict[str, Any]]] = []
+        """What the log says of it once it has committed."""
+
+    def log(self, level: int, line: str, **fields: Any) -> None:
+        """Say this in the log when, and only when, this commits."""
+        self.lines.append((level, line, fields))
 
     def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
         """Execute one statement."""
@@ -113,6 +122,8 @@ class Store:
         self._turns = Turns.of(engine.url, patience=_BUSY_SECONDS) if self.ways.name == "sqlite" else None
         self._writing: AbstractContextManager[None] = self._turns or nullcontext()
         self._kept, self._kept_for_reads = self._connections_to_keep()
+        self._joined: WeakKeyDictionary[Connection, list[Transaction]] = WeakKeyDictionary()
+        self._heard: WeakSet[Engine] = WeakSet()
         self.pace = Pace()
         self.slow_query_ms = 500.0
         """Pages that take longer than this are logged."""
@@ -162,7 +173,7 @@ class Store:
                 raise _all_busy() from error
             else:
                 self.pace.observe(wait=got - asked, whole=perf_counter() - asked)
-                self._announce(transaction.notices)
+                self._announce(transaction.notices, transaction.lines)
                 return answer
         raise AssertionError("unreachable: the last try returns or raises")
 
@@ -188,13 +199,23 @@ class Store:
             )
         transaction = Transaction(connection, self)
         yield transaction
-        if transaction.notices:
-            notices = transaction.notices
+        if transaction.notices or transaction.lines:
+            self._hear(connection.engine)
+            self._joined.setdefault(connection, []).append(transaction)
 
-            def announce(_connection: Connection) -> None:
-                self._announce(notices)
+    def _hear(self, engine: Engine) -> None:
+        """Learn of the commits and rollbacks of somebody's connections: listened to once, for all that are to come."""
+        if engine not in self._heard:
+            self._heard.add(engine)
+            event.listen(engine, "commit", self._committed)
+            event.listen(engine, "rollback", self._taken_back)
 
-            event.listen(connection, "commit", announce, once=True)
+    def _committed(self, connection: Connection) -> None:
+        for transaction in self._joined.pop(connection, ()):
+            self._announce(transaction.notices, transaction.lines)
+
+    def _taken_back(self, connection: Connection) -> None:
+        self._joined.pop(connection, None)
 
     def rest(self) -> None:
         """Hand the connections that are kept for the next transaction back to the pool."""
@@ -209,7 +230,9 @@ class Store:
         if self._turns is not None:
             self._turns.close()
 
-    def _announce(self, notices: frozenset[str]) -> None:
+    def _announce(self, notices: frozenset[str], lines: Sequence[tuple[int, str, dict[str, Any]]]) -> None:
+        for level, line, fields in lines:
+            _log.log(level, line, **fields)
         if notices:
             for listener in tuple(self._listeners):
                 listener(notices)

@@ -42,6 +42,7 @@ from penstock.worker.machine import Machine
 from penstock.worker.points import Points
 from penstock.worker.steering import Steering
 from penstock.worker.steps import Steps
+from penstock.worker.telling import tell
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
 _LEAST_WAIT = 0.005
@@ -251,6 +252,7 @@ class Lane:
         )
         if self.steering.slots != slots:
             self._items_runner.resize(self.steering.slots)
+        tell(self.kind.name, batch)
         lost = len(batch) - len(landed)
         if lost:
             _log.info("late outcomes changed nothing", kind=self.kind.name, items=lost)

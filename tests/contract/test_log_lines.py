@@ -1,0 +1,60 @@
+"""The log tells of jobs and items what was written, and nothing that was not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from penstock import Penstock, Retryable, WorkItem, load_settings, owner
+
+PATIENCE = 60.0
+
+
+class Broken(Exception):
+    """Something else in the caller's transaction went wrong."""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Penstock]:
+    one = Penstock(settings=load_settings(database_url=f"sqlite:///{tmp_path}/penstock.db"))
+
+    @one.kind("flaky", retries=1, backoff="1ms fixed")
+    def flaky(item: WorkItem) -> None:
+        raise Retryable("the shop is closed", code="SHOP_CLOSED")
+
+    yield one
+    one.close()
+
+
+def test_what_people_and_workers_did_is_told(app: Penstock) -> None:
+    with capture_logs() as lines:
+        job = app.submit("flaky", owner="ada").job
+        app.pause(job.id, by=owner("ada"), reason="not yet")
+        app.resume(job.id, by=owner("ada"))
+        assert app.work_off(timeout=PATIENCE)
+    told = {(one["event"], one["log_level"]): one for one in lines}
+    paused = told["pause: paused", "info"]
+    assert (paused["first"], paused["by"], paused["reason"]) == (str(job.id), "ada", "not yet")
+    assert ("fail: failed", "info") in told
+    again, over = told["an item is tried again", "debug"], told["an item ended badly", "debug"]
+    assert (again["code"], again["status"], over["status"]) == ("SHOP_CLOSED", "PENDING", "ERROR")
+    assert sum(one["items"] for one in lines if one["event"] == "a slice is recorded") == 2
+
+
+def test_what_was_taken_back_is_not_told(app: Penstock) -> None:
+    job = app.submit("flaky", owner="ada").job
+
+    def canceled_and_broken(connection: Any) -> None:
+        app.cancel(job.id, by=owner("ada"), connection=connection)
+        raise Broken
+
+    with capture_logs() as lines:
+        with pytest.raises(Broken):
+            app.in_transaction(canceled_and_broken)
+        assert [one for one in lines if one["event"].startswith("cancel")] == []
+        app.in_transaction(lambda connection: app.cancel(job.id, by=owner("ada"), connection=connection))
+    assert [one["by"] for one in lines if one["event"] == "cancel: canceled"] == ["ada"]
