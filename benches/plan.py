@@ -39,7 +39,7 @@ class Plan:
     repetitions_of_load: int = 5
     rows_of_a_table: int = 1_000_000
     items_to_export: int = 1_000_000
-    repetitions_of_tables: int = 3
+    repetitions_of_tables: int = 2
     large_items: int = 1_000_000
     page_asks: int = 50
     adaptive_items: int = 20_000

@@ -101,6 +101,10 @@ class Terminal:
         ) as process:
             try:
                 yield process
+            except BaseException:
+                process.kill()
+                print("what ran meanwhile had said:", *process.communicate(), sep="\n")
+                raise
             finally:
                 process.kill()
 

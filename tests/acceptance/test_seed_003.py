@@ -134,7 +134,7 @@ def desk(request: pytest.FixtureRequest, terminal: Terminal) -> Iterator[Desk]:
         terminal.environment |= {
             "PENSTOCK_APP": "penstock_apps:app",
             "PRODUCT_PROVIDERS": "retailers.json",
-            "MAX_ATTEMPTS_ERROR": "3",
+            "MAX_ATTEMPTS_ERROR": "2",
             "MAX_ATTEMPTS_NOT_FOUND": "2",
             "PENDING_DASHBOARD_ENABLED": "true",
             "PENSTOCK_INGEST_ROOTS": str(folder / "inbox"),

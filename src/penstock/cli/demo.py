@@ -25,7 +25,7 @@ def demo(
     penstock demo
     penstock demo --keep demo && cd demo && penstock jobs
     """
-    print("Documents, photos, recipes, products, 2,000 lines; a server with an embedded database:\n", flush=True)
+    print("Documents, photos, recipes, products, lines; a server and an embedded database:\n", flush=True)
 
     import tempfile
 

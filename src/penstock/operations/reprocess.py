@@ -61,7 +61,6 @@ def reprocess(
         "the_statuses": [status.value for status in statuses],
         "the_reset": reset_attempts,
         "the_max_attempts": kind.policy.retries + 1,
-        "the_max_not_found": kind.policy.not_found_retries + 1,
         "the_permanent": permanent,
     }
     by_item = item_ids is not None

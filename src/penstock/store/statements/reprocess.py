@@ -75,11 +75,7 @@ def drop_finalize(ways: Ways) -> ReturningDelete[Any]:
 def _chosen(ways: Ways, *, by_item: bool) -> ColumnElement[bool]:
     """Items in the wanted statuses, or the named ones; permanent failures and used-up items only when asked."""
     item = job_items.c
-    reset = bindparam("the_reset", type_=Boolean)
-    most = case(
-        (item.status == ItemStatus.NOT_FOUND.value, bindparam("the_max_not_found", type_=Integer)),
-        else_=bindparam("the_max_attempts", type_=Integer),
-    )
+    reset, most = bindparam("the_reset", type_=Boolean), bindparam("the_max_attempts", type_=Integer)
     # What failed with tries to spare failed for good; what had used them up may do better with new ones.
     used_up = item.attempts >= most
     wanted = and_(
