@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from penstock.lifecycle.payloads import JSON
@@ -11,6 +11,7 @@ BEFORE = ("row", "status")
 AFTER = ("attempts", "error_code", "error")
 WHOLE = ("result",)
 """The columns of a kind that names none: its items' results as they are."""
+_NOTHING: dict[str, Any] = {}
 
 
 def headers(columns: Sequence[str]) -> tuple[str, ...]:
@@ -28,21 +29,19 @@ def cells(columns: Sequence[str], result: JSON, normalized: JSON) -> list[Any]:
     >>> cells(("sku", "price"), None, {"sku": "A-1"})
     ['A-1', None]
     """
-    if not columns:
-        return [result]
-    shown = result if isinstance(result, dict) else normalized
-    return [shown.get(name) for name in columns] if isinstance(shown, dict) else [None] * len(columns)
+    [line] = lines(columns, [(0, "", 0, None, None, result, normalized)])
+    return line[len(BEFORE) : -len(AFTER)]
 
 
-def row(
-    columns: Sequence[str],
-    position: int,
-    status: str,
-    attempts: int,
-    error_code: str | None,
-    error: str | None,
-    result: JSON,
-    normalized: JSON,
-) -> list[Any]:
-    """One line of a grid, in the order of :func:`headers`."""
-    return [position, status, *cells(columns, result, normalized), attempts, error_code, error]
+def lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
+    """The lines of a grid, in the order of :func:`headers`, for rows of the items.
+
+    Each row has its position, status, attempts, error code, error, result and canonical input. A million lines are
+    made here: hence one loop, and no call for each of them.
+    """
+    for position, status, attempts, error_code, error, result, normalized in rows:
+        if not columns:
+            yield [position, status, result, attempts, error_code, error]
+            continue
+        shown = result if type(result) is dict else normalized if type(normalized) is dict else _NOTHING
+        yield [position, status, *map(shown.get, columns), attempts, error_code, error]

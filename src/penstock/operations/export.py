@@ -7,6 +7,7 @@ comes exactly once, because positions do not change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
@@ -30,8 +31,9 @@ def export_rows(
     def stretch_behind(position: int) -> Sequence[tuple[Any, ...]]:
         return store.read(lambda one: one.rows(statement, asked | {"the_position": position}), at_once=True)
 
-    after = 0
-    while stretch := stretch_behind(after):
-        for row in stretch:
-            yield grid.row(columns, *row)
-        after = stretch[-1][0]
+    with ThreadPoolExecutor(1, thread_name_prefix="penstock-export") as reader:
+        coming = reader.submit(stretch_behind, 0)
+        while stretch := coming.result():
+            # The next one is read while somebody writes this one.
+            coming = reader.submit(stretch_behind, stretch[-1][0])
+            yield from grid.lines(columns, stretch)

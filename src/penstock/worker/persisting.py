@@ -26,8 +26,8 @@ from penstock.worker.control.ingest_batch import IngestSample
 from penstock.worker.steering import Steering
 
 _TRIES = 5
-_WAIT_THAT_COUNTS_MS = 5.0
-"""A writer waits a little for its turn all the time; what is more than that is a crowd."""
+_WAIT_THAT_COUNTS_MS = 50.0
+"""Less is the everyday wait for one's turn, or for the interpreter, which the plan's own thread keeps busy."""
 _log = structlog.get_logger("penstock.plan")
 
 
@@ -81,7 +81,7 @@ class Persisting:
         return last
 
     def _observe(self, rows: int, elapsed: float) -> None:
-        wait = self._store.pace.wait_ms
+        wait = self._store.pace.own_wait_ms
         crowded = wait if wait > _WAIT_THAT_COUNTS_MS else 0.0
         self._steering.ingest.observe(IngestSample(rows, elapsed * 1000.0, pool_wait_ms=crowded))
         self._steering.persisted(rows)

@@ -218,7 +218,8 @@ def rows_to_export(ways: Ways, *, statuses: bool) -> Select[Any]:
             job_items.c.error_code,
             job_items.c.last_error,
             job_items.c.result_json,
-            job_items.c.normalized_json,
+            # Shown until there is a result, so it need not travel once there is one.
+            case((job_items.c.result_json.is_(None), job_items.c.normalized_json)),
         )
         .where(
             _of_job(),
