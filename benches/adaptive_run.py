@@ -41,7 +41,7 @@ CHEAP_SECONDS, DEAR_SECONDS = 0.0002, 0.02
 AT_ONCE = 40
 A_SECOND = 2_500
 RETRY_AFTER = 0.05
-GIVE_UP = 3.0
+GIVE_UP = 2.0
 SAMPLE_SECONDS = 0.2
 PLOT = Path(__file__).parent.parent / "docs" / "images" / "adaptive-run.svg"
 
