@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from logging import DEBUG, INFO
 from typing import Any
 from uuid import UUID
 
@@ -62,8 +61,8 @@ def change(
     parameters = transaction.ways.parameters("events", fields, events)
     transaction.run(insert_events(transaction.ways, explained=explained), parameters | made)
     transaction.log(
-        DEBUG if caller.actor in _MANY_OF_THESE and transition.target not in _WORTH_TELLING else INFO,
         f"{transition.name}: {transition.target.value}",
+        important=caller.actor not in _MANY_OF_THESE or transition.target in _WORTH_TELLING,
         jobs=len(rows),
         first=str(rows[0][0]),
         kind=rows[0][1],

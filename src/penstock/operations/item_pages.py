@@ -195,8 +195,7 @@ def _page(transaction: Transaction, statement: Any, asked: dict[str, Any]) -> li
     rows = [_row(one) for one in transaction.run(statement, asked)]
     taken = (time.perf_counter() - begun) * 1000.0
     slow = taken > transaction.store.slow_query_ms
-    _log.log(
-        30 if slow else 10,
+    (_log.warning if slow else _log.debug)(
         "a page of items was slow" if slow else "a page of items",
         milliseconds=round(taken, 1),
         items=len(rows),

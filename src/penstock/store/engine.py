@@ -59,12 +59,12 @@ class Transaction:
         self.ways = store.ways
         self._held = store.clock.held()
         self._notices: set[str] = set()
-        self.lines: list[tuple[int, str, dict[str, Any]]] = []
+        self.lines: list[tuple[str, bool, dict[str, Any]]] = []
         """What the log says of it once it has committed."""
 
-    def log(self, level: int, line: str, **fields: Any) -> None:
+    def log(self, line: str, *, important: bool, **fields: Any) -> None:
         """Say this in the log when, and only when, this commits."""
-        self.lines.append((level, line, fields))
+        self.lines.append((line, important, fields))
 
     def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
         """Execute one statement."""
@@ -230,9 +230,9 @@ class Store:
         if self._turns is not None:
             self._turns.close()
 
-    def _announce(self, notices: frozenset[str], lines: Sequence[tuple[int, str, dict[str, Any]]]) -> None:
-        for level, line, fields in lines:
-            _log.log(level, line, **fields)
+    def _announce(self, notices: frozenset[str], lines: Sequence[tuple[str, bool, dict[str, Any]]]) -> None:
+        for line, important, fields in lines:
+            (_log.info if important else _log.debug)(line, **fields)
         if notices:
             for listener in tuple(self._listeners):
                 listener(notices)
