@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import tempfile
@@ -11,6 +12,11 @@ from pathlib import Path
 from benches.plan import LeftOut
 
 CONNECTIONS = 8
+_POSTING = """
+wrk.method = "POST"
+wrk.body = %s
+wrk.headers["Content-Type"] = "application/json"
+"""
 _SCRIPT = """
 done = function(summary, latency, requests)
   local wrong = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.write
@@ -40,11 +46,12 @@ def require_wrk() -> str:
     return found
 
 
-def load(url: str, *, seconds: int, token: str) -> Load:
-    """Ask for one address as fast as it is answered; any answer but a good one is an error here."""
+def load(url: str, *, seconds: int, token: str, body: dict[str, str] | None = None) -> Load:
+    """Ask for one address as fast as it is answered, or post a body there; any answer but a good one is an error."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "figures.lua"
-        script.write_text(_SCRIPT)
+        # A text of JSON is one of Lua as well, without odd characters.
+        script.write_text(_SCRIPT if body is None else _POSTING % json.dumps(json.dumps(body)) + _SCRIPT)
         ran = subprocess.run(
             [require_wrk(), "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-H", f"Authorization: Bearer {token}",
              "-s", str(script), url],

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
+import httpx2
+
 from benches.databases import Databases
-from benches.load import CONNECTIONS, Load, require_wrk
+from benches.load import CONNECTIONS, Load, load, require_wrk
 from benches.plan import Plan, in_turns
-from benches.recipe_load import post, posted
 from benches.recipe_pages import ADDRESS, PAGES, SIZE, json_ld
 from benches.report import Answer, Bar, by_pairs
 from benches.status_reads import SECRET, USER, serving
@@ -49,15 +50,17 @@ def known(databases: Databases, plan: Plan) -> Answer:
         bare = open_now.enter_context(serving(url, "-m", "benches.recipe_peer", url))
         body = {"url": address(KNOWN // 2)}
 
-        def load(where: str, seconds: int) -> Load:
-            return post(f"{where}/parse-requests", body, seconds=seconds, token=token)
+        def ask_for_it(where: str, seconds: int) -> Load:
+            return load(f"{where}/parse-requests", seconds=seconds, token=token, body=body)
 
         said, expected = (posted(f"{one}/parse-requests", body, token=token)["recipe"] for one in (ours, bare))
         assert said["ingredients"] == expected["ingredients"], "both answer the same recipe"
         for where in (ours, bare):
-            load(where, 1)
+            ask_for_it(where, 1)
         mine, theirs = in_turns(
-            lambda: load(ours, plan.seconds_of_load), lambda: load(bare, plan.seconds_of_load), plan.repetitions_of_load
+            lambda: ask_for_it(ours, plan.seconds_of_load),
+            lambda: ask_for_it(bare, plan.seconds_of_load),
+            plan.repetitions_of_load,
         )
     sides = [f"p50 {_middle(side, 'p50')} ms, p99 {_middle(side, 'p99')} ms" for side in (mine, theirs)]
     return by_pairs(
@@ -106,3 +109,10 @@ def pages(databases: Databases, plan: Plan, name: str) -> Answer:
 
 def _middle(loads: Sequence[Load], what: str) -> str:
     return f"{statistics.median(getattr(one, what) for one in loads):.1f}"
+
+
+def posted(url: str, body: dict[str, str], *, token: str) -> Any:
+    """One answer's content, to see that it is the one that is meant."""
+    answer = httpx2.post(url, json=body, headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 200, f"{url} answers {answer.status_code}: {answer.text[:500]}"
+    return answer.json()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
@@ -16,13 +17,13 @@ from penstock.operations.samples import LaneSample, samples
 from penstock.store.engine import Store, Transaction
 
 
-class Looking:
+class Looking(ABC):
     """What may be asked; a caller sees what they may see, and everything else as if it were not there."""
 
     @property
+    @abstractmethod
     def store(self) -> Store:
         """The database."""
-        raise NotImplementedError
 
     def get(self, job_id: UUID, *, by: Caller = SYSTEM) -> Job:
         """One job as it stands now."""

@@ -12,26 +12,12 @@ from typing import Any
 import pytest
 
 from penstock import ItemStatus, JobNotFound, JobState, Penstock, TransitionRefused, WorkItem, WorkJob, owner
-from penstock.settings import load_settings
 from penstock.store.engine import Store
 from penstock.testing.invariants import violations
+from tests.on_store import OnStore
 
 SHORT, LONG = 0.15, 30.0
 ROUNDS = 60
-
-
-class OnStore(Penstock):
-    """A Penstock over a store the test has already, with the clock it holds."""
-
-    def __init__(self, store: Store, files: Path) -> None:
-        super().__init__(
-            settings=load_settings(database_url="sqlite://", files_directory=files, heartbeat_seconds=0.05)
-        )
-        self._given_store = store
-
-    @property
-    def store(self) -> Store:
-        return self._given_store
 
 
 @pytest.fixture

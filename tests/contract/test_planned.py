@@ -16,27 +16,15 @@ from penstock import ItemRole, ItemStatus, Job, JobState, Penstock, Planned, Sto
 from penstock.clock import HeldClock
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
+from penstock.operations.items import Encoded
 from penstock.operations.plan import add_planned
-from penstock.operations.submit import Encoded
-from penstock.settings import load_settings
 from penstock.store.engine import Store, Transaction
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
 from penstock.worker import persisting
+from tests.on_store import OnStore
 
 PATIENCE = 60.0
-
-
-class OnStore(Penstock):
-    """A Penstock over a store the test has already, with the clock it holds."""
-
-    def __init__(self, store: Store, files: Path, **settings: Any) -> None:
-        super().__init__(settings=load_settings(database_url="sqlite://", files_directory=files, **settings))
-        self._given_store = store
-
-    @property
-    def store(self) -> Store:
-        return self._given_store
 
 
 @pytest.fixture

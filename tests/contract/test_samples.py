@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from penstock import Penstock, Permanent, WorkItem, WorkJob
 from penstock.clock import HeldClock
 from penstock.operations.samples import forget_samples, keep_samples, samples
-from penstock.settings import load_settings
 from penstock.store.engine import Store
+from tests.on_store import OnStore
 
 PATIENCE = 30.0
 DAY = 86_400.0
-
-
-class OnStore(Penstock):
-    """A Penstock over a store the test has already, with the clock it holds."""
-
-    def __init__(self, store: Store, files: Path, **settings: Any) -> None:
-        super().__init__(settings=load_settings(database_url="sqlite://", files_directory=files, **settings))
-        self._given_store = store
-
-    @property
-    def store(self) -> Store:
-        return self._given_store
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from penstock.errors import WorkerCrashed
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
-from penstock.operations.submit import Encoded, insert_items
+from penstock.operations.items import Encoded, insert_items
 from penstock.store.engine import Transaction
 from penstock.store.statements.submit import extend_plan
 

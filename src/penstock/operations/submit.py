@@ -24,13 +24,13 @@ from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Answer, Job, Progress, Submission
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, decode, encode, storable_text
-from penstock.lifecycle.planned import Planned
 from penstock.lifecycle.states import ErrorType, ItemRole, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
 from penstock.operations.change import change
 from penstock.operations.control import go_on
 from penstock.operations.follow import fail_followers
 from penstock.operations.inspect import get_job
+from penstock.operations.items import insert_items, item_text
 from penstock.store.engine import Transaction
 from penstock.store.statements import submit as statements
 from penstock.store.statements.control import change_one, fail_one
@@ -279,29 +279,6 @@ def _beginnings(transaction: Transaction, kind: Kind, request: Request, *, with_
     if with_items:
         return _Beginnings((statements.insert_first_events(ways),), parameters)
     return _Beginnings((statements.insert_first_items(ways), statements.insert_first_events(ways)), parameters)
-
-
-Encoded = tuple[str, str | None]
-"""An item's input as JSON text, and the same in canonical fields where the plan says it."""
-
-
-def item_text(one: JSON | Planned, most: int) -> Encoded:
-    """An item on its way to the database."""
-    if not isinstance(one, Planned):
-        return encode(one, most=most, what="input"), None
-    normalized = None if one.normalized is None else encode(one.normalized, most=most, what="normalized input")
-    return encode(one.input, most=most, what="input"), normalized
-
-
-def insert_items(
-    transaction: Transaction, kind: Kind, job_id: UUID, owner: str | None, items: Sequence[Encoded], *, after: int
-) -> int:
-    """Items at the positions behind ``after``; the answer is the last position."""
-    ways = transaction.ways
-    of_job = {"the_job_id": job_id, "the_user_id": owner, "the_kind": kind.name}
-    rows = [(number, *one) for number, one in enumerate(items, after + 1)]
-    transaction.run(statements.insert_items(ways), ways.parameters("new_items", statements.NEW_ITEMS, rows) | of_job)
-    return after + len(items)
 
 
 def _let_flow(transaction: Transaction, kind: Kind, job: Job, request: Request) -> Job:

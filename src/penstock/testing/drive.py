@@ -16,9 +16,10 @@ from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ACTIVE, ItemRole, JobState
 from penstock.operations import control, inspect
 from penstock.operations.claim import claim
+from penstock.operations.items import item_text
 from penstock.operations.plan import add_planned
 from penstock.operations.record import Ended, record
-from penstock.operations.submit import Request, item_text, submit, submit_created
+from penstock.operations.submit import Request, submit, submit_created
 from penstock.operations.sweep import Swept, sweep
 from penstock.store.engine import Store
 

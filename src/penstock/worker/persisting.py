@@ -18,8 +18,8 @@ from penstock.errors import StoreUnavailable
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON
+from penstock.operations.items import Encoded, item_text
 from penstock.operations.plan import add_planned
-from penstock.operations.submit import Encoded, item_text
 from penstock.runners.contract import StopFlag
 from penstock.store.engine import Store
 from penstock.worker.control.ingest_batch import IngestSample
