@@ -9,13 +9,14 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from penstock.ingest.sources.ftp import Account
 from penstock.ingest.sources.s3 import Access
+from penstock_apps.loopback import served
 
 BOUND_SECONDS = 20.0
 
@@ -120,9 +121,5 @@ def http_server_that_answers(status: int) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Nothing: the tests' output is for the tests."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join(BOUND_SECONDS)
+    with served(Handler) as port:
+        yield f"http://127.0.0.1:{port}"

@@ -9,12 +9,13 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
+from penstock_apps.loopback import served
 from penstock_apps.products.barcodes import barcode_png
 from penstock_apps.products.products import check_digit, same_gtin
 
@@ -163,18 +164,12 @@ def demo_retailer() -> Iterator[Retailer]:
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    shop = Retailer(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="penstock-demo-retailer", daemon=True)
-    thread.start()
-    try:
-        yield shop
-    finally:
-        shop.close()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(Handler) as port:
+        shop = Retailer(f"http://127.0.0.1:{port}")
+        try:
+            yield shop
+        finally:
+            shop.close()
 
 
 SAMPLE_HEADERS = ("Art.-Nr.", "EAN-13", "Hersteller", "Bezeichnung", "Preis", "Lagerort")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import orjson
+
+from penstock_apps.loopback import served
 
 _SOUP = {
     "@context": "https://schema.org",
@@ -52,13 +53,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def sample_site() -> Iterator[str]:
     """The site for the length of a ``with`` block; its host and port, which somebody has to allow."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, name="penstock-sample-site")
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with served(_Handler) as port:
+        yield f"127.0.0.1:{port}"
