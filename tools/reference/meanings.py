@@ -95,6 +95,8 @@ TABLES = {
     "files": "What was uploaded. The bytes are on disk, by their SHA-256.",
     "lane_samples": "What each lane did lately and how its controllers were set, for people to look at. A day of it is "
     "kept, and nothing decides by it: [decision 0024](../decisions/0024-steering-by-samples.md).",
+    "workers": "The workers that are alive, with what they hold, for people to look at. One that has not been seen for an "
+    "hour is forgotten.",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
 }
 
@@ -140,6 +142,7 @@ COLUMNS = {
         "last_heartbeat": "the last sign of life of its work",
         "file_id": "the uploaded file it works on",
         "ip_address": "where the submission came from, if the caller said so",
+        "title": "what people call it: the name of a file, an address; shown and searched, and nothing else",
         "event_sequence": "the number of its last line of history",
         "created_at": "when it was recorded",
         "queued_at": "when it last became queued",
@@ -200,6 +203,12 @@ COLUMNS = {
         "at": "when the sample was taken",
         "worker": "the worker whose lane it is",
         "data": "settings and signals by name: `claim_size`, `concurrency`, `ingest_rows`, `items_sec` and others",
+    },
+    "workers": {
+        "name": "host, process and a few random characters",
+        "started_at": "when it began",
+        "seen_at": "its last sign of life",
+        "data": "its kinds, and how many items of each it has in hand",
     },
     "outbox": {
         "id": "a number that counts up",

@@ -107,6 +107,7 @@ jobs = Table(
     Column("abandoned_at", Moment),
     Column("canceled_at", Moment),
     Column("updated_at", Moment, nullable=False),
+    Column("title", String(255)),
     _one_of("state", list(JobState), "state"),
     _one_of("phase", list(Phase), "phase"),
     _one_of("error_type", list(ErrorType), "error_type"),
@@ -225,6 +226,15 @@ lane_samples = Table(
     PrimaryKeyConstraint("kind", "at", "worker"),
 )
 Index("ix_lane_samples_at", lane_samples.c.at)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("started_at", Moment, nullable=False),
+    Column("seen_at", Moment, nullable=False),
+    Column("data", Payload, nullable=False),
+)
 
 files = Table(
     "files",
