@@ -8,6 +8,7 @@ cannot keep either), NaN and infinities become null. Anything else that is not J
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import PurePath
 from typing import Any
@@ -48,6 +49,18 @@ def encode(value: JSON, *, most: int, what: str = "value") -> str:
             f"the {what} takes {len(data):,} bytes as JSON; at most {most:,} are kept (PENSTOCK_MAX_PAYLOAD_BYTES)"
         )
     return data.decode()
+
+
+def encode_each(values: Sequence[JSON], *, most: int) -> list[str] | None:
+    """What :func:`encode` gives for each value, in a third of the time; None when one of them needs a closer look."""
+    try:
+        each = [orjson.dumps(one, _fallback, _OPTIONS) for one in values]
+    except (TypeError, ValueError):
+        return None
+    whole = b"".join(each)
+    if b"\\u0000" in whole or (len(whole) > most and max(map(len, each)) > most):
+        return None
+    return [one.decode() for one in each]
 
 
 def decode(text: str | bytes | None) -> JSON:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.payloads import JSON, encode
+from penstock.lifecycle.payloads import JSON, encode, encode_each
 from penstock.lifecycle.planned import Planned
 from penstock.store.engine import Transaction
 from penstock.store.statements import submit as statements
@@ -21,6 +21,17 @@ def item_text(one: JSON | Planned, most: int) -> Encoded:
         return encode(one, most=most, what="input"), None
     normalized = None if one.normalized is None else encode(one.normalized, most=most, what="normalized input")
     return encode(one.input, most=most, what="input"), normalized
+
+
+def item_texts(batch: Sequence[JSON | Planned], most: int) -> list[Encoded]:
+    """Items on their way to the database, all together where they are plain, and else one by one."""
+    planned = [one if isinstance(one, Planned) else Planned(one) for one in batch]
+    given = encode_each([one[0] for one in planned], most=most)
+    normalized = encode_each([one[1] for one in planned], most=most)
+    if given is None or normalized is None:
+        return [item_text(one, most) for one in batch]
+    kept = [None if one[1] is None else text for one, text in zip(planned, normalized, strict=True)]
+    return list(zip(given, kept, strict=True))
 
 
 def insert_items(

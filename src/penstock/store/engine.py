@@ -344,7 +344,13 @@ def _sqlite_engine(url: URL, pool_size: int, synchronous: str) -> Engine:
         cursor = connection.cursor()
         for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "temp_store=MEMORY", "cache_size=-65536"):
             cursor.execute(f"PRAGMA {pragma}")
+        [encoding] = cursor.execute("PRAGMA encoding").fetchone()
         cursor.close()
+        if encoding != "UTF-8":
+            raise ConfigurationError(
+                f"the database is kept in {encoding}; Penstock cuts texts by their UTF-8 bytes: begin with a new file",
+                code="DATABASE_ENCODING",
+            )
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import structlog
 
@@ -18,7 +19,7 @@ from penstock.errors import StoreUnavailable
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON
-from penstock.operations.items import Encoded, item_text
+from penstock.operations.items import Encoded, item_texts
 from penstock.operations.plan import add_planned
 from penstock.runners.contract import StopFlag
 from penstock.store.engine import Store
@@ -26,6 +27,7 @@ from penstock.worker.control.ingest_batch import IngestSample
 from penstock.worker.steering import Steering
 
 _TRIES = 5
+_ENCODED_AT_ONCE = 200
 _WAIT_THAT_COUNTS_MS = 50.0
 """Less is the everyday wait for one's turn, or for the interpreter, which the plan's own thread keeps busy."""
 _log = structlog.get_logger("penstock.plan")
@@ -47,9 +49,23 @@ class Persisting:
         """How many rows the next batch should have."""
         return self._steering.ingest.rows_for(self._row_bytes)
 
-    def persist(self, claimed: Claimed, batch: Sequence[JSON], after: int, stop: StopFlag) -> int:
-        """Write ``batch`` behind position ``after``, in one transaction or several; the answer is the last position."""
-        items = [item_text(one, self._most) for one in batch]
+    def take(self, produced: Iterator[JSON]) -> list[Encoded]:
+        """The next batch of what a plan yields, as it is kept; empty when there is no more.
+
+        A few become text at a time: they are still at hand then, and gone before the garbage collector looks at them.
+        """
+        items: list[Encoded] = []
+        rows = self.rows
+        while some := list(islice(produced, min(_ENCODED_AT_ONCE, rows - len(items)))):
+            items += item_texts(some, self._most)
+        return items
+
+    def encode(self, batch: Sequence[JSON]) -> list[Encoded]:
+        """A batch that is complete, as it is kept."""
+        return item_texts(batch, self._most)
+
+    def persist(self, claimed: Claimed, items: Sequence[Encoded], after: int, stop: StopFlag) -> int:
+        """Write a batch behind position ``after``, in one transaction or several; the answer is the last position."""
         weights = [len(given) + len(normalized or "") for given, normalized in items]
         self._row_bytes = sum(weights) / len(items)
         first, position, failures = 0, after, 0

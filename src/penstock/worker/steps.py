@@ -63,7 +63,7 @@ class Steps:
         produced = iter(self._begin_plan(job))
         with ThreadPoolExecutor(1, thread_name_prefix=f"penstock-plan-{job.kind}") as writer:
             writing: Future[int] | None = None
-            while batch := list(islice(produced, self._persisting.rows)):
+            while batch := self._persisting.take(produced):
                 job.check()
                 position = job.planned if writing is None else writing.result()
                 writing = writer.submit(self._persisting.persist, call.owner, batch, position, call.stop)
@@ -77,10 +77,13 @@ class Steps:
         async for one in _as_async(self._begin_plan(job)):
             batch.append(one)
             if len(batch) >= self._persisting.rows:
-                position = await asyncio.to_thread(self._persisting.persist, call.owner, batch, position, call.stop)
+                position = await asyncio.to_thread(self._persist, call, batch, position)
                 batch = []
         if batch:
-            await asyncio.to_thread(self._persisting.persist, call.owner, batch, position, call.stop)
+            await asyncio.to_thread(self._persist, call, batch, position)
+
+    def _persist(self, call: Call, batch: list[JSON], position: int) -> int:
+        return self._persisting.persist(call.owner, self._persisting.encode(batch), position, call.stop)
 
     def _begin_plan(self, job: WorkJob) -> Any:
         """A plan that takes a second argument goes on behind that item; any other is replayed, and we skip."""

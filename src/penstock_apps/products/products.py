@@ -91,7 +91,10 @@ def normalizer(fields: Sequence[str | None]) -> Callable[[Sequence[str]], Produc
         }
         product["warnings"] = warnings
         if gtin is not None and (number := cells[gtin]):
-            _add_gtin(product, number[:_LONGEST_OTHER], warnings)
+            if _is_good_ean(number):  # what most tables hold
+                product["gtin"] = product["gtin_given"] = number
+            else:
+                _add_gtin(product, number[:_LONGEST_OTHER], warnings)
         for at, field in links:
             if link := cells[at]:
                 if link.startswith(_WEB) or link.lower().startswith(_WEB):
@@ -100,7 +103,9 @@ def normalizer(fields: Sequence[str | None]) -> Callable[[Sequence[str]], Produc
                     warnings.append(f"{field} {link[:80]!r} is not a web address, and is left out")
         cost = "" if price is None else cells[price][:_LONGEST_OTHER]
         money = "" if currency is None else cells[currency][:_LONGEST_OTHER]
-        if cost or money:
+        if money in _CODES and _PLAIN_PRICE.fullmatch(cost):
+            product["price"], product["currency"] = cost.replace(",", "."), money
+        elif cost or money:
             _add_price(product, cost, money, warnings)
         if not ("sku" in product or "gtin" in product or "title" in product):
             raise _nothing_to_look_up(warnings)
@@ -261,9 +266,6 @@ def _currency_in(text: str) -> str | None:
 
 
 def _add_gtin(product: Product, text: str, warnings: list[str]) -> None:
-    if _is_good_ean(text):
-        product["gtin"] = product["gtin_given"] = text
-        return
     if _SCIENTIFIC.fullmatch(text):
         warnings.append(
             f"barcode number {text!r} lost its last digits in a spreadsheet: format the column as text and export again"

@@ -27,6 +27,8 @@ class Field:
 
     name: str
     type: TypeEngine[Any]
+    long: bool = False
+    """Does it hold texts of hundreds of characters, in thousands of rows?"""
 
 
 def fields(*columns: Column[Any] | Field) -> tuple[Field, ...]:

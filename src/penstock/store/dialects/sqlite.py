@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import accumulate, count
 from operator import attrgetter
 from typing import Any
 
@@ -16,6 +17,7 @@ from sqlalchemy import (
     FromClause,
     Insert,
     Integer,
+    LargeBinary,
     Table,
     Text,
     bindparam,
@@ -70,22 +72,43 @@ class SQLite:
         return type_coerce(moment.op("+")(added), Moment)
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
-        """One JSON array of arrays, taken apart by json_each."""
+        """One JSON array of arrays, taken apart by json_each; a long text is cut out of all of them in one piece."""
         each = func.json_each(bindparam(name, type_=Text)).table_valued("value", name=f"{name}_each")
-        columns = [
-            type_coerce(each.c.value.op("->>")(literal_column(str(index))), field.type).label(field.name)
-            for index, field in enumerate(fields)
-        ]
+        cells = (each.c.value.op("->>")(literal_column(str(index))) for index in count())
+        columns = []
+        for field in fields:
+            cell: ColumnElement[Any] = next(cells)
+            if field.long:
+                # Of bytes, that is: to find the thousandth character of a text, SQLite would count from its beginning.
+                cell = cast(func.substr(bindparam(f"{name}_texts", type_=LargeBinary), cell, next(cells)), Text)
+            columns.append(type_coerce(cell, field.type).label(field.name))
         return select(*columns).subquery(name)
 
     def parameters(self, name: str, fields: Sequence[Field], values: Sequence[Sequence[object]]) -> dict[str, object]:
-        """Identifiers go as the 32 digits SQLAlchemy keeps, moments as microseconds."""
-        columns: list[Iterable[object]] = list(zip(*values, strict=True))
-        for index, (field, column) in enumerate(zip(fields, columns, strict=False)):
+        """Identifiers go as the 32 digits SQLAlchemy keeps, moments as microseconds.
+
+        Long texts go as they are, one behind the other, and the rows say where each begins and how long it is: within
+        JSON they would have to be escaped here, and read three times there.
+        """
+        columns: list[Iterable[object]] = []
+        texts: list[bytes] = []
+        parameters: dict[str, object] = {}
+        begin = 1
+        given = zip(*values, strict=True) if values else [()] * len(fields)
+        for field, column in zip(fields, given, strict=True):
             translate = _TRANSLATIONS.get(type(field.type))
-            if translate is not None:
-                columns[index] = [None if one is None else translate(one) for one in column]
-        return {name: orjson.dumps(list(zip(*columns, strict=True))).decode()}
+            if field.long:
+                pieces = [None if one is None else str(one).encode() for one in column]
+                lengths = [None if one is None else len(one) for one in pieces]
+                *begins, begin = accumulate([one or 0 for one in lengths], initial=begin)
+                columns += [begins, lengths]
+                texts += filter(None, pieces)
+                parameters[f"{name}_texts"] = b"".join(texts)
+            elif translate is not None:
+                columns.append([None if one is None else translate(one) for one in column])
+            else:
+                columns.append(column)
+        return parameters | {name: orjson.dumps(list(zip(*columns, strict=True))).decode()}
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         """One JSON array."""

@@ -1,0 +1,22 @@
+"""A SQLite file that somebody made for UTF-16 is refused, before anything is written to it."""
+
+from pathlib import Path
+
+import pytest
+
+from penstock import ConfigurationError, Penstock
+from penstock.settings import load_settings
+from penstock.store.engine import sqlite_module
+
+
+def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "wide.db"
+    connection = sqlite_module().connect(path)
+    connection.execute("PRAGMA encoding = 'UTF-16le'")
+    connection.execute("CREATE TABLE mine (word TEXT)")
+    connection.close()
+    app = Penstock(settings=load_settings(database_url=f"sqlite:///{path}"))
+    with pytest.raises(ConfigurationError, match="UTF-16le") as refused:
+        app.migrate()
+    assert refused.value.code == "DATABASE_ENCODING"
+    app.close()
