@@ -140,7 +140,7 @@ class Lane:
             self._claim_again_at = 0.0
         if self._stopping.is_set():
             self._give_back_late()
-        due = not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._claim_again_at
+        due = not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._due_at
         if due and self._unwritten and self._writer is not None:
             self._claim_while_writing(self._writer)
             return
@@ -165,7 +165,12 @@ class Lane:
             return 0.0 if not self._held else 0.05
         if not self._has_room():
             return self._settings.poll_seconds
-        return max(0.0, min(self._claim_again_at - time.monotonic(), self._settings.poll_seconds))
+        return max(0.0, min(self._due_at - time.monotonic(), self._settings.poll_seconds))
+
+    @property
+    def _due_at(self) -> float:
+        """When to claim next; nobody's wake shortens a pause that the other side needs."""
+        return max(self._claim_again_at, self.steering.claim_not_before)
 
     def _has_room(self) -> bool:
         """Is less than half a slice out, or a place in the runner free?"""

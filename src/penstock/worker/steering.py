@@ -17,6 +17,7 @@ from penstock.settings import Settings
 from penstock.store.pace import Pace
 from penstock.worker.control.claim_size import ClaimSize
 from penstock.worker.control.concurrency import Concurrency, ConcurrencySample
+from penstock.worker.control.hold_off import HoldOff
 from penstock.worker.control.ingest_batch import IngestBatch
 from penstock.worker.control.lease_length import lease_seconds
 from penstock.worker.machine import Machine
@@ -60,6 +61,9 @@ class Steering:
             p50_ms=settings.db_p50_ms,
             p95_ms=settings.db_p95_ms,
         )
+        self.hold_off = HoldOff()
+        self.claim_not_before = 0.0
+        """By the clock; zero unless nearly everything is put off."""
         self._lease = settings.lock_floor_ms / 1000.0
         self._elapsed_ms = 0.0
         self._window = _Window(clock())
@@ -104,6 +108,8 @@ class Steering:
                     pressure=self._machine.pressure(now),
                 )
             )
+            pause = self.hold_off.observe(items=self._window.items, put_off=self._window.put_off)
+            self.claim_not_before = now + pause if pause else 0.0
             self._window = _Window(now)
 
     def _observe_cost(self, outcomes: Sequence[Outcome], elapsed_ms: float) -> None:
@@ -127,6 +133,7 @@ class Steering:
             "concurrency": self.concurrency.setting,
             "ingest_rows": self.ingest.setting,
             "lease_seconds": round(self._lease, 1),
+            "hold_off_seconds": self.hold_off.setting,
             "average_item_ms": None if average is None else round(average, 3),
             "ingest_ms": None if self.ingest.latency_ms is None else round(self.ingest.latency_ms, 1),
             "items_sec": round(seen.items / elapsed, 1),
