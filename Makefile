@@ -7,7 +7,7 @@ STAMP := .venv/.up-to-date
 WORKERS ?= 2
 PYTHON_DIRS := $(foreach d,src tests benches tools,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 
-.PHONY: help setup run test check format bench bench-peers docs lock lock-peers clean distclean
+.PHONY: help setup run test screenshots check format bench bench-peers docs lock lock-peers clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -22,7 +22,12 @@ run: setup ## serve on http://127.0.0.1:8765, with sample jobs on an empty datab
 	@$(BIN)/penstock serve --samples $(ARGS)
 
 test: setup ## run the tests (LARGE=1: the largest of them at the sizes they promise)
+	@tools/browser
 	TESTS_LARGE="$(LARGE)" $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+screenshots: setup ## take the pictures of the pages in docs/images again
+	@tools/browser
+	TESTS_WRITE_SCREENSHOTS=1 $(BIN)/python -m pytest -n 0 -m screenshots tests/browser $(ARGS)
 
 check: setup ## format, lint, types, import contracts, dependencies, dead code: all of them, then say which failed
 	@failed=; \
@@ -56,7 +61,7 @@ lock-peers: setup ## resolve what each peer asks for again
 	$(BIN)/python -m benches.peers.environments lock
 
 clean: ## remove caches and build output
-	rm -rf dist build htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf dist build htmlcov .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis test-artifacts
 	find src tests benches tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## also remove .venv, .tools and .peers

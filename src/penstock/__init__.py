@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from penstock.http.cursors import read_cursor, written_cursor
     from penstock.http.json import Json
     from penstock.http.problems import documented
+    from penstock.http.starting import FormField, StartForm
     from penstock.http.tokens import Identity
     from penstock.http.who import Admin, Anyone, SignedIn, Submitting
     from penstock.ingest.archives import ArchiveLimits, look_at_archive, pictures
@@ -94,6 +95,7 @@ _HOME = {
     "penstock.http.cursors": ("read_cursor", "written_cursor"),
     "penstock.http.json": ("Json",),
     "penstock.http.problems": ("documented",),
+    "penstock.http.starting": ("FormField", "StartForm"),
     "penstock.http.tokens": ("Identity",),
     "penstock.http.who": ("Admin", "Anyone", "SignedIn", "Submitting"),
     "penstock.lifecycle.callers": ("SYSTEM", "Caller", "admin", "owner"),
@@ -131,17 +133,18 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "Admin", "After", "Answer", "Anyone",
     "ArchiveLimits", "Backoff", "Between", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorGroup",
-    "ErrorType", "FileNotFound", "Found", "HandlerError", "HeldClock", "HistoryEntry", "Identity", "InvalidInput",
-    "Item", "ItemRole", "ItemRow", "ItemStatus", "Job", "JobNotFound", "JobState", "Json", "Killed", "KilledBy",
-    "Kind", "KindUnknown", "LaneSample", "MemoryLimitExceeded", "Message", "NotAllowed", "NotFound", "NotSignedIn",
-    "PastJob", "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent", "Phase", "Place",
-    "Planned", "Policy", "Postponed", "Progress", "ProviderDelay", "Retryable", "Row", "RunsIn", "SchemaOutOfDate",
-    "Settings", "SignedIn", "Skip", "Source", "Stopped", "StoreRefused", "StoreUnavailable", "StoredFile",
-    "Submission", "Submitting", "Summary", "Swept", "SwitchedOff", "Table", "TableLimits", "TableShape",
-    "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused", "Vocabulary", "Waiting", "WorkItem",
-    "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app", "documented", "effective_status", "found",
-    "load_settings", "look_at_archive", "look_at_table", "open_table", "owner", "parse_job_id", "pictures",
-    "read_cursor", "seconds", "size_in_bytes", "source_of", "table_limits", "written_cursor",
+    "ErrorType", "FileNotFound", "FormField", "Found", "HandlerError", "HeldClock", "HistoryEntry", "Identity",
+    "InvalidInput", "Item", "ItemRole", "ItemRow", "ItemStatus", "Job", "JobNotFound", "JobState", "Json", "Killed",
+    "KilledBy", "Kind", "KindUnknown", "LaneSample", "MemoryLimitExceeded", "Message", "NotAllowed", "NotFound",
+    "NotSignedIn", "PastJob", "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent",
+    "Phase", "Place", "Planned", "Policy", "Postponed", "Progress", "ProviderDelay", "Retryable", "Row", "RunsIn",
+    "SchemaOutOfDate", "Settings", "SignedIn", "Skip", "Source", "StartForm", "Stopped", "StoreRefused",
+    "StoreUnavailable", "StoredFile", "Submission", "Submitting", "Summary", "Swept", "SwitchedOff", "Table",
+    "TableLimits", "TableShape", "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused",
+    "Vocabulary", "Waiting", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app",
+    "documented", "effective_status", "found", "load_settings", "look_at_archive", "look_at_table", "open_table",
+    "owner", "parse_job_id", "pictures", "read_cursor", "seconds", "size_in_bytes", "source_of", "table_limits",
+    "written_cursor",
 ]  # fmt: skip
 
 

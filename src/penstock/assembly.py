@@ -45,6 +45,7 @@ from penstock.operations.reprocess import FAILED_ONES, reprocess
 from penstock.operations.samples import Gauges, forget_samples
 from penstock.operations.submit import Request, is_one_statement, submit, submit_created, submit_many
 from penstock.operations.sweep import Swept, sweep
+from penstock.operations.workers import forget_workers
 from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, Transaction, open_store
 from penstock.store.migrating import OURS, Schema, is_current, migrate, require_current
@@ -239,6 +240,7 @@ class Penstock(Looking):
         ip_address: str | None = None,
         hold: bool = False,
         job_id: UUID | None = None,
+        title: str | None = None,
         connection: CallersConnection | None = None,
     ) -> Submission:
         """Record a job and let it flow; the answer has the job, and says whether it is new.
@@ -246,8 +248,8 @@ class Penstock(Looking):
         ``items`` gives the job its items right away. With a ``unique_key``, one job does the work for everybody who
         asks for it at the same time, and with ``fresh_for`` a result not older than that is the answer. The same
         ``idempotency_key`` and owner always give the same job. ``hold`` only records it, until :meth:`release`.
-        ``job_id`` is for a job that has a name already; one that is taken is refused. With ``connection`` all happens
-        inside the caller's own SQLAlchemy transaction.
+        ``job_id`` is for a job that has a name already; one that is taken is refused. ``title`` is what people know it
+        by, like the name of a file. With ``connection`` all happens inside the caller's own SQLAlchemy transaction.
         """
         request = Request(
             owner=owner,
@@ -260,6 +262,7 @@ class Penstock(Looking):
             ip_address=ip_address,
             hold=hold,
             id=job_id,
+            title=title,
         )
         known, most = self.kinds.get(kind), self.settings.max_payload_bytes
         given = None if items is None else list(items)
@@ -364,11 +367,14 @@ class Penstock(Looking):
         by: Caller = SYSTEM,
         statuses: Sequence[ItemStatus] = FAILED_ONES,
         item_ids: Sequence[int] | None = None,
+        error_codes: Sequence[str | None] | None = None,
         reset_attempts: bool = True,
         permanent: bool = True,
         reason: str | None = None,
     ) -> Job:
-        """Run items of a finished job again, in a new run."""
+        """Run items of a finished job again, in a new run; with ``error_codes`` only those that ended with one of them
+        (None: without any).
+        """
 
         def operation(transaction: Transaction) -> Job:
             kind = self.kinds.get(inspect.get_job(transaction, job_id, by).kind)
@@ -379,6 +385,7 @@ class Penstock(Looking):
                 by,
                 statuses=statuses,
                 item_ids=item_ids,
+                error_codes=error_codes,
                 reset_attempts=reset_attempts,
                 permanent=permanent,
                 reason=reason,
@@ -475,6 +482,7 @@ class Penstock(Looking):
         outbox.relay(self.store, self.transport.send)
         self.store.write(outbox.forget_sent)
         self.store.write(forget_samples)
+        self.store.write(forget_workers)
         return swept
 
     def backfill(self) -> int:

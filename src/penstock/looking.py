@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from penstock.lifecycle.callers import SYSTEM, Caller
@@ -13,8 +13,13 @@ from penstock.lifecycle.job import HistoryEntry, Item, Job
 from penstock.lifecycle.states import FINISHED, ItemStatus, JobState
 from penstock.operations import inspect, item_pages
 from penstock.operations.item_pages import Between, ErrorGroup, ItemRow, Place
-from penstock.operations.samples import LaneSample, samples
+from penstock.operations.outbox import Backlog, backlog
+from penstock.operations.samples import LaneSample, samples, thinned_samples
+from penstock.operations.workers import WorkerSeen, workers
 from penstock.store.engine import Store, Transaction
+
+_SAMPLED_WITHIN = timedelta(seconds=10)
+"""A worker's last sample of a job comes a little after its end."""
 
 
 class Looking(ABC):
@@ -35,19 +40,45 @@ class Looking(ABC):
         by: Caller = SYSTEM,
         states: Iterable[JobState] | None = None,
         kind: str | None = None,
+        search: str | None = None,
+        created_from: datetime | None = None,
+        created_to: datetime | None = None,
         after: inspect.After | None = None,
         limit: int = 100,
         payloads: bool = False,
     ) -> list[Job]:
         """A page of jobs, newest first, ``after`` the last one of the page before; without params and results,
         which may be large, unless ``payloads`` are wanted.
+
+        ``search`` is a text in the title, the kind, the owner or the error code, or how the id begins or ends; it looks
+        through the next 20,000 jobs of the list, and :meth:`page_of_jobs` says where to go on.
         """
-        wanted = None if states is None else list(states)
+        wanted = inspect.JobFilter(
+            states=None if states is None else tuple(states),
+            kind=kind,
+            search=search,
+            created_from=created_from,
+            created_to=created_to,
+        )
         return self.store.read(
-            lambda one: inspect.list_jobs(
-                one, by, states=wanted, kind=kind, after=after, limit=limit, payloads=payloads
-            ),
-            at_once=True,
+            lambda one: inspect.list_jobs(one, by, wanted, after=after, limit=limit, payloads=payloads), at_once=True
+        )
+
+    def page_of_jobs(
+        self,
+        wanted: inspect.JobFilter = inspect.ALL_JOBS,
+        *,
+        by: Caller = SYSTEM,
+        after: inspect.After | None = None,
+        limit: int = 100,
+    ) -> inspect.JobPage:
+        """A page of jobs, newest first, and where the list goes on.
+
+        A search whose 20,000 jobs are used up before the page is full answers with a short page, or an empty one, and
+        goes on behind the last job it has looked at: only a page without ``next`` is the last.
+        """
+        return self.store.read(
+            lambda one: inspect.page_of_jobs(one, by, wanted, after=after, limit=limit), at_once=wanted.text is None
         )
 
     def history(self, job_id: UUID, *, by: Caller = SYSTEM, after: int = 0) -> list[HistoryEntry]:
@@ -145,9 +176,32 @@ class Looking(ABC):
 
         return self.store.read(question)
 
-    def lane_samples(self, *, since: datetime, kind: str | None = None) -> list[LaneSample]:
+    def lane_samples(
+        self, *, since: datetime, until: datetime | None = None, kind: str | None = None
+    ) -> list[LaneSample]:
         """What the workers' controllers chose since then, and what they saw, the oldest first."""
-        return self.store.read(lambda one: samples(one, since=since, kind=kind), at_once=True)
+        return self.store.read(lambda one: samples(one, since=since, until=until, kind=kind), at_once=True)
+
+    def samples_of_job(self, job_id: UUID, *, by: Caller = SYSTEM, most: int = 300) -> list[LaneSample]:
+        """What the controllers chose for a job's kind while it ran: at most so many samples, evenly over that time."""
+
+        def question(transaction: Transaction) -> list[LaneSample]:
+            job = inspect.get_job(transaction, job_id, by)
+            over = job.completed_at or job.canceled_at
+            until = None if over is None or not job.finished else over + _SAMPLED_WITHIN
+            return thinned_samples(
+                transaction, job.kind, since=job.started_at or job.created_at, until=until, most=most
+            )
+
+        return self.store.read(question)
+
+    def workers(self) -> list[WorkerSeen]:
+        """The workers that are there, and those that died within the last hour, by name."""
+        return self.store.read(workers, at_once=True)
+
+    def backlog(self) -> Backlog:
+        """How many messages wait to be sent, and for how long."""
+        return self.store.read(backlog, at_once=True)
 
     def stack_trace(self, job_id: UUID, *, by: Caller = SYSTEM) -> str | None:
         """Where in its code a job failed last, if it says so: in an item, or in its plan or finalize step."""

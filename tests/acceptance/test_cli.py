@@ -28,8 +28,11 @@ def test_help_and_version_come_without_an_engine(real_terminal: Terminal) -> Non
 
 
 def test_submit_prints_the_id_alone_and_the_job_can_be_watched(terminal: Terminal) -> None:
-    said = terminal.run("submit", "greet", '{"name": "world"}', "--owner", "alice", "--priority", "7")
+    said = terminal.run(
+        "submit", "greet", '{"name": "world"}', "--owner", "alice", "--priority", "7", "--title", "a greeting"
+    )
     assert said.code == 0
+    assert [job.title for job in terminal.app.jobs()] == ["a greeting"]
     assert ID.fullmatch(said.out.strip())
     assert "penstock watch" in said.err
     terminal.app.work_off()
@@ -68,7 +71,7 @@ def test_submit_with_items_then_look_export_and_reprocess(terminal: Terminal) ->
     (terminal.directory / "rows.jsonl").write_text('1\n2\n\n3\n"=cmd()"\n')
     job_id = terminal.run("submit", "squares", "--items", "rows.jsonl").out.strip()
     terminal.app.work_off()
-    shown, failed, table, page, lines, written, workbook, nowhere, again, told = terminal.run_each(
+    shown, failed, table, page, lines, written, workbook, nowhere, refused, again, told = terminal.run_each(
         ["show", job_id],
         ["items", job_id, "--status", "ERROR", "--json"],
         ["items", job_id],
@@ -77,7 +80,8 @@ def test_submit_with_items_then_look_export_and_reprocess(terminal: Terminal) ->
         ["export", job_id, "--format", "csv", "--output", "items.csv"],
         ["export", job_id, "--format", "xlsx", "--output", "failed.xlsx", "--status", "ERROR"],
         ["export", job_id, "--format", "xlsx"],
-        ["reprocess", job_id, "--status", "ERROR", "--reason", "three is better now"],
+        ["reprocess", job_id, "--code", "FOUR", "--code", ""],
+        ["reprocess", job_id, "--status", "ERROR", "--code", "THREE", "--reason", "three is better now"],
         ["history", job_id],
     )
     assert "3 done, 1 failed" in shown.out
@@ -98,6 +102,7 @@ def test_submit_with_items_then_look_export_and_reprocess(terminal: Terminal) ->
     assert (rows[3]["row"], rows[3]["status"], rows[3]["result"]) == ("4", "DONE", "'=cmd()")
     assert (rows[2]["error"], rows[2]["error_code"]) == ("'=three is not liked", "THREE")
     assert workbook.out == "1 item written to failed.xlsx\n"
+    assert "NOTHING_TO_REPROCESS" in refused.err
     assert (terminal.directory / "failed.xlsx").read_bytes().startswith(b"PK")
     assert (nowhere.code, "--output" in nowhere.err) == (2, True)
     assert not (terminal.directory / "items.csv.part").exists()

@@ -124,6 +124,38 @@ def test_what_was_sent_is_forgotten_after_a_week(bench: Workbench) -> None:
     assert bench.store.read(lambda one: one.run(select(rows.c.payload)).scalars()) == [2]
 
 
+def backlog(store: Store) -> outbox.Backlog:
+    return store.read(outbox.backlog, at_once=True)
+
+
+def test_the_backlog_is_what_waits_and_for_how_long(bench: Workbench) -> None:
+    assert backlog(bench.store) == outbox.Backlog(0, None, 0, None)
+    append(bench.store, "sent")
+    outbox.relay(bench.store, Transport())
+    bench.clock.advance(5)
+    append(bench.store, 1)
+    bench.clock.advance(30)
+    append(bench.store, 2)
+    assert backlog(bench.store) == outbox.Backlog(2, 30.0, 0, None)
+
+
+def test_the_backlog_says_what_fails_and_why_the_first_does(bench: Workbench) -> None:
+    append(bench.store, "bad", "behind it")
+    append(bench.store, "well", key=None)
+    outbox.relay(bench.store, Transport(refuses=["bad"]))
+    append(bench.store, "new", key=None)
+    found = backlog(bench.store)
+    assert (found.waiting, found.failing, found.last_error) == (3, 2, "ConnectionError: broker\ufffddown")
+
+
+def test_a_backlog_is_counted_only_so_far(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    append(bench.store, *range(7))
+    monkeypatch.setattr(outbox, "MOST_COUNTED", 7)
+    assert backlog(bench.store).waiting == 7
+    monkeypatch.setattr(outbox, "MOST_COUNTED", 5)
+    assert backlog(bench.store).waiting == 5
+
+
 @given(
     steps=st.lists(
         st.one_of(

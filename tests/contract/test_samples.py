@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from penstock import Penstock, Permanent, WorkItem, WorkJob
+from penstock import JobNotFound, Penstock, Permanent, WorkItem, WorkJob, owner
 from penstock.clock import HeldClock
-from penstock.operations.samples import forget_samples, keep_samples, samples
+from penstock.operations.samples import forget_samples, keep_samples, samples, thinned_samples
 from penstock.store.engine import Store
 from tests.on_store import OnStore
 
@@ -129,3 +130,70 @@ def test_so_does_a_sweep_by_hand(app: Penstock, clock: HeldClock) -> None:
     clock.advance(DAY + 1)
     app.sweep()
     assert found(app.store, clock) == []
+
+
+# Thinned --------------------------------------------------------------------------------------------------------------
+
+
+def thinned(store: Store, *, since: datetime, until: datetime | None = None, most: int = 10) -> list[int]:
+    """The figures of a kind's samples, at most so many of them."""
+    kept = store.read(lambda one: thinned_samples(one, "left", since=since, until=until, most=most))
+    return [one.data["items"] for one in kept]
+
+
+def test_few_come_all_and_from_behind_the_first_moment_to_the_last(store: Store, clock: HeldClock) -> None:
+    began = clock.held()
+    for number in range(10):
+        keep(store, "w", left=number, right=-1)
+        clock.advance(5)
+    assert thinned(store, since=began - timedelta(seconds=1)) == list(range(10))
+    assert thinned(store, since=began) == list(range(1, 10))
+    assert thinned(store, since=began, until=began + timedelta(seconds=15)) == [1, 2, 3]
+    assert thinned(store, since=began + timedelta(days=1)) == []
+
+
+def test_many_are_thinned_evenly_and_the_newest_is_among_them(store: Store, clock: HeldClock) -> None:
+    began = clock.held()
+    for number in range(101):
+        keep(store, "w", left=number)
+        clock.advance(5)
+    before = began - timedelta(seconds=1)
+    for last, until in ((100, None), (50, began + timedelta(seconds=252))):
+        found = thinned(store, since=before, until=until)
+        assert (len(found), found[-1]) == (10, last)
+        assert {after - one for one, after in pairwise(found)} <= {last // 10, last // 10 + 1, last // 10 - 1}
+
+
+def test_where_nothing_was_sampled_nothing_is_made_up(store: Store, clock: HeldClock) -> None:
+    began = clock.held()
+    for number in range(12):
+        keep(store, "w1", left=number)
+        keep(store, "w2", left=100 + number)
+        clock.advance(1 if number != 10 else 1000)
+    found = thinned(store, since=began - timedelta(seconds=1))
+    assert len(found) == 2, "the first stretch of ten, and the last; of one instant one sample"
+    assert {number % 100 for number in found} == {10, 11}
+
+
+def test_those_of_a_job_are_of_its_kind_between_its_start_and_its_end(app: Penstock, clock: HeldClock) -> None:
+    keep(app.store, "w", busy=1)
+    clock.advance(1)
+    job = app.submit("busy", owner="ada").job
+    clock.advance(1)
+    keep(app.store, "w", busy=2, idle=3)
+    with pytest.raises(JobNotFound):
+        app.samples_of_job(job.id, by=owner("bob"))
+    clock.advance(1)
+    app.cancel(job.id)
+    for number in (4, 5, 6):
+        clock.advance(5)
+        keep(app.store, "w", busy=number)
+    shown = app.samples_of_job(job.id, by=owner("ada"))
+    assert [(one.kind, one.data["items"]) for one in shown] == [("busy", 2), ("busy", 4), ("busy", 5)]
+
+
+def test_those_of_a_job_that_is_not_over_reach_to_now(app: Penstock, clock: HeldClock) -> None:
+    job = app.submit("busy").job
+    clock.advance(50)
+    keep(app.store, "w", busy=7)
+    assert [one.data["items"] for one in app.samples_of_job(job.id)] == [7]

@@ -820,6 +820,33 @@ class TestReprocessing:
         write(bench, reprocess, bench.kinds.get("planned"), job.id, SYSTEM, permanent=False)
         assert [one.position for one in bench.claim("planned")] == [3, 4]
 
+    @pytest.mark.parametrize(
+        ("codes", "statuses", "positions"),
+        [
+            (["NO"], [ItemStatus.ERROR, ItemStatus.NOT_FOUND], [2]),
+            (["NO", "N", "none such", "\0"], [ItemStatus.ERROR, ItemStatus.NOT_FOUND], [2, 4]),
+            (["NO", "N"], [ItemStatus.NOT_FOUND], [4]),
+            ([None], [ItemStatus.DONE, ItemStatus.ERROR], [1]),
+            (["X", None], [ItemStatus.DONE, ItemStatus.ERROR], [1, 3]),
+        ],
+    )
+    def test_only_those_with_a_code(
+        self, bench: Workbench, codes: list[str | None], statuses: list[ItemStatus], positions: list[int]
+    ) -> None:
+        job = self.failed(bench)
+        write(bench, reprocess, bench.kinds.get("planned"), job.id, SYSTEM, statuses=statuses, error_codes=codes)
+        assert [one.position for one in bench.claim("planned")] == positions
+
+    def test_codes_nothing_ended_with_are_told(self, bench: Workbench) -> None:
+        job, kind = self.failed(bench), bench.kinds.get("planned")
+        with pytest.raises(InvalidInput, match="1 to 100 error codes"):
+            write(bench, reprocess, kind, job.id, SYSTEM, error_codes=[])
+        with pytest.raises(InvalidInput, match="1 to 100 error codes"):
+            write(bench, reprocess, kind, job.id, SYSTEM, error_codes=["NO"] * 101)
+        with pytest.raises(TransitionRefused, match="no item to reprocess"):
+            write(bench, reprocess, kind, job.id, SYSTEM, error_codes=["NO SUCH", None])
+        assert bench.job(job.id).state is S.SUCCEEDED
+
     def test_without_new_tries_only_those_that_have_some_left(self, bench: Workbench) -> None:
         job = self.failed(bench)
         second = job.progress.total - 2
@@ -1095,6 +1122,6 @@ def test_the_job_submit_answers_is_the_job_that_was_recorded(hold: bool, kind: s
     app.kind("single")(lambda item: None)
     app.kind("planned")(Planned)
     app.kind("finalized", retries=7)(Finalized)
-    answered = app.submit(kind, {"n": 1, "nan": float("nan")}, owner="ada", hold=hold, priority=3).job
+    answered = app.submit(kind, {"n": 1, "nan": float("nan")}, owner="ada", hold=hold, priority=3, title="a\nb").job
     assert answered == app.get(answered.id)
     app.close()

@@ -37,6 +37,7 @@ def test_a_document_goes_from_created_to_succeeded(app: Penstock, served: Served
     second = ada.post(f"{address}/submit")
     assert (second.status_code, second.json()["code"]) == (409, "TRANSITION_REFUSED")
     [job] = app.jobs()
+    assert job.title == "log.txt"
     app.wait(job.id, timeout=PATIENCE)
     done = ada.get(address).json()
     DocumentJob.model_validate(done)

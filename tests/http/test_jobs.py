@@ -152,7 +152,7 @@ def test_a_list_is_newest_first_and_pages_by_its_link(app: Penstock, serve: Serv
     assert (wrong.status_code, wrong.json()["code"], wrong.json()["field"]) == (422, "INVALID_INPUT", "status")
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "!!!!", "AAAA", "_" * 32, "%00", "é"])
+@pytest.mark.parametrize("cursor", ["x", "!!!!", "AAAA", "_" * 32, "%00", "é"])
 def test_a_cursor_that_is_not_ours_is_an_error_and_nothing_worse(app: Penstock, serve: Serve, cursor: str) -> None:
     ada = serve(worker=False).client()
     answer = ada.get("/api/jobs", params={"cursor": cursor})

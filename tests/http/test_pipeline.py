@@ -307,6 +307,11 @@ def test_rows_run_again_within_the_guardrails(app: Penstock, serve: Serve) -> No
     ada.post(address.format(job.id), json=asked)
     assert statuses(ada, job) == ["PENDING", "PENDING", "NOT_FOUND", "ERROR"]
 
+    job = over(app, *rows)
+    asked = {"statuses": ["DONE", "ERROR"], "errorCodes": ["BROKEN", None], "permanent": True, "resetAttempts": True}
+    ada.post(address.format(job.id), json=asked)
+    assert statuses(ada, job) == ["PENDING", "PENDING", "NOT_FOUND", "ERROR"]
+
 
 @on_sqlite
 def test_what_is_not_reprocessed_says_why(app: Penstock, serve: Serve) -> None:
@@ -333,6 +338,8 @@ def test_what_is_not_reprocessed_says_why(app: Penstock, serve: Serve) -> None:
         ({"scope": "rows"}, "scope"),
         ({"statuses": ["OPEN"]}, "statuses.0"),
         ({"statuses": []}, "statuses"),
+        ({"errorCodes": []}, "errorCodes"),
+        ({"errorCodes": ["X"] * 101}, "errorCodes"),
         ({"statuses": ["PENDING"]}, "statuses"),
     ):
         answer = ada.post(address, json=body)

@@ -73,6 +73,27 @@ def test_everybody_sees_what_waits_for_them_and_admins_all(open_list: Served) ->
         assert (wrong.status_code, wrong.json()["code"], wrong.json()["field"]) == (422, "INVALID_INPUT", field), query
 
 
+def test_one_jobs_own_are_for_whoever_may_see_it(open_list: Served) -> None:
+    ada, bob, root = open_list.client("ada"), open_list.client("bob"), open_list.client("root", admin=True)
+    [other] = open_list.app.jobs(kind="other")
+    for client in (ada, root):
+        page = client.get("/api/pending", params={"jobId": str(other.id)}).json()
+        PendingPage.model_validate(page)
+        assert [(one["jobId"], one["userId"]) for one in page["items"]] == [(str(other.id), "ada")] * 2
+    first = ada.get("/api/pending", params={"jobId": str(other.id), "pageSize": 1}).json()
+    second = ada.get("/api/pending", params={"jobId": str(other.id), "pageSize": 1, "after": first["next"]}).json()
+    assert [one["position"] for one in first["items"] + second["items"]] == [1, 2]
+    for params in ({"jobType": "held"}, {"statuses": "PROCESSING"}, {"to": "2026-01-01"}):
+        assert ada.get("/api/pending", params={"jobId": str(other.id), **params}).json()["items"] == [], params
+    theirs = bob.get("/api/pending", params={"jobId": str(other.id)})
+    assert (theirs.status_code, theirs.json()["code"]) == (404, "JOB_NOT_FOUND")
+    for query, field in (("jobId=x", "jobId"), (f"jobId={other.id}&statuses=DONE", "statuses")):
+        wrong = ada.get(f"/api/pending?{query}")
+        assert (wrong.status_code, wrong.json()["field"]) == (422, field), query
+    open_list.app.cancel(other.id)
+    assert ada.get("/api/pending", params={"jobId": str(other.id)}).json()["items"] == []
+
+
 def test_a_walk_through_what_waits_sees_each_once(open_list: Served) -> None:
     root = open_list.client("root", admin=True)
     seen: list[str] = []

@@ -24,20 +24,22 @@ from penstock.lifecycle.callers import SYSTEM, owner, worker
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
-from penstock.lifecycle.states import ItemRole, ItemStatus
+from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.operations import control, heartbeat, inspect, item_pages, sweep
 from penstock.operations.claim import claim_at_once, claim_in_steps
+from penstock.operations.inspect import JobFilter
 from penstock.operations.item_pages import Between, Place
+from penstock.operations.outbox import backlog
 from penstock.operations.record import Ended, record
 from penstock.operations.reprocess import reprocess
-from penstock.operations.samples import samples
+from penstock.operations.samples import samples, thinned_samples
 from penstock.operations.submit import Request, submit
 from penstock.store.engine import Store, Transaction, open_store
 from penstock.store.migrating import migrate
 from penstock.store.statements import claim as claiming
 from penstock.store.statements import record as recording
 from penstock.store.statements import sweep as sweeping
-from penstock.store.tables import job_items, lane_samples
+from penstock.store.tables import job_items, lane_samples, outbox
 from penstock.testing.drive import MOST
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id
 
@@ -45,6 +47,7 @@ RULES = Policy.of(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60,
 KIND, RUNS = (Kind.of(name, lambda item: None, RULES) for name in ("kind0", "kind1"))
 OTHER = "kind2"
 LATER = 1000.0
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,12 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "reprocess": lambda one: reprocess(one, KIND, job_id(5), SYSTEM, statuses=[ItemStatus.DONE]),
     "look at one": lambda one: inspect.get_job(one, job_id(7), owner("user7")),
     "list an owner's": lambda one: inspect.list_jobs(one, owner("user7"), limit=20),
+    "list some states of a kind": lambda one: inspect.list_jobs(
+        one, SYSTEM, JobFilter(states=(JobState.QUEUED, JobState.PAUSED), kind="kind0", created_from=LONG_AGO)
+    ),
+    "list a common state of a kind": lambda one: inspect.list_jobs(
+        one, SYSTEM, JobFilter(states=(JobState.COMMITTED,), kind="kind0", created_from=LONG_AGO), limit=20
+    ),
     "items": lambda one: inspect.items(one, job_id(7), limit=20),
     "history": lambda one: inspect.history(one, job_id(7)),
 }
@@ -217,6 +226,37 @@ PAGES: dict[str, tuple[Callable[[Transaction], Any], str]] = {
     "what waits of all, after": (pending(None, after=AFTER, between=Between()), OF_KIND),
     "what waits of a kind": (pending(None, kind="kind1", after=AFTER), OF_KIND),
 }  # fmt: skip
+# Lists of jobs: one stretch of an index, from its newest end; a search looks through its first so many jobs.
+IN_ORDER = re.compile(r"\bix_jobs_(user_id_)?(state_)?created_at_id\b")
+SEARCHED = 200
+
+
+def listed(caller: Any, after: int | None = None, **asked: Any) -> Callable[[Transaction], Any]:
+    def operation(one: Transaction) -> Any:
+        now = one.store.clock.held()
+        assert now is not None
+        behind = None if after is None else inspect.After(now - timedelta(seconds=LATER), job_id(after))
+        bounds: dict[str, Any] = {"created_from": LONG_AGO, "created_to": now} if asked else {}
+        return inspect.page_of_jobs(one, caller, JobFilter(**asked, **bounds), after=behind, limit=5)
+
+    return operation
+
+
+JOB_LISTS: dict[str, Callable[[Transaction], Any]] = {
+    "jobs of all": listed(SYSTEM),
+    "jobs of all, after": listed(SYSTEM, 15_000),
+    "jobs of a kind in a time": listed(SYSTEM, 15_000, kind="kind3"),
+    "jobs of an owner": listed(owner("user7")),
+    "jobs of an owner, after": listed(owner("user7"), 15_000),
+    "jobs of an owner in a time": listed(owner("user7"), 15_000, states=(JobState.COMMITTED,)),
+    "jobs in a state": listed(SYSTEM, 15_000, states=(JobState.COMMITTED,)),
+    "jobs in several states, merged": listed(SYSTEM, 15_000, states=(JobState.COMMITTED, JobState.SUCCEEDED)),
+    "jobs of an owner in several states, merged": listed(
+        owner("user7"), 15_000, states=(JobState.COMMITTED, JobState.SUCCEEDED)
+    ),
+    "jobs found among all": listed(SYSTEM, 15_000, search="kind3"),
+    "jobs found among an owner's": listed(owner("user7"), search="kind3"),
+}
 OPERATIONS |= {name: page for name, (page, _) in PAGES.items()} | {
     "open counts": lambda one: item_pages.open_counts(one, user=None),
     "open counts of a user": lambda one: item_pages.open_counts(one, user="user1"),
@@ -348,6 +388,18 @@ def test_a_page_is_found_in_order_and_only_itself_is_sorted(large: Store, name: 
     assert large.read(page), "a plan for nothing proves nothing"
 
 
+@pytest.mark.parametrize("name", JOB_LISTS)
+def test_a_list_of_jobs_is_read_from_its_newest_end(large: Store, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspect, "MOST_SEARCHED", SEARCHED)
+    plans = explained(large, JOB_LISTS[name])
+    for one in plans:
+        assert IN_ORDER.search(one.plan), one.plan
+        assert not re.search(r"\bSCAN jobs(?! USING (COVERING )?INDEX)|Seq Scan", one.plan), one.plan
+    # What a search found, or several states together, are put in order again; a list never is.
+    assert "found" in name or "merged" in name or not re.search(r"TEMP B-TREE|\bSort\b", plans[0].plan), plans[0].plan
+    assert large.read(JOB_LISTS[name]).jobs, "a plan for nothing proves nothing"
+
+
 def sorts_of_all(plan: str) -> list[str]:
     """The sorts of a plan that have items to sort which no LIMIT has cut; rows by their own id are cut already."""
     guilty: list[str] = []
@@ -400,10 +452,33 @@ def test_samples_are_found_by_their_time(large: Store) -> None:
         for kind in (None, "kind1"):
             [one] = explained(large, partial(samples, since=since, kind=kind))
             assert not re.search(r"SCAN lane_samples|Seq Scan on lane_samples", one.plan), one.plan
+        asked = partial(thinned_samples, kind="kind1", since=now - timedelta(hours=1), until=now, most=300)
+        first, newest, last = explained(large, asked)
+        for one in (first, newest, last):
+            assert not re.search(r"SCAN (lane_samples|other)|Seq Scan on lane_samples", one.plan), one.plan
+            assert not sorts_of_all(one.plan) or one is last, "the last sorts the few it has found"
         assert len(large.read(lambda one: samples(one, since=since))) == 120
     finally:
         with large.engine.begin() as connection:
             connection.execute(delete(lane_samples))
+
+
+def test_a_backlog_is_found_among_what_was_sent(large: Store) -> None:
+    """By the index of what was not: an outbox of a week has a few that wait and very many that do not."""
+    now = large.clock.held()
+    assert now is not None
+    message = {"topic": "t", "payload": {}, "ready_at": now, "created_at": now}
+    many = [{**message, "sent_at": None if number % 1_000 == 0 else now} for number in range(20_000)]
+    with large.engine.begin() as connection:
+        connection.execute(insert(outbox), many)
+    try:
+        [one] = explained(large, backlog)
+        assert "ix_outbox_unsent" in one.plan, one.plan
+        assert not re.search(r"SCAN outbox(?! USING (COVERING )?INDEX ix_outbox_unsent)|Seq Scan", one.plan), one.plan
+        assert large.read(backlog).waiting == 20
+    finally:
+        with large.engine.begin() as connection:
+            connection.execute(delete(outbox))
 
 
 def test_the_driver_remembers_the_statements_somebody_waits_for(large: Store) -> None:

@@ -43,6 +43,7 @@ def test_pictures_fields_and_keys(served: Served) -> None:
     ada = served.client()
     pictures = upload(ada, ("a.png", sample_image(0)), ("b.png", sample_image(1)), jobType="image").json()
     assert (pictures["files"], pictures["mapping"]) == (["a.png", "b.png"], None)
+    assert [job.title for job in served.app.jobs()] == ["a.png and 1 more"]
     table = ("a.txt", b"sku|title\n1|Kettle\n")
     first = upload(ada, table, key="k", delimiter="|", encoding="utf-8").json()
     assert first["mapping"] == {"sku": "sku", "title": "title"}

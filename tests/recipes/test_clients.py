@@ -55,9 +55,12 @@ def test_submit_poll_open_from_the_mailbox_save_and_see_it_leave(kitchen: Kitche
     [card] = mailbox(ada)
     assert card == {
         "id": job, "job_type": "url", "url": url, "status": "COMPLETE", "completed_at": card["completed_at"],
-        "warnings": [], "preview": {"title": "Tomato soup", "source_host": "127.0.0.1"},
+        "expires_at": card["expires_at"], "warnings": [],
+        "preview": {"title": "Tomato soup", "source_host": "127.0.0.1"},
     }  # fmt: skip
-    assert datetime.fromisoformat(card["completed_at"]).tzinfo is not None
+    completed_at = datetime.fromisoformat(card["completed_at"])
+    assert completed_at.tzinfo is not None
+    assert datetime.fromisoformat(card["expires_at"]) == completed_at + timedelta(days=3)
     body = {name: result["recipe"][name] for name in ("title", "description", "ingredients", "steps", "servings")}
     saved = ada.post("/recipes", json={**body, "parse_job_id": job})
     assert saved.status_code == 201, saved.text

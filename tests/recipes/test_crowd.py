@@ -84,6 +84,7 @@ def test_one_page_for_five_hundred(postgres_url: str, site: Site) -> None:
         assert clients[2].post("/parse-requests", json={"url": site.url("/soup")}).status_code == 200
     assert site.asked["/soup"] == 1
     assert len(app.jobs(kind=KIND, limit=1000)) == USERS + 1
+    assert all(job.title is not None and job.title.startswith("http") for job in app.jobs(kind=KIND, limit=1000))
     app.close()
 
 

@@ -18,7 +18,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     ),
     "Working": ("Worker",),
     "Serving": ("create_app", "Identity", "SignedIn", "Submitting", "Anyone", "Admin", "Json", "documented",
-        "read_cursor", "written_cursor",
+        "read_cursor", "written_cursor", "StartForm", "FormField",
     ),
     "Jobs, items and history": (
         "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message", "Swept",

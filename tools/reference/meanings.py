@@ -95,8 +95,8 @@ TABLES = {
     "files": "What was uploaded. The bytes are on disk, by their SHA-256.",
     "lane_samples": "What each lane did lately and how its controllers were set, for people to look at. A day of it is "
     "kept, and nothing decides by it: [decision 0024](../decisions/0024-steering-by-samples.md).",
-    "workers": "The workers that are alive, with what they hold, for people to look at. One that has not been seen for an "
-    "hour is forgotten.",
+    "workers": "The workers that are alive, with what they hold, for people to look at. One that has not been seen "
+    "for an hour is forgotten.",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
 }
 

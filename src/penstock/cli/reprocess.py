@@ -25,6 +25,10 @@ def reprocess(
         list[EndedStatus] | None,
         typer.Option("--status", help="Run the items with this status again; ERROR and NOT_FOUND unless said."),
     ] = None,
+    code: Annotated[
+        list[str] | None,
+        typer.Option("--code", metavar="CODE", help="Only items that ended with this error code; '' for none."),
+    ] = None,
     reason: Reason = None,
     user: AsUser = None,
     app: AppOption = None,
@@ -34,9 +38,16 @@ def reprocess(
     \b
     penstock reprocess 8f2c11d04e57
     penstock reprocess 8f2c11d04e57 --status SKIPPED --status NOT_FOUND
+    penstock reprocess 8f2c11d04e57 --code UNEXPECTED_ERROR
     """
     from penstock import ItemStatus
     from penstock.cli.changing import change
 
     chosen = [ItemStatus(one.value) for one in status] if status else [ItemStatus.ERROR, ItemStatus.NOT_FOUND]
-    change(job_id, user, app, lambda one, which, by: one.reprocess(which, by=by, statuses=chosen, reason=reason))
+    codes = [one or None for one in code] if code else None
+    change(
+        job_id,
+        user,
+        app,
+        lambda one, which, by: one.reprocess(which, by=by, statuses=chosen, error_codes=codes, reason=reason),
+    )

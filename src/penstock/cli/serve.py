@@ -25,7 +25,7 @@ def serve(
     ] = False,
     app: AppOption = None,
 ) -> None:
-    """Serve the API, and run the jobs beside it.
+    """Serve the API and the pages, and run the jobs beside them.
 
     Stops on SIGTERM or Ctrl-C, as a worker does.
 
@@ -34,7 +34,7 @@ def serve(
     penstock serve --samples
     penstock serve --no-worker --port 9000
     """
-    from penstock.cli.serving import require_server, run
+    from penstock.cli.serving import greeting, require_server, run
     from penstock.errors import InvalidInput
     from penstock.settings import load_settings
 
@@ -59,8 +59,8 @@ def serve(
 
     with loaded(app, log_level=settings.log_level) as one:
         api = create_app(one.app, worker=worker, more=getattr(one.module, "routes", ()))
-        run(Server(api, host=host, port=port, grace=settings.stop_grace_seconds, started=_say), one.app, host, port)
 
+        def say(address: str) -> None:
+            print("\n".join(greeting(api, address)), flush=True)
 
-def _say(address: str) -> None:
-    print(f"serving on {address}; its reference is {address}/docs", flush=True)
+        run(Server(api, host=host, port=port, grace=settings.stop_grace_seconds, started=say), one.app, host, port)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from penstock.cli.callers import login_name
 from penstock.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from penstock import Penstock
     from penstock.http.server import Server
+
+_SIGNED_IN_SECONDS = 7 * 86_400.0
 
 
 def require_server() -> None:
@@ -30,3 +36,15 @@ def run(server: Server, app: Penstock, host: str, port: int) -> None:
         raise ConfigurationError(
             f"cannot serve on {host}:{port}; is something else there?", code="ADDRESS_IN_USE"
         ) from error
+
+
+def greeting(api: FastAPI, address: str) -> list[str]:
+    """What a server says when it is there; to whoever sits at this machine also a link that signs them in."""
+    from penstock.http.server import is_loopback
+
+    told = [f"serving on {address}; its reference is {address}/docs"]
+    service = api.state.penstock
+    if service.tokens.makes_tokens and is_loopback(urlsplit(address).hostname or ""):
+        token = service.tokens.issue(login_name(), is_admin=True, seconds=_SIGNED_IN_SECONDS)
+        told.append(f"the pages, signed in (the link works once): {address}/ui/enter/{service.links.make(token)}")
+    return told

@@ -35,6 +35,9 @@ def submit(
     items: Annotated[
         str | None, typer.Option(metavar="FILE", help="One item from each line of JSON; - for standard input.")
     ] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What people know the job by; a document has its file's name.")
+    ] = None,
     priority: Annotated[int | None, typer.Option(help="Higher goes first; the kind's own unless said.")] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Watch until it is finished; exit 1 if it failed, 3 if it was canceled.")
@@ -58,7 +61,7 @@ def submit(
     with loaded(app) as one:
         documents = documents_of(one.module) if kind == KIND else None
         if documents is not None:
-            if unique_key or fresh_for or items or priority is not None:
+            if unique_key or fresh_for or items or title or priority is not None:
                 raise InvalidInput("a document takes --owner, --idempotency-key and --wait only", code="USAGE")
             rows = _documents(documents, [Path(name) for name in given], owner, idempotency_key)
         else:
@@ -78,6 +81,7 @@ def submit(
                     fresh_for=fresh_for,
                     idempotency_key=idempotency_key,
                     priority=priority,
+                    title=title,
                 ),
                 kind,
             )

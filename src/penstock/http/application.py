@@ -20,7 +20,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from penstock.assembly import Penstock
-from penstock.http import health, live
+from penstock.http import health, live, live_list, samples, system
 from penstock.http.bodies import BodyLimit
 from penstock.http.problems import answer_problems
 from penstock.http.reference import describe
@@ -28,6 +28,7 @@ from penstock.http.requests import RequestIds
 from penstock.http.service import Service
 from penstock.http.vocabularies.pipeline import routes as pipeline
 from penstock.http.vocabularies.tasks import routes as tasks
+from penstock.web.pages import add_pages
 
 _DESCRIPTION = """
 Jobs that people wait for: durable, stoppable, honest about their progress.
@@ -72,7 +73,9 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
     answer_problems(api)
     api.add_middleware(BodyLimit, max_body_size=app.settings.max_body_bytes)
     api.add_middleware(RequestIds, metrics=service.metrics)
-    for routes in (tasks.routes, pipeline.lists, pipeline.routes, live.routes, health.routes, *more):
+    watched = (live.routes, samples.routes, system.routes, health.routes)
+    for routes in (live_list.routes, tasks.lists, tasks.routes, pipeline.lists, pipeline.routes, *watched, *more):
         api.include_router(routes)
     describe(api)
+    add_pages(api, service)
     return api

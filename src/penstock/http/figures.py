@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from penstock.assembly import Penstock
 from penstock.operations.samples import LaneSample
 
 Value = TypeVar("Value")
 _COUNTED_SECONDS = 45.0
+_JOBS_COUNTED_SECONDS = 15.0
 _SAMPLED_SECONDS = 2.0
 _SAMPLES_LOOKED_AT = timedelta(seconds=60)
 _MOST_KEPT = 1_000
@@ -57,12 +58,29 @@ class Figures:
 
     def __init__(self, app: Penstock) -> None:
         self._app = app
+        self.started_at = datetime.now(UTC)
+        """When this server began."""
         self.open_items = KeptFor(_COUNTED_SECONDS, lambda user: app.open_counts(user=user))
         """By kind, of a user or of everybody."""
         self.lanes = KeptFor(_SAMPLED_SECONDS, self._latest)
         """What each worker said last of each of its kinds."""
+        self.jobs = KeptFor(_JOBS_COUNTED_SECONDS, lambda _key: app.counts())
+        """By kind and state; counting a million takes a while."""
+        self.workers = KeptFor(_SAMPLED_SECONDS, lambda _key: app.workers())
+        """Those that are there, and those that died lately."""
+        self.backlog = KeptFor(_SAMPLED_SECONDS, lambda _key: app.backlog())
+        """What the outbox has not sent yet."""
 
     def _latest(self, _key: str | None) -> list[LaneSample]:
         since = datetime.now(UTC) - _SAMPLES_LOOKED_AT
         newest = {(one.kind, one.worker): one for one in self._app.lane_samples(since=since)}
         return list(newest.values())
+
+
+def providers_of(lane: LaneSample) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What a lane's application says of those it asks, by their names."""
+    gauges = lane.data.get("gauges")
+    providers = gauges.get("providers") if isinstance(gauges, dict) else None
+    for name, figures in providers.items() if isinstance(providers, dict) else ():
+        if isinstance(figures, dict):
+            yield name, figures

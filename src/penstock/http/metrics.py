@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
-from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from penstock.assembly import Penstock
 from penstock.errors import PenstockError
-from penstock.http.figures import Figures
+from penstock.http.figures import Figures, providers_of
+from penstock.operations.outbox import MOST_COUNTED
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-_KEPT_SECONDS = 15.0
 _OF_LANES = {
     "claim_size": "Items a worker claims at once.",
     "concurrency": "Items a worker runs at once.",
@@ -38,10 +34,11 @@ _OF_LANES = {
 class Metrics:
     """One server's figures."""
 
-    def __init__(self, app: Penstock, figures: Figures) -> None:
+    def __init__(self, figures: Figures) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(JobCounts(app))
+        self._registry.register(JobCounts(figures))
         self._registry.register(OfLanes(figures))
+        self._registry.register(OfService(figures))
         self.requests = Histogram(
             "penstock_http_request_seconds",
             "How long requests took, by route and status.",
@@ -55,30 +52,21 @@ class Metrics:
 
 
 class JobCounts(Collector):
-    """Jobs by kind and state, counted at most every few seconds: counting a million takes a while."""
+    """Jobs by kind and state."""
 
-    def __init__(self, app: Penstock) -> None:
-        self._app = app
-        self._counted: dict[tuple[str, str], int] = {}
-        self._until = 0.0
-        self._counting = threading.Lock()
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
 
     def collect(self) -> Iterator[Metric]:
-        """The gauge."""
+        """The gauge; without a count where the database does not answer, which says more than a scrape that fails."""
         gauge = GaugeMetricFamily("penstock_jobs", "Jobs by kind and state.", labels=("kind", "state"))
-        for (kind, state), count in self._counts().items():
-            gauge.add_metric((kind, state), count)
+        try:
+            counted = self._figures.jobs.get().value
+        except PenstockError:
+            counted = {}
+        for (kind, state), count in counted.items():
+            gauge.add_metric((kind, state.value), count)
         yield gauge
-
-    def _counts(self) -> dict[tuple[str, str], int]:
-        with self._counting:
-            if time.monotonic() >= self._until:
-                try:
-                    self._counted = {(kind, state.value): count for (kind, state), count in self._app.counts().items()}
-                except PenstockError:
-                    self._counted = {}  # a scrape without them says more than one that fails
-                self._until = time.monotonic() + _KEPT_SECONDS
-            return self._counted
 
 
 class OfLanes(Collector):
@@ -111,15 +99,33 @@ class OfLanes(Collector):
             labels=("kind", "worker", "provider"),
         )
         for lane in lanes:
-            for provider, figures in _providers(lane.data):
+            for provider, figures in providers_of(lane):
                 throttle.add_metric((lane.kind, lane.worker, provider), figures.get("throttle_rate") or 0.0)
         yield throttle
 
 
-def _providers(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What an application says of those it asks."""
-    gauges = data.get("gauges")
-    providers = gauges.get("providers") if isinstance(gauges, dict) else None
-    for name, figures in providers.items() if isinstance(providers, dict) else ():
-        if isinstance(figures, dict):
-            yield name, figures
+class OfService(Collector):
+    """The workers that are alive, and how far the outbox is behind."""
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges; none where the database does not answer."""
+        try:
+            seen = self._figures.workers.get().value
+            behind = self._figures.backlog.get().value
+        except PenstockError:
+            return
+        alive = sum(one.alive for one in seen)
+        yield GaugeMetricFamily("penstock_workers_alive", "Workers seen within the last half minute.", value=alive)
+        yield GaugeMetricFamily(
+            "penstock_outbox_waiting",
+            f"Messages not sent yet; {MOST_COUNTED:,} means as many or more.",
+            value=behind.waiting,
+        )
+        yield GaugeMetricFamily(
+            "penstock_outbox_lag_seconds",
+            "How long the oldest message has waited; 0 when none does.",
+            value=behind.oldest_seconds or 0.0,
+        )

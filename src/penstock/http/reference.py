@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from fastapi import FastAPI
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import HTMLResponse
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -35,11 +35,7 @@ _DEEPEST = 6
 
 
 def describe(api: FastAPI) -> None:
-    """Add the page at ``/docs`` to an application; its first address leads there."""
-
-    @api.get("/", include_in_schema=False)
-    def first(request: Request) -> RedirectResponse:
-        return RedirectResponse(f"{_root(request)}/docs")
+    """Add the page at ``/docs`` to an application."""
 
     @api.get("/docs", include_in_schema=False)
     def docs(request: Request) -> HTMLResponse:

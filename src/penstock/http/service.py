@@ -7,6 +7,7 @@ from penstock.http.figures import Figures
 from penstock.http.limits import RateLimit, Slots
 from penstock.http.metrics import Metrics
 from penstock.http.secrets import signing_secret
+from penstock.http.sessions import Links
 from penstock.http.tokens import Keys, OwnSecret, PublishedKeys, Tokens
 from penstock.http.watching import Watching
 
@@ -20,9 +21,10 @@ class Service:
     def __init__(self, app: Penstock) -> None:
         self.app = app
         self.tokens = tokens_of(app)
+        self.links = Links()
         self.watching = Watching(app)
         self.figures = Figures(app)
-        self.metrics = Metrics(app, self.figures)
+        self.metrics = Metrics(self.figures)
         self.kickoffs = Slots(_KICKOFFS, "kickoffs")
         self.exports = Slots(_EXPORTS, "exports to XLSX")
         self.submissions = RateLimit(app.settings.submissions_per_minute, "submissions")

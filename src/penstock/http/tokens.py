@@ -91,6 +91,11 @@ class Tokens:
         """May reading a token ask another server for its key?"""
         return isinstance(self._keys, PublishedKeys)
 
+    @property
+    def makes_tokens(self) -> bool:
+        """Is the secret ours?"""
+        return isinstance(self._keys, OwnSecret)
+
     def read(self, token: str) -> Identity:
         """Who the token speaks for; :class:`NotSignedIn` says why it speaks for nobody."""
         known = self._good.get(token)

@@ -26,6 +26,7 @@ class Watching:
         self._followers: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
         self._seen: dict[UUID, object] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._visitors: set[asyncio.Event] = set()
         self.closed = False
 
     @contextmanager
@@ -43,9 +44,23 @@ class Watching:
                 del self._followers[job_id]
                 self._seen.pop(job_id, None)
 
+    @contextmanager
+    def until_closed(self) -> Iterator[asyncio.Event]:
+        """An event that is set when the server stops: for those who look by themselves."""
+        closing = asyncio.Event()
+        if self.closed:
+            closing.set()
+        self._visitors.add(closing)
+        try:
+            yield closing
+        finally:
+            self._visitors.discard(closing)
+
     def close(self) -> None:
         """Let everybody go."""
         self.closed = True
+        for closing in self._visitors:
+            closing.set()
         for followers in self._followers.values():
             for changed in followers:
                 changed.set()

@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from penstock.errors import NotAllowed, NotSignedIn
 from penstock.http.service import Service
+from penstock.http.sessions import session_token
 from penstock.http.tokens import GUEST, Identity
 
 _bearer = HTTPBearer(auto_error=False, description="A JWT; `penstock token --user NAME` makes one.")
@@ -29,20 +30,21 @@ AService = Annotated[Service, Depends(service)]
 
 
 async def anyone(request: Request, given: Given, one: AService) -> Identity:
-    """A user or a guest; guests are counted by their address."""
-    if given is not None:
-        if one.tokens.may_wait:
-            return await run_in_threadpool(one.tokens.read, given.credentials)
-        return one.tokens.read(given.credentials)
-    if "authorization" in request.headers:
+    """A user, by a token or a browser's session, or a guest; guests are counted by their address."""
+    if given is None and "authorization" in request.headers:
         raise NotSignedIn("the Authorization header is not 'Bearer TOKEN'", code="TOKEN_INVALID")
-    one.guest_requests.take(request.client.host if request.client else "")
-    return GUEST
+    token = session_token(request) if given is None else given.credentials
+    if token is None:
+        one.guest_requests.take(request.client.host if request.client else "")
+        return GUEST
+    if one.tokens.may_wait:
+        return await run_in_threadpool(one.tokens.read, token)
+    return one.tokens.read(token)
 
 
 async def signed_in(request: Request, given: Given, one: AService) -> Identity:
-    """A user with a token."""
-    if given is None and "authorization" not in request.headers:
+    """A user with a token, or with a browser's session."""
+    if given is None and "authorization" not in request.headers and session_token(request) is None:
         raise NotSignedIn("sign in: send a token in the Authorization header, 'Bearer TOKEN'")
     return await anyone(request, given, one)
 

@@ -49,6 +49,7 @@ class Job:
 
     id: UUID
     kind: str
+    title: str | None
     user_id: str | None
     state: JobState
     phase: Phase

@@ -1,20 +1,33 @@
-"""Looking: a job, a page of jobs, its items, its history."""
+"""Looking: a job, a page of jobs, its items, its history.
+
+**A search** reads what it looks through, so it has a bound: one page looks through the next ``MOST_SEARCHED`` jobs of
+the list and no further. Where these are used up before the page is full, the page is short, or even empty, and still
+has a place to go on from: behind the last job that was looked at.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from penstock.errors import JobNotFound
+from penstock.errors import InvalidInput, JobNotFound
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import HistoryEntry, Item, Job
+from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ItemStatus, JobState
 from penstock.store.engine import Transaction
 from penstock.store.statements import inspect as statements
 from penstock.store.translation import history_entry_from, item_from, job_from
+
+MOST_SEARCHED = 20_000
+LONGEST_SEARCH = 255
+_WHOLE = 32
+_DIGITS = re.compile("[0-9a-f]{4,32}")
+_WILD = re.compile(r"([\\%_])")
 
 
 def not_found(job_id: UUID) -> JobNotFound:
@@ -39,29 +52,135 @@ class After:
     id: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Which jobs are wanted."""
+
+    states: tuple[JobState, ...] | None = None
+    kind: str | None = None
+    search: str | None = None
+    """In the title, the kind, the owner or the error code, or how the id begins or ends (4 digits or more)."""
+    created_from: datetime | None = None
+    created_to: datetime | None = None
+    """Before then."""
+
+    def __post_init__(self) -> None:
+        if self.search is not None and len(self.search) > LONGEST_SEARCH:
+            raise InvalidInput(
+                f"a search has up to {LONGEST_SEARCH} characters, not {len(self.search):,}", field="search"
+            )
+        for name in ("created_from", "created_to"):
+            moment = getattr(self, name)
+            if moment is not None and moment.tzinfo is None:
+                raise InvalidInput(f"{name} is {moment.isoformat()}; it must name its zone", field=name)
+
+    @property
+    def text(self) -> str | None:
+        """What is searched for; none when that is nothing but blanks."""
+        return None if self.search is None else storable_text(self.search).strip() or None
+
+    @property
+    def whole_id(self) -> UUID | None:
+        """The one job that is searched for, where the text is a whole id."""
+        digits = (self.text or "").replace("-", "").lower()
+        return UUID(hex=digits) if len(digits) == _WHOLE and _DIGITS.fullmatch(digits) else None
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Some jobs, and where the list goes on; none at its end."""
+
+    jobs: list[Job] = field(default_factory=list)
+    next: After | None = None
+
+
+ALL_JOBS = JobFilter()
+
+
 def list_jobs(
     transaction: Transaction,
     caller: Caller,
+    wanted: JobFilter = ALL_JOBS,
     *,
-    states: Iterable[JobState] | None = None,
-    kind: str | None = None,
     after: After | None = None,
     limit: int = 100,
     payloads: bool = False,
 ) -> list[Job]:
     """A page of jobs, newest first, without their payloads unless those are wanted."""
-    parameters: dict[str, Any] = {"the_limit": limit, "the_caller_id": caller.id}
-    if states is not None:
-        parameters["the_states"] = [state.value for state in states]
-    if kind is not None:
-        parameters["the_kind"] = kind
+    asked, parameters = _question(caller, wanted, after)
+    parameters["the_limit"] = limit
+    if wanted.text is None:
+        statement = statements.list_jobs(transaction.ways, caller.sight, asked, payloads=payloads)
+    else:
+        parameters |= _searched(wanted.text)
+        statement = statements.search_jobs(transaction.ways, caller.sight, asked, payloads=payloads)
+    return [job_from(row) for row in transaction.run(statement, parameters)]
+
+
+def page_of_jobs(
+    transaction: Transaction,
+    caller: Caller,
+    wanted: JobFilter = ALL_JOBS,
+    *,
+    after: After | None = None,
+    limit: int = 100,
+    payloads: bool = False,
+) -> JobPage:
+    """A page of jobs and the place behind it; see above for what that is in a search."""
+    if wanted.whole_id is not None and after is None:
+        # However old it is: nobody should have to page to a job they can name.
+        asked, parameters = _question(caller, wanted, None)
+        parameters |= {"the_job_id": wanted.whole_id, "the_limit": 1}
+        named = statements.list_jobs(transaction.ways, caller.sight, replace(asked, id=True), payloads=payloads)
+        found = transaction.run(named, parameters).one_or_none()
+        if found is not None:
+            return JobPage([job_from(found)])
+    jobs = list_jobs(transaction, caller, wanted, after=after, limit=limit, payloads=payloads)
+    if len(jobs) == limit:
+        return JobPage(jobs, After(jobs[-1].created_at, jobs[-1].id))
+    if wanted.text is None:
+        return JobPage(jobs)
+    asked, parameters = _question(caller, wanted, after)
+    statement = statements.last_searched(transaction.ways, caller.sight, asked)
+    last = transaction.run(statement, parameters | {"the_searched": MOST_SEARCHED}).one_or_none()
+    if last is None or last.count < MOST_SEARCHED:
+        return JobPage(jobs)
+    return JobPage(jobs, After(last.created_at, last.id))
+
+
+def _question(caller: Caller, wanted: JobFilter, after: After | None) -> tuple[statements.Asked, dict[str, Any]]:
+    """Which conditions there are, and their values."""
+    parameters: dict[str, Any] = {"the_caller_id": caller.id}
+    if wanted.states is not None:
+        parameters |= {f"the_state_{number}": state.value for number, state in enumerate(wanted.states)}
+    if wanted.kind is not None:
+        parameters["the_kind"] = storable_text(wanted.kind)
+    if wanted.created_from is not None:
+        parameters["the_created_from"] = wanted.created_from
+    if wanted.created_to is not None:
+        parameters["the_created_to"] = wanted.created_to
     if after is not None:
         parameters |= {"the_after": after.created_at, "the_after_id": after.id}
-    statement = statements.list_jobs(
-        transaction.ways, caller.sight, states=states is not None, kind=kind is not None, after=after is not None,
-        payloads=payloads,
-    )  # fmt: skip
-    return [job_from(row) for row in transaction.run(statement, parameters)]
+    asked = statements.Asked(
+        states=None if wanted.states is None else len(wanted.states),
+        kind=wanted.kind is not None,
+        created_from=wanted.created_from is not None,
+        created_to=wanted.created_to is not None,
+        after=after is not None,
+    )
+    return asked, parameters
+
+
+def _searched(text: str) -> dict[str, Any]:
+    """A text as patterns: its wildcards are letters like others, and the hyphens of an id may be there or not."""
+    digits = text.replace("-", "").lower()
+    is_id = _DIGITS.fullmatch(digits) is not None
+    return {
+        "the_searched": MOST_SEARCHED,
+        "the_pattern": "%" + _WILD.sub(r"\\\1", text) + "%",
+        "the_first_digits": f"{digits}%" if is_id else None,
+        "the_last_digits": f"%{digits}" if is_id else None,
+    }
 
 
 def history(transaction: Transaction, job_id: UUID, *, after: int = 0, limit: int = 1000) -> list[HistoryEntry]:

@@ -22,6 +22,8 @@ _BACKOFF = Backoff(1.0, 2.0, 300.0)
 _KEEP_SECONDS = 7 * 86400.0
 _TAKEN_SECONDS = 60.0
 AT_ONCE = 100
+MOST_COUNTED = 10_000
+"""A backlog is counted so far and no further: as many mean as many or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,19 @@ class Message:
     key: str | None
     payload: JSON
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What has not been sent yet."""
+
+    waiting: int
+    oldest_seconds: float | None
+    """How long the oldest has waited; None when nothing does."""
+    failing: int
+    """Those that were tried in vain, or held up by one that was."""
+    last_error: str | None
+    """Why the first of those could not be sent."""
 
 
 Send = Callable[[Message], None]
@@ -93,6 +108,13 @@ def _postpone(transaction: Transaction, row: Any, error: str) -> None:
         "the_delay": _BACKOFF.delay(row.attempts + 1),
     }
     transaction.run(statements.postpone(transaction.ways), parameters)
+
+
+def backlog(transaction: Transaction) -> Backlog:
+    """How far behind the relay is, by the oldest messages that wait."""
+    row = transaction.run(statements.backlog(transaction.ways), {"the_limit": MOST_COUNTED}).one()
+    waited = None if row.oldest is None else max(0.0, (row.now - row.oldest).total_seconds())
+    return Backlog(row.waiting, waited, row.failing, row.last_error)
 
 
 def forget_sent(transaction: Transaction) -> int:

@@ -20,6 +20,7 @@ from penstock.store.statements import reprocess as statements
 
 FAILED_ONES = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
 _MOST_ITEMS = 10_000
+_MOST_CODES = 100
 
 
 def reprocess(
@@ -30,11 +31,12 @@ def reprocess(
     *,
     statuses: Sequence[ItemStatus] = FAILED_ONES,
     item_ids: Sequence[int] | None = None,
+    error_codes: Sequence[str | None] | None = None,
     reset_attempts: bool = True,
     permanent: bool = True,
     reason: str | None = None,
 ) -> Job:
-    """Open a new run for the items in ``statuses`` (or the named ones among them).
+    """Open a new run for the items in ``statuses`` (or those among them that are named, or ended with such a code).
 
     ``reset_attempts`` gives each its full number of tries again; without it, items that have used them up stay as
     they are. ``permanent`` says whether failures that were final by their nature are tried again too.
@@ -48,6 +50,8 @@ def reprocess(
         raise InvalidInput("only items that ended can run again: DONE, ERROR, NOT_FOUND or SKIPPED", field="statuses")
     if item_ids is not None and not 0 < len(item_ids) <= _MOST_ITEMS:
         raise InvalidInput(f"name 1 to {_MOST_ITEMS:,} items, not {len(item_ids):,}", field="item_ids")
+    if error_codes is not None and not 0 < len(error_codes) <= _MOST_CODES:
+        raise InvalidInput(f"name 1 to {_MOST_CODES} error codes, not {len(error_codes):,}", field="error_codes")
     reason = None if reason is None else storable_text(reason)
     ways = transaction.ways
     before = get_job(transaction, job_id, caller)
@@ -63,19 +67,24 @@ def reprocess(
         "the_max_attempts": kind.policy.retries + 1,
         "the_permanent": permanent,
     }
-    by_item = item_ids is not None
+    by_item, by_code = item_ids is not None, error_codes is not None
     if item_ids is not None:
         chosen["the_items"] = list(item_ids)
-    counts = transaction.run(statements.count_chosen(ways, by_item=by_item), chosen).all()
+    if error_codes is not None:
+        chosen["the_codes"] = [storable_text(code) for code in error_codes if code is not None]
+        chosen["the_uncoded"] = None in error_codes
+    counts = transaction.run(statements.count_chosen(ways, by_item=by_item, by_code=by_code), chosen).all()
     planning = get_job(transaction, job_id, caller).phase is Phase.BATCHING
-    if not counts and not dropped and not planning and before.progress.processed == before.progress.total:
+    all_over = not dropped and not planning and before.progress.processed == before.progress.total
+    # Whoever names codes means those items; finalizing again what has not changed would be a surprise.
+    if not counts and (by_code or all_over):
         raise TransitionRefused(
-            f"job {job_id} has no item to reprocess: there is none of these statuses, or they have used up their tries "
-            "or failed for good; ask with new tries, or for the permanent ones too",
+            f"job {job_id} has no item to reprocess: there is none of these statuses and codes, or they have used up "
+            "their tries or failed for good; ask with new tries, or for the permanent ones too",
             code="NOTHING_TO_REPROCESS",
         )
     if counts:
-        transaction.run(statements.return_chosen(ways, by_item=by_item), chosen)
+        transaction.run(statements.return_chosen(ways, by_item=by_item, by_code=by_code), chosen)
     if counts or dropped:
         of_items = {status: count for role, status, count in counts if role == ItemRole.ITEM}
         transaction.run(

@@ -8,6 +8,7 @@ follows it (another one).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -38,6 +39,8 @@ from penstock.store.statements.control import change_one, fail_one
 ITEMS_AT_ONCE = 5_000
 JOBS_AT_ONCE = 5_000
 _LONGEST_KEY = 255
+_LONGEST_TITLE = 255
+_NOT_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Request:
     """Record it, but do not let it flow until ``submit_created``."""
     id: UUID | None = None
     """What it is called, where somebody knows it by that name already."""
+    title: str | None = None
+    """What people know it by: the name of a file, an address."""
 
     def __post_init__(self) -> None:
         for name in ("owner", "unique_key", "idempotency_key"):
@@ -73,6 +78,14 @@ class Request:
         if self.idempotency_key is None:
             return None
         return sha256(orjson.dumps([self.owner, self.idempotency_key])).hexdigest()
+
+    @property
+    def kept_title(self) -> str | None:
+        """The title as it is kept: one line, and not a long one; a name is no reason to refuse a job."""
+        if self.title is None:
+            return None
+        line = storable_text(_NOT_SHOWN.sub(" ", self.title)).strip()
+        return (line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1]}…") or None
 
 
 def submit(
@@ -168,6 +181,7 @@ def _shared(kind: Kind, request: Request) -> dict[str, Any]:
         "the_max_retries": kind.policy.retries,
         "the_file_id": request.file_id,
         "the_ip_address": request.ip_address,
+        "the_title": request.kept_title,
     }
 
 
@@ -222,6 +236,7 @@ def _new_job(kind: Kind, request: Request, job_id: UUID, params: JSON, now: date
     return Job(
         id=job_id,
         kind=kind.name,
+        title=request.kept_title,
         user_id=request.owner,
         state=JobState.CREATED if request.hold else JobState.QUEUED,
         phase=Phase.INIT,

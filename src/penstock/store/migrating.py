@@ -38,7 +38,7 @@ class Schema:
         return cls(name, package, head, f"alembic_version_{name}")
 
 
-OURS = Schema("penstock", "penstock.store", "0003", "alembic_version")
+OURS = Schema("penstock", "penstock.store", "0004", "alembic_version")
 """``tests/migrations`` proves that this is the last revision in ``migrations/versions``."""
 
 

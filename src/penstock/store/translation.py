@@ -18,6 +18,7 @@ def job_from(row: Any) -> Job:
     return Job(
         id=data["id"],
         kind=data["kind"],
+        title=data["title"],
         user_id=data["user_id"],
         state=JobState(data["state"]),
         phase=Phase(data["phase"]),

@@ -21,6 +21,7 @@ from penstock.operations.inspect import count_by_state, get_job
 from penstock.operations.outbox import Send
 from penstock.operations.samples import Gauges, forget_samples, keep_samples
 from penstock.operations.sweep import rescue_from, sweep
+from penstock.operations.workers import SIGNING_SECONDS, appear, forget_workers, leave
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
 from penstock.runners.in_processes import ProcessRunner
@@ -71,6 +72,8 @@ class Worker:
         self._presence: Presence | None = None
         self._wakeups = Wakeups(store, self._heard)
         self._sampling = Loop("samples", settings.sweep_seconds, self._keep_samples)
+        # A kickoff's worker lives for seconds: it would be gone before anybody saw it.
+        self._signing = None if job_id is not None else Loop("signing", SIGNING_SECONDS, self._sign)
         self._stopped = threading.Event()
         self._over = threading.Event()
 
@@ -106,6 +109,9 @@ class Worker:
         looking_around.run_once()  # whoever was here before us may have been killed
         self._duties.append(looking_around)
         self._presence = self._store.neighbours.settle(self.name)
+        if self._signing is not None:
+            self._signing.run_once()
+            self._duties.append(self._signing)
         for lane in self._lanes:
             thread = threading.Thread(target=lane.run, name=f"penstock-lane-{lane.kind.name}", daemon=True)
             self._threads.append(thread)
@@ -134,6 +140,8 @@ class Worker:
         for duty in self._duties:
             duty.stop()
         self._sampling.run_once()
+        if self._signing is not None:
+            Loop("signing out", SIGNING_SECONDS, self._sign_out).run_once()
         if self._loop_thread is not None:
             self._loop_thread.close()
         if self._presence is not None:
@@ -200,6 +208,7 @@ class Worker:
             _log.info("swept", **asdict(swept))
         self._store.write(outbox.forget_sent)
         self._store.write(forget_samples)
+        self._store.write(forget_workers)
         self.points.announce("swept")
 
     def _keep_samples(self) -> None:
@@ -211,6 +220,15 @@ class Worker:
                 sample |= {"gauges": self._gauges[kind]()}
         if seen:
             self._store.write(lambda one: keep_samples(one, self.name, seen))
+
+    def _sign(self) -> None:
+        """Say that this worker is there, and what it has in hand."""
+        held = {lane.kind.name: len(lane.held()) for lane in self._lanes}
+        self._store.write(lambda one: appear(one, self.name, {"kinds": list(held), "held": held}))
+        self.points.announce("signed")
+
+    def _sign_out(self) -> None:
+        self._store.write(lambda one: leave(one, self.name), at_once=True)
 
     def _relay(self) -> None:
         while outbox.relay(self._store, self._send) == outbox.AT_ONCE:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, Response
 
-from penstock import Identity, Json, SignedIn, Submitting, documented
+from penstock import FormField, Identity, Json, SignedIn, StartForm, Submitting, documented
 from penstock_apps.catalogs.records import Catalog, PhotoRecord
 from penstock_apps.catalogs.service import Catalogs
 from penstock_apps.numbers import NUMBER
@@ -22,6 +22,40 @@ Size = Annotated[int, Path(ge=16, le=4096, description="Its longer edge, in pixe
 IdempotencyKey = Annotated[
     str | None, Header(min_length=1, max_length=255, description="The same key and user give the same job.")
 ]
+_NEW = StartForm(
+    "New photo catalog",
+    text="A name for some folders of photos; they are scanned at once.",
+    fields=(
+        FormField("name", "Name"),
+        FormField(
+            "source_directories",
+            "Folders",
+            "lines",
+            hint="Whole paths on the server, one on each line, below the folders that PENSTOCK_CATALOG_ROOTS names.",
+        ),
+    ),
+    then="/api/catalogs/{id}/scan",
+    button="Make it and scan it",
+)
+_WORK = StartForm(
+    "Work on a catalog",
+    text="Scan it again, make thumbnails, find copies, or find words for its photos.",
+    fields=(
+        FormField("catalog", "Catalog", "choice", choices_from="/api/catalogs?limit=500"),
+        FormField(
+            "action",
+            "What to do",
+            "choice",
+            choices=(
+                ("scan", "Scan it again"),
+                ("thumbnails", "Make thumbnails"),
+                ("detect-duplicates", "Find copies"),
+                ("tag", "Find words for photos"),
+            ),
+        ),
+    ),
+    address="/api/catalogs/{catalog}/{action}",
+)
 
 
 class NewCatalog(BaseModel):
@@ -110,7 +144,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
 
     @routes.post(
         "", status_code=201, summary="Make a catalog", response_model=CatalogShown,
-        responses=documented(400, 401, 413, 422, 429, 503),
+        responses=documented(400, 401, 413, 422, 429, 503), openapi_extra=_NEW.extra(),
     )  # fmt: skip
     def create(given: NewCatalog, who: Submitting) -> Response:
         """A name for some folders. Nothing is read yet."""
@@ -152,8 +186,9 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         return FileResponse(path, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=31536000"})
 
     @routes.post(
-        "/{catalog_id}/scan", status_code=202, summary="Scan a catalog", response_model=Started, responses=started
-    )
+        "/{catalog_id}/scan", status_code=202, summary="Scan a catalog", response_model=Started, responses=started,
+        openapi_extra=_WORK.extra(),
+    )  # fmt: skip
     def scan(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds new, changed and removed photos, and what they say of themselves."""
         return begin(catalog_id, "scan", who, idempotency_key)

@@ -124,6 +124,7 @@ class Catalogs:
             by=by,
             unique_key=str(catalog.id),
             idempotency_key=idempotency_key,
+            title=catalog.name,
         ).job
 
     def thumbnail_options(self, sizes: list[int] | None, quality: int | None) -> dict[str, Any]:
@@ -272,6 +273,7 @@ class Catalogs:
                     owner=job.owner,
                     by=SYSTEM,
                     idempotency_key=f"{job.id}:continuation",
+                    title=app.get(job.id).title,
                 ).job
                 return result | {"status": "requeued", "continued_by": str(heir.id)}
 

@@ -11,12 +11,29 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
-from penstock import Json, SignedIn, Submitting, documented
+from penstock import FormField, Json, SignedIn, StartForm, Submitting, documented
 from penstock_apps.documents.service import Documents, metadata
 
 IdempotencyKey = Annotated[
     str | None, Header(min_length=1, max_length=255, description="The same key and user give the same job.")
 ]
+_EXAMPLE = {"requestBody": {"content": {"multipart/form-data": {"example": {"file": "the file's bytes"}}}}}
+_FORM = StartForm(
+    "Hand in a document",
+    text="Its text, its words and its language are found.",
+    fields=(
+        FormField(
+            "file",
+            "The document",
+            "file",
+            hint="A PDF, a Word document (DOCX), a web page or plain text.",
+            accept=".pdf,.docx,.html,.htm,.txt,.md,text/plain",
+        ),
+    ),
+    then="/api/documents/jobs/{jobId}/submit",
+    answer="jobId",
+    button="Hand it in",
+)
 
 
 class DocumentJob(BaseModel):
@@ -45,7 +62,7 @@ def routes_of(documents: Documents) -> APIRouter:
         summary="Hand in a document",
         response_model=DocumentJob,
         responses=documented(400, 401, 413, 422, 429, 503),
-        openapi_extra={"requestBody": {"content": {"multipart/form-data": {"example": {"file": "the file's bytes"}}}}},
+        openapi_extra=_EXAMPLE | _FORM.extra(),
     )
     def create(file: UploadFile, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Its job is CREATED, and waits to be submitted."""

@@ -96,7 +96,14 @@ class Documents:
             "max_bytes": self.limits.max_bytes,
         }
         return self._app.submit(
-            KIND, params, owner=user, by=owner(user), file=kept, idempotency_key=idempotency_key, hold=True
+            KIND,
+            params,
+            owner=user,
+            by=owner(user),
+            file=kept,
+            idempotency_key=idempotency_key,
+            title=kept.name,
+            hold=True,
         ).job
 
     def submit(self, job_id: UUID, *, by: Caller) -> Job:

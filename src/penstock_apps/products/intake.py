@@ -153,6 +153,7 @@ class Intake:
             idempotency_key=idempotency_key,
             ip_address=ip_address,
             job_id=job_id,
+            title=kept[0].name if len(kept) == 1 else f"{kept[0].name} and {len(kept) - 1} more",
         )
         return Taken(
             job=submission.job,

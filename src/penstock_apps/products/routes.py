@@ -15,9 +15,21 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from penstock import VOCABULARIES, Identity, InvalidInput, Job, Json, SignedIn, Submitting, documented
+from penstock import (
+    VOCABULARIES,
+    FormField,
+    Identity,
+    InvalidInput,
+    Job,
+    Json,
+    SignedIn,
+    StartForm,
+    Submitting,
+    documented,
+)
 from penstock_apps.products import schemas as shapes
 from penstock_apps.products.intake import MOST_PICTURES, Handed, Refused, Taken, Told
+from penstock_apps.products.retailer import sample_csv
 from penstock_apps.products.service import Products
 
 IdempotencyKey = Annotated[
@@ -25,6 +37,25 @@ IdempotencyKey = Annotated[
 ]
 _FIELDS = ("jobType", "encoding", "delimiter", "sheet")
 _LARGEST_QUESTION = 64 * 1024
+_SAMPLE = "/api/products/sample.csv"
+_CSV: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {}}, "description": "The table."}}
+_FORM = StartForm(
+    "Look products up",
+    text="A table or pictures of products: each row or picture is looked up at retailers.",
+    fields=(
+        FormField(
+            "file",
+            "A table, or pictures",
+            "file",
+            hint=f"One CSV, TSV or XLSX table, up to {MOST_PICTURES:,} pictures, or one ZIP of pictures.",
+            accept=".csv,.tsv,.xlsx,.zip,image/*",
+            multiple=True,
+        ),
+    ),
+    answer="jobId",
+    button="Look them up",
+    sample=_SAMPLE,
+)
 
 
 def routes_of(products: Products) -> APIRouter:
@@ -38,7 +69,7 @@ def routes_of(products: Products) -> APIRouter:
         response_model=shapes.JobTaken,
         response_model_exclude_none=False,
         responses=documented(400, 401, 403, 413, 422, 429, 503),
-        openapi_extra=shapes.upload_body(),
+        openapi_extra=shapes.upload_body() | _FORM.extra(),
     )
     async def hand_in(request: Request, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """A table, pictures or a ZIP of pictures becomes a job; each row or picture is looked up at retailers.
@@ -78,6 +109,12 @@ def routes_of(products: Products) -> APIRouter:
                 "failed": [_refused(one) for one in found.failed],
             }
         )
+
+    @routes.get(_SAMPLE, summary="A table to try it with", response_class=Response, responses=_CSV | documented(401))
+    async def sample(who: SignedIn) -> Response:
+        """Products as people list them, some of them hard to find."""
+        headers = {"Content-Disposition": 'attachment; filename="products.csv"'}
+        return Response(sample_csv(), media_type="text/csv; charset=utf-8", headers=headers)
 
     return routes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -11,11 +11,13 @@ from starlette.responses import Response
 
 from penstock import (
     Anyone,
+    FormField,
     Identity,
     InvalidInput,
     JobNotFound,
     Json,
     SignedIn,
+    StartForm,
     Submitting,
     documented,
     owner,
@@ -37,6 +39,13 @@ _SUBMITTED = documented(400, 401, 409, 413, 422, 429, 503)
 _FOUND = documented(401, 404, 422, 503)
 _CHANGED = documented(401, 404, 409, 422, 503)
 _GUESTS = documented(400, 401, 409, 413, 422, 429, 503)
+_FORM = StartForm(
+    "Read a recipe",
+    text="A page with a recipe becomes a recipe you can keep.",
+    fields=(FormField("url", "The page's address", "url", hint="It begins with http:// or https://."),),
+    answer="id",
+    button="Read it",
+)
 _WITHOUT_TOKEN: dict[str, Any] = {"security": [{}]}
 """Beside a token, none at all will do."""
 _NOT_FOUND: dict[int | str, dict[str, Any]] = {
@@ -57,8 +66,9 @@ def _queue(recipes: Recipes) -> APIRouter:
     routes = APIRouter(prefix="/recipes/parse-url", tags=["recipe queue"])
 
     @routes.post(
-        "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted, responses=_SUBMITTED
-    )
+        "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted, responses=_SUBMITTED,
+        openapi_extra=_FORM.extra(),
+    )  # fmt: skip
     def start(
         given: shapes.ParseUrl, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
@@ -87,7 +97,8 @@ def _queue(recipes: Recipes) -> APIRouter:
         found = recipes.mailbox(
             by=owner(who.user), states=words.STATES[status], include_expired=include_expired, limit=limit
         )
-        return Json({"jobs": [words.in_mailbox(job) for job in found]})
+        kept_for = timedelta(minutes=recipes.settings.abandon_minutes)
+        return Json({"jobs": [words.in_mailbox(job, kept_for) for job in found]})
 
     @routes.post("/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGED)
     def cancel(job_id: UUID, who: SignedIn) -> Response:

@@ -64,6 +64,7 @@ class MailboxJob(BaseModel):
     url: str | None
     status: Status
     completed_at: datetime | None
+    expires_at: datetime | None = Field(description="When it is abandoned if nobody saves it; null if never.")
     warnings: list[str]
     preview: Preview
 

@@ -124,6 +124,7 @@ class Recipes:
                 unique_key=url_hash,
                 idempotency_key=idempotency_key,
                 ip_address=ip_address,
+                title=address,
                 hold=self.settings.parsed_elsewhere,
                 connection=link,
             )

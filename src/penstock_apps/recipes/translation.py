@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from penstock import VOCABULARIES, Job, JobState
@@ -32,8 +33,8 @@ def job_status(job: Job) -> dict[str, Any]:
     }
 
 
-def in_mailbox(job: Job) -> dict[str, Any]:
-    """A job as a card."""
+def in_mailbox(job: Job, kept_for: timedelta) -> dict[str, Any]:
+    """A job as a card; ``kept_for`` is how long its owner has to save it."""
     result: Any = job.result if isinstance(job.result, dict) else {}
     url = _url(job)
     return {
@@ -42,6 +43,7 @@ def in_mailbox(job: Job) -> dict[str, Any]:
         "url": url,
         "status": status_of(job),
         "completed_at": job.completed_at,
+        "expires_at": _expires_at(job, kept_for),
         "warnings": result.get("warnings", []),
         "preview": {
             "title": (result.get("recipe") or {}).get("title"),
@@ -100,6 +102,13 @@ def _parsed(job: Job, known: KnownRecipe | None) -> dict[str, Any]:
         found = result["recipe"]
         return {"title": found["title"], "ingredients": found["ingredients"], "parsedAt": job.completed_at}
     return {"title": None, "ingredients": [], "parsedAt": job.completed_at} if known is None else known_recipe(known)
+
+
+def _expires_at(job: Job, kept_for: timedelta) -> datetime | None:
+    """Only what waits for its owner expires: what failed, or was saved or dismissed, stays as it is."""
+    if job.completed_at is None or job.state is not JobState.SUCCEEDED:
+        return None
+    return job.completed_at + kept_for
 
 
 def _url(job: Job) -> str | None:

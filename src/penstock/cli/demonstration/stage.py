@@ -18,7 +18,7 @@ from penstock.cli.demonstration.summary import told
 from penstock.cli.demonstration.visitor import Visitor
 from penstock.cli.following import follow
 from penstock.cli.screen import console
-from penstock.cli.serving import run
+from penstock.cli.serving import greeting, run
 from penstock.http.application import create_app
 from penstock.http.server import Server
 from penstock_apps import assemble, missing_libraries, routes_of_all
@@ -55,7 +55,8 @@ class Stage:
 
         def started(address: str) -> None:
             token = api.state.penstock.tokens.issue(USER)
-            show = threading.Thread(target=self._show, args=(Visitor(address, token), address, server, stay))
+            told = greeting(api, address) if stay else [f"serving on {address}"]
+            show = threading.Thread(target=self._show, args=(Visitor(address, token), told, server, stay))
             shows.append(show)
             show.start()
 
@@ -72,8 +73,8 @@ class Stage:
             raise KeyboardInterrupt
         return self._well
 
-    def _show(self, visitor: Visitor, address: str, server: Server, stay: bool) -> None:
-        print(f"serving on {address}; its reference is {address}/docs", flush=True)
+    def _show(self, visitor: Visitor, told: list[str], server: Server, stay: bool) -> None:
+        print("\n".join(told), flush=True)
         try:
             if self._built.app.jobs(limit=1):
                 print("The database has jobs already: no samples are made.", flush=True)
@@ -83,7 +84,9 @@ class Stage:
                 self._well = _play(self._built.app, jobs, self._stopping)
             self._over = not self._stopping.is_set()
             if stay and not self._stopping.is_set():
-                print(f"\nA token for the API: {sys.argv[0]} token --user {USER}\nCtrl-C stops the server.", flush=True)
+                # Again, because the jobs have pushed the first lines out of sight.
+                print("", *told[1:], f"a token for the API: {sys.argv[0]} token --user {USER}", sep="\n")
+                print("Ctrl-C stops the server.", flush=True)
         except OSError:
             if not server.should_exit:  # a server that is being stopped answers nobody
                 raise

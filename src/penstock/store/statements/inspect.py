@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Integer, Select, String, bindparam, case, func, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    String,
+    Text,
+    bindparam,
+    case,
+    cast,
+    false,
+    func,
+    or_,
+    select,
+    tuple_,
+    union_all,
+)
 
 from penstock.lifecycle.callers import Sight
 from penstock.lifecycle.states import ItemRole, ItemStatus
@@ -24,22 +40,92 @@ def job_by_id(ways: Ways, sight: Sight) -> Select[Any]:
 _LISTED = [column for column in jobs.c if column.name not in ("params", "result")]
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which conditions a list of jobs has; their values are parameters."""
+
+    states: int | None = None
+    """How many; none for all."""
+    kind: bool = False
+    created_from: bool = False
+    created_to: bool = False
+    after: bool = False
+    id: bool = False
+
+
 @built_once
-def list_jobs(ways: Ways, sight: Sight, *, states: bool, kind: bool, after: bool, payloads: bool) -> Select[Any]:
+def list_jobs(ways: Ways, sight: Sight, asked: Asked, *, payloads: bool) -> Select[Any]:
     """A page of jobs, newest first; their payloads may be large, and come where somebody wants them."""
+    return _newest_first(sight, asked, jobs.c if payloads else _LISTED, "the_limit")
+
+
+@built_once
+def search_jobs(ways: Ways, sight: Sight, asked: Asked, *, payloads: bool) -> Select[Any]:
+    """A page of those jobs that match a text, among the first so many of a list."""
+    looked_through = _newest_first(sight, asked, jobs.c if payloads else _LISTED, "the_searched").subquery("some")
+    some = looked_through.c
+    pattern = bindparam("the_pattern", type_=Text)
+    # Only the digits: some databases keep an identifier with hyphens, some without.
+    digits = func.replace(cast(some.id, Text), "-", "")
+    matches: list[ColumnElement[bool]] = [
+        *(column.ilike(pattern, escape="\\") for column in (some.title, some.kind, some.user_id, some.error_code)),
+        digits.like(bindparam("the_first_digits", type_=Text)),
+        digits.like(bindparam("the_last_digits", type_=Text)),
+    ]
+    return (
+        select(*some)
+        .where(or_(*matches))
+        .order_by(some.created_at.desc(), some.id.desc())
+        .limit(bindparam("the_limit", type_=Integer))
+    )
+
+
+@built_once
+def last_searched(ways: Ways, sight: Sight, asked: Asked) -> Select[Any]:
+    """Where the jobs a search looks through end, and how many they are."""
+    some = _newest_first(sight, asked, [jobs.c.created_at, jobs.c.id], "the_searched").subquery("some").c
+    count = func.count().over().label("count")
+    return select(some.created_at, some.id, count).order_by(some.created_at, some.id).limit(1)
+
+
+def _newest_first(sight: Sight, asked: Asked, columns: Any, limit: str) -> Select[Any]:
+    """The list itself: a stretch of an index, read backwards; of several states one for each, and the newest of all."""
+    if asked.states is None or asked.states == 1:
+        return _stretch(sight, asked, columns, limit, 0)
+    if asked.states == 0:
+        return _stretch(sight, asked, columns, limit, 0).where(false())
+    parts = [
+        select(*_stretch(sight, asked, columns, limit, number).subquery(f"state_{number}").c)
+        for number in range(asked.states)
+    ]
+    merged = union_all(*parts).subquery("merged")
+    return (
+        select(*merged.c)
+        .order_by(merged.c.created_at.desc(), merged.c.id.desc())
+        .limit(bindparam(limit, type_=Integer))
+    )
+
+
+def _stretch(sight: Sight, asked: Asked, columns: Any, limit: str, state: int) -> Select[Any]:
     conditions = [visible_to(sight)]
-    if states:
-        conditions.append(ways.among(jobs.c.state, "the_states"))
-    if kind:
+    if asked.id:
+        conditions.append(by_id())
+    if asked.states:
+        conditions.append(jobs.c.state == bindparam(f"the_state_{state}", type_=String))
+    if asked.kind:
         conditions.append(jobs.c.kind == bindparam("the_kind", type_=String))
-    if after:
+    if asked.created_from:
+        conditions.append(jobs.c.created_at >= bindparam("the_created_from", type_=Moment))
+    if asked.created_to:
+        conditions.append(jobs.c.created_at < bindparam("the_created_to", type_=Moment))
+    if asked.after:
         moment, last = bindparam("the_after", type_=Moment), bindparam("the_after_id", type_=Identifier)
         conditions.append(tuple_(jobs.c.created_at, jobs.c.id) < tuple_(moment, last))
     return (
-        select(*(jobs.c if payloads else _LISTED))
+        select(*columns)
         .where(*conditions)
         .order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
-        .limit(bindparam("the_limit", type_=Integer))
+        .limit(bindparam(limit, type_=Integer))
     )
 
 

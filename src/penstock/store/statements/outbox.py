@@ -15,6 +15,7 @@ from sqlalchemy import (
     Update,
     bindparam,
     delete,
+    func,
     insert,
     select,
     update,
@@ -42,6 +43,32 @@ def append_message(ways: Ways) -> Insert:
 def first_unsent(ways: Ways) -> Select[Any]:
     """The oldest message, locked: two relays that take at the same instant take one after the other."""
     return select(outbox.c.id).where(outbox.c.sent_at.is_(None)).order_by(outbox.c.id).limit(1).with_for_update()
+
+
+@built_once
+def backlog(ways: Ways) -> Select[Any]:
+    """How many messages wait and since when, how many of them failed, and why the first of those did.
+
+    Of the oldest so many: an outbox that nobody empties must not make those who look at it wait.
+    """
+    waiting = (
+        select(outbox.c.id, outbox.c.created_at, outbox.c.attempts)
+        .where(outbox.c.sent_at.is_(None))
+        .order_by(outbox.c.id)
+        .limit(bindparam("the_limit", type_=Integer))
+        .subquery("waiting")
+    )
+    failed = waiting.c.attempts > 0
+    counted = select(
+        func.count().label("waiting"),
+        func.count().filter(failed).label("failing"),
+        func.min(waiting.c.created_at).label("oldest"),
+        func.min(waiting.c.id).filter(failed).label("first_failed"),
+    ).subquery("counted")
+    why = select(outbox.c.last_error).where(outbox.c.id == counted.c.first_failed).scalar_subquery()
+    return select(
+        counted.c.waiting, counted.c.failing, counted.c.oldest, why.label("last_error"), ways.now().label("now")
+    )
 
 
 @built_once

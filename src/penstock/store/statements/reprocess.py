@@ -9,6 +9,7 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
+    Text,
     Update,
     and_,
     bindparam,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    type_coerce,
     update,
 )
 from sqlalchemy.sql.dml import ReturningDelete
@@ -72,8 +74,8 @@ def drop_finalize(ways: Ways) -> ReturningDelete[Any]:
     ).returning(job_items.c.ready_at)  # fmt: skip
 
 
-def _chosen(ways: Ways, *, by_item: bool) -> ColumnElement[bool]:
-    """Items in the wanted statuses, or the named ones; permanent failures and used-up items only when asked."""
+def _chosen(ways: Ways, *, by_item: bool, by_code: bool) -> ColumnElement[bool]:
+    """Items in the wanted statuses, of the named ones or codes; permanent failures and used-up ones only when asked."""
     item = job_items.c
     reset, most = bindparam("the_reset", type_=Boolean), bindparam("the_max_attempts", type_=Integer)
     # What failed with tries to spare failed for good; what had used them up may do better with new ones.
@@ -91,27 +93,30 @@ def _chosen(ways: Ways, *, by_item: bool) -> ColumnElement[bool]:
     )
     if by_item:
         wanted = and_(wanted, ways.among(item.id, "the_items"))
+    if by_code:
+        uncoded = and_(bindparam("the_uncoded", type_=Boolean), item.error_code.is_(None))
+        wanted = and_(wanted, or_(ways.among(type_coerce(item.error_code, Text), "the_codes"), uncoded))
     unplanned = and_(item.role == ItemRole.PLAN.value, item.status == ItemStatus.ERROR.value)
     return and_(item.job_id == bindparam("the_job_id", type_=Identifier), or_(wanted, unplanned))
 
 
 @built_once
-def count_chosen(ways: Ways, *, by_item: bool) -> Select[Any]:
+def count_chosen(ways: Ways, *, by_item: bool, by_code: bool) -> Select[Any]:
     """How many items will run again, by the status they have."""
     return (
         select(job_items.c.role, job_items.c.status, func.count())
-        .where(_chosen(ways, by_item=by_item))
+        .where(_chosen(ways, by_item=by_item, by_code=by_code))
         .group_by(job_items.c.role, job_items.c.status)
     )
 
 
 @built_once
-def return_chosen(ways: Ways, *, by_item: bool) -> Update:
+def return_chosen(ways: Ways, *, by_item: bool, by_code: bool) -> Update:
     """Let them be claimed again."""
     reset = bindparam("the_reset", type_=Boolean)
     return (
         update(job_items)
-        .where(_chosen(ways, by_item=by_item))
+        .where(_chosen(ways, by_item=by_item, by_code=by_code))
         .values(
             status=ItemStatus.PENDING.value,
             ready_at=ways.now(),

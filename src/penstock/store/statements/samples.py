@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Delete, Float, Insert, Integer, Select, String, bindparam, delete, select
+from sqlalchemy import Delete, Float, Insert, Integer, Select, String, bindparam, delete, func, select
 
-from penstock.store.dialects.contract import Ways
+from penstock.store.dialects.contract import Field, Ways, fields
 from penstock.store.statements.built_once import built_once
 from penstock.store.tables import lane_samples
 from penstock.store.types import Moment, Payload
+
+STRETCHES = fields(Field("begins", Moment()), Field("ends", Moment()))
 
 
 @built_once
@@ -23,12 +25,42 @@ def insert_sample(ways: Ways) -> Insert:
 
 
 @built_once
-def samples_since(ways: Ways, *, of_kind: bool) -> Select[Any]:
-    """Samples of a kind (or of all) behind a moment, the oldest first."""
+def samples_since(ways: Ways, *, of_kind: bool, bounded: bool) -> Select[Any]:
+    """Samples of a kind (or of all) behind a moment, perhaps up to another one, the oldest first."""
     asked = select(*lane_samples.c).where(lane_samples.c.at > bindparam("the_moment", type_=Moment))
     if of_kind:
         asked = asked.where(lane_samples.c.kind == bindparam("the_kind", type_=String))
+    if bounded:
+        asked = asked.where(lane_samples.c.at <= bindparam("the_end", type_=Moment))
     return asked.order_by(lane_samples.c.at, lane_samples.c.worker).limit(bindparam("the_limit", type_=Integer))
+
+
+@built_once
+def newest_sample(ways: Ways, *, bounded: bool) -> Select[Any]:
+    """When the newest sample of a kind was made, perhaps up to some moment."""
+    asked = select(func.max(lane_samples.c.at).label("at")).where(
+        lane_samples.c.kind == bindparam("the_kind", type_=String)
+    )
+    return asked.where(lane_samples.c.at <= bindparam("the_end", type_=Moment)) if bounded else asked
+
+
+@built_once
+def last_of_stretches(ways: Ways) -> Select[Any]:
+    """The last sample of a kind in each stretch of time: one look into the index for each, however many there are."""
+    stretches = ways.rows("stretches", STRETCHES)
+    other = lane_samples.alias("other")
+    of_kind = bindparam("the_kind", type_=String)
+    last = (
+        select(func.max(other.c.at))
+        .where(other.c.kind == of_kind, other.c.at > stretches.c.begins, other.c.at <= stretches.c.ends)
+        .correlate(stretches)
+        .scalar_subquery()
+    )
+    return (
+        select(*lane_samples.c)
+        .select_from(stretches.join(lane_samples, (lane_samples.c.kind == of_kind) & (lane_samples.c.at == last)))
+        .order_by(lane_samples.c.at, lane_samples.c.worker)
+    )
 
 
 @built_once

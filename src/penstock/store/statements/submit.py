@@ -52,6 +52,7 @@ _SHARED: dict[str, Any] = {
     "max_retries": Integer(),
     "file_id": Identifier(),
     "ip_address": String(),
+    "title": String(),
 }
 
 
@@ -115,7 +116,9 @@ def insert_first_events(ways: Ways) -> Insert:
     return insert(job_events).from_select(columns, source)
 
 
-NEW_ITEMS = (Field("position", Integer()), Field("input", Text()), Field("normalized", Text()))
+NEW_ITEMS = (
+    Field("position", Integer()), Field("input", Text(), long=True), Field("normalized", Text(), long=True),
+)  # fmt: skip
 
 
 @built_once

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -21,6 +20,7 @@ from penstock.http.json import Json
 from penstock.http.problems import documented
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
+from penstock.http.vocabularies.moments import LONGEST_MOMENT, MOMENT, read_moment
 from penstock.http.vocabularies.pipeline import schemas as shapes
 from penstock.http.vocabularies.pipeline import translation as words
 from penstock.http.vocabularies.tasks.routes import whole
@@ -35,6 +35,7 @@ lists = APIRouter(tags=["pipeline"], route_class=Forgiving)
 MOST_ON_A_PAGE = 500
 DEEPEST = 10_000
 """Items a numbered page of some statuses may lie behind; further on, cursors lead."""
+OPEN = frozenset((ItemStatus.PENDING, ItemStatus.PROCESSING))
 _LONGEST_KICKOFF_MS = 30_000
 _LOOKED_AT = documented(401, 404, 422, 503)
 _CHANGED = documented(401, 404, 409, 422, 503)
@@ -46,20 +47,22 @@ Again = Annotated[shapes.Reprocess | None, Body()]
 PageSize = Annotated[int, Query(alias="pageSize", ge=1, le=MOST_ON_A_PAGE, description="Items on a page.")]
 After = Annotated[str | None, Query(max_length=200, description="`next` of the page before.")]
 Statuses = Annotated[str | None, Query(max_length=200, description="Some of them, separated by commas.")]
-_MOMENT = {"format": "date-time", "examples": ["2026-11-16T08:00:00Z"]}
 From = Annotated[
     str | None,
     Query(
         alias="from",
-        max_length=40,
-        json_schema_extra=_MOMENT,
+        max_length=LONGEST_MOMENT,
+        json_schema_extra=MOMENT,
         description="Only items that last changed then or later; UTC unless it names a zone.",
     ),
 ]
 To = Annotated[
     str | None,
     Query(
-        alias="to", max_length=40, json_schema_extra=_MOMENT, description="Only items that last changed before then."
+        alias="to",
+        max_length=LONGEST_MOMENT,
+        json_schema_extra=MOMENT,
+        description="Only items that last changed before then.",
     ),
 ]
 
@@ -170,6 +173,25 @@ def resume(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Res
 
 
 @routes.post(
+    "/api/jobs/{job_id}/commit", summary="Use a job's result", response_model=JobStatusResponse, responses=_WITH_BODY
+)
+def commit(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
+    """The owner has used it; it waits no longer."""
+    return Json(whole(one.app.commit(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+
+
+@routes.post(
+    "/api/jobs/{job_id}/abandon",
+    summary="Give up a job's result",
+    response_model=JobStatusResponse,
+    responses=_WITH_BODY,
+)
+def abandon(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
+    """The owner does not want it."""
+    return Json(whole(one.app.abandon(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+
+
+@routes.post(
     "/api/jobs/{job_id}/reprocess",
     summary="Run failed items again",
     response_model=JobStatusResponse,
@@ -185,6 +207,7 @@ def reprocess(job_id: UUID, who: SignedIn, one: AService, given: Again = None) -
         by=who.caller,
         statuses=asked.statuses,
         item_ids=None if asked.item_ids is None else [_item_id(text) for text in asked.item_ids],
+        error_codes=asked.error_codes,
         reset_attempts=asked.reset_attempts,
         permanent=asked.permanent,
         reason=asked.reason,
@@ -231,6 +254,9 @@ def get_pending(
     statuses: Statuses = None,
     user_id: Annotated[Literal["me", "all"], Query(alias="userId", description="`all` is for admins.")] = "me",
     job_type: Annotated[str | None, Query(alias="jobType", max_length=64)] = None,
+    job_id: Annotated[
+        UUID | None, Query(alias="jobId", description="Only of this job; who may see it decides, not `userId`.")
+    ] = None,
     page_size: PageSize = 100,
     after: After = None,
     earliest: From = None,
@@ -244,14 +270,13 @@ def get_pending(
         )
     user = _whose(user_id, who)
     wanted = _statuses(statuses) or [ItemStatus.PENDING, ItemStatus.PROCESSING]
-    found = one.app.pending(
-        user=user,
-        statuses=wanted,
-        kind=job_type,
-        after=None if after is None else read_place(after, in_order=False),
-        between=_between(earliest, latest),
-        limit=page_size,
-    )
+    place, between = None if after is None else read_place(after, in_order=False), _between(earliest, latest)
+    if job_id is None:
+        found = one.app.pending(
+            user=user, statuses=wanted, kind=job_type, after=place, between=between, limit=page_size
+        )
+    else:
+        found = _waiting_in(job_id, job_type, wanted, place, between, page_size, who, one)
     counted = one.figures.open_items.get(user)
     return Json(
         {
@@ -262,6 +287,25 @@ def get_pending(
             "countedAt": counted.at,
         }
     )
+
+
+def _waiting_in(
+    job_id: UUID,
+    job_type: str | None,
+    statuses: list[ItemStatus],
+    after: Place | None,
+    between: Between | None,
+    limit: int,
+    who: Identity,
+    one: Service,
+) -> list[ItemRow]:
+    """What waits in one job, which whoever asks may see."""
+    if not OPEN.issuperset(statuses):
+        raise InvalidInput("what waits is PENDING or PROCESSING; a job's own items have the others", field="statuses")
+    job = one.app.get(job_id, by=who.caller)
+    if job_type not in (None, job.kind) or job.finished:
+        return []
+    return one.app.page_of_items(job_id, by=who.caller, statuses=statuses, after=after, between=between, limit=limit)
 
 
 def _whose(user_id: str, who: Identity) -> str | None:
@@ -285,17 +329,7 @@ def _between(earliest: str | None, latest: str | None) -> Between | None:
     if earliest is None and latest is None:
         return None
     whole = Between()
-    return Between(_moment(earliest, "from") or whole.earliest, _moment(latest, "to") or whole.latest)
-
-
-def _moment(text: str | None, field: str) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput(f"{text!r} is not a time like 2026-11-16T08:00:00Z", field=field) from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return Between(read_moment(earliest, "from") or whole.earliest, read_moment(latest, "to") or whole.latest)
 
 
 def _numbered(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 from penstock.lifecycle.states import ItemStatus
 
 MOST_NAMED = 10_000
+MOST_CODES = 100
 
 
 class _Camel(BaseModel):
@@ -103,6 +104,13 @@ class Reprocess(_Camel):
     item_ids: list[str] | None = Field(default=None, min_length=1, max_length=MOST_NAMED, examples=[["17", "18"]])
     statuses: list[ItemStatus] = Field(
         default=[ItemStatus.ERROR, ItemStatus.NOT_FOUND], min_length=1, max_length=len(ItemStatus)
+    )
+    error_codes: list[Annotated[str, Field(max_length=64)] | None] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MOST_CODES,
+        description="Only items that ended with one of these codes; null for those without a code.",
+        examples=[["UNEXPECTED_ERROR", None]],
     )
     reset_attempts: bool = Field(default=False, description="Give each its full number of tries again.")
     permanent: bool = Field(default=False, description="Also those that failed for good.")

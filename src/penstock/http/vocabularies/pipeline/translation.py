@@ -41,17 +41,18 @@ def controllers(job: Job, latest: Sequence[LaneSample]) -> list[dict[str, Any]]:
     """What the workers that do this kind of job have chosen, beside the signals they followed."""
     if job.state is not JobState.RUNNING:
         return []
-    return [
-        {
-            "worker": one.worker,
-            "at": one.at,
-            **{name: one.data.get(name) for name in _SETTINGS},
-            "signals": {name: value for name, value in one.data.items() if name not in (*_SETTINGS, "gauges")},
-            "gauges": one.data.get("gauges"),
-        }
-        for one in latest
-        if one.kind == job.kind
-    ]
+    return [controller(one) for one in latest if one.kind == job.kind]
+
+
+def controller(one: LaneSample) -> dict[str, Any]:
+    """How a worker's lane was set at some moment, and what it followed."""
+    return {
+        "worker": one.worker,
+        "at": one.at,
+        **{name: one.data.get(name) for name in _SETTINGS},
+        "signals": {name: value for name, value in one.data.items() if name not in (*_SETTINGS, "gauges")},
+        "gauges": one.data.get("gauges"),
+    }
 
 
 def item_fields(item: ItemRow) -> dict[str, Any]:

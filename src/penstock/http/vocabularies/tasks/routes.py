@@ -2,61 +2,51 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from penstock.errors import InvalidInput
-from penstock.http.cursors import read_cursor, written_cursor
+from penstock.http.forgiving import Forgiving
 from penstock.http.json import Json
 from penstock.http.problems import documented
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 from penstock.http.vocabularies.pipeline.translation import controllers, job_fields
+from penstock.http.vocabularies.tasks.filters import Asked, next_cursor
 from penstock.http.vocabularies.tasks.schemas import HistoryLine, JobKilled, JobListed, JobStatusResponse
 from penstock.http.vocabularies.tasks.translation import history_line, listed, shown
 from penstock.http.who import AService, SignedIn
 from penstock.lifecycle.job import Job
+from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemStatus, JobState
 from penstock.lifecycle.transitions import actions
-from penstock.lifecycle.vocabularies import VOCABULARIES
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
+lists = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=Forgiving)
 MOST_LISTED = 100
 _FAILED_SHOWN = 100
 _OVER_BADLY = (JobState.FAILED, JobState.CANCELED)
-_STATES = {
-    word: [state for state in JobState if VOCABULARIES["tasks"].words[state] == word]
-    for word in dict.fromkeys(VOCABULARIES["tasks"].words.values())
-}
 
 
-@routes.get("", summary="Jobs, newest first", response_model=list[JobListed], responses=documented(401, 422, 503))
+@lists.get("", summary="Jobs, newest first", response_model=list[JobListed], responses=documented(401, 422, 503))
 def list_jobs(
     request: Request,
     who: SignedIn,
     one: AService,
-    status: Annotated[str | None, Query(description="Only jobs of this status.", examples=["running"])] = None,
-    job_type: Annotated[str | None, Query(description="Only jobs of this kind.", max_length=64)] = None,
-    cursor: Annotated[str | None, Query(description="From the `next` link of the page before.", max_length=200)] = None,
+    asked: Asked,
     limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
 ) -> Response:
-    """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page."""
-    if status is not None and status not in _STATES:
-        raise InvalidInput(f"status is one of {', '.join(_STATES)}, not {status!r}", field="status")
-    after = None if cursor is None else read_cursor(cursor)
-    states = None if status is None else _STATES[status]
-    jobs = one.app.jobs(by=who.caller, states=states, kind=job_type, after=after, limit=limit)
+    """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page; the last one has none."""
+    page = one.app.page_of_jobs(asked.wanted, by=who.caller, after=asked.after, limit=limit)
     now = datetime.now(UTC)
-    answer = [listed(job, now) for job in jobs]
     headers = {}
-    if len(jobs) == limit:
-        address = request.url.include_query_params(cursor=written_cursor(jobs[-1].created_at, jobs[-1].id))
+    if page.next is not None:
+        address = request.url.include_query_params(cursor=next_cursor(page))
         headers["Link"] = f'<{address}>; rel="next"'
-    return Json(answer, headers=headers)
+    return Json([listed(job, now) for job in page.jobs], headers=headers)
 
 
 @routes.get("/{job_id}", summary="One job", response_model=JobStatusResponse, responses=documented(401, 404, 422, 503))
@@ -104,8 +94,17 @@ def whole(job: Job, who: Identity, one: Service) -> dict[str, Any]:
         failed = one.app.items(job.id, by=caller, statuses=[ItemStatus.ERROR], limit=_FAILED_SHOWN)
     over_with_errors = job.finished and (job.state is JobState.FAILED or job.progress.failed)
     trace = one.app.stack_trace(job.id, by=caller) if who.admin and over_with_errors else None
-    known = job.kind in one.app.kinds
-    offered = actions(job.state, caller.actor, reprocessable=known and one.app.kinds.get(job.kind).policy.reprocess)
+    policy = one.app.kinds.get(job.kind).policy if job.kind in one.app.kinds else None
+    offered = actions(job.state, caller.actor, reprocessable=policy is not None and policy.reprocess)
     answer = shown(job, datetime.now(UTC), offered=offered, history=history, failed_items=failed, stack_trace=trace)
     chosen = controllers(job, one.figures.lanes.get().value if job.state is JobState.RUNNING else ())
-    return {**answer, **job_fields(job), "controllers": chosen}
+    return {**answer, **job_fields(job), **_mailbox(job, policy), "controllers": chosen}
+
+
+def _mailbox(job: Job, policy: Policy | None) -> dict[str, Any]:
+    """Does a result wait for its owner to use it, and until when?"""
+    kept = None if policy is None else policy.abandon_after
+    if kept is None:
+        return {"has_mailbox": False, "expires_at": None}
+    completed = job.completed_at if job.state is JobState.SUCCEEDED else None
+    return {"has_mailbox": True, "expires_at": None if completed is None else completed + timedelta(seconds=kept)}

@@ -9,6 +9,9 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 Status = Literal["queued", "running", "completed", "failed", "killed"]
+State = Literal[
+    "created", "queued", "running", "retrying", "paused", "succeeded", "failed", "canceled", "committed", "abandoned"
+]
 PhaseName = Literal["init", "batching", "processing", "finalizing"]
 
 
@@ -62,7 +65,10 @@ class JobStatusResponse(BaseModel):
 
     job_id: UUID
     status: Status
+    state: State = Field(description="The engine's own word, finer than `status`.")
     job_type: str = Field(description="The kind.", examples=["thumbnails"])
+    title: str | None = Field(description="What people know it by.", examples=["prices.csv"])
+    user_id: str | None = Field(description="Whose it is.")
     created_at: datetime
     updated_at: datetime
     started_at: datetime | None
@@ -70,6 +76,8 @@ class JobStatusResponse(BaseModel):
     run: int
     progress: JobProgress
     actions: list[str] = Field(description="What may be asked of it now.", examples=[["cancel", "pause"]])
+    has_mailbox: bool = Field(description="Do results of this kind wait for their owner to use them?")
+    expires_at: datetime | None = Field(description="When a result that nobody uses is given up.")
     result: Any = Field(default=None, description="What the job came to, once it is completed.")
     completed_with_errors: bool = Field(default=False, description="Completed, but some items ended in an error.")
     error_details: list[FailedItem] | None = Field(default=None, description="The first hundred of those.")
@@ -110,9 +118,15 @@ class JobListed(BaseModel):
 
     job_id: UUID
     status: Status
+    state: State
     job_type: str
+    title: str | None
+    user_id: str | None
+    run: int
     created_at: datetime
     updated_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
     progress: JobProgress
     error_code: str | None
     killed_by: str | None

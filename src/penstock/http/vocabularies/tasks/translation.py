@@ -34,9 +34,15 @@ def listed(job: Job, now: datetime) -> dict[str, Any]:
     return {
         "job_id": str(job.id),
         "status": status_of(job),
+        "state": job.state.value,
         "job_type": job.kind,
+        "title": job.title,
+        "user_id": job.user_id,
+        "run": job.run,
         "created_at": job.created_at,
         "updated_at": job.updated_at,
+        "started_at": job.started_at,
+        "completed_at": job.completed_at,
         "progress": progress_of(job, now),
         "error_code": job.error_code,
         "killed_by": _value(job.killed_by),
@@ -59,9 +65,6 @@ def shown(
     params = job.params if isinstance(job.params, dict) else {}
     answer = {
         **listed(job, now),
-        "started_at": job.started_at,
-        "completed_at": job.completed_at,
-        "run": job.run,
         "actions": list(offered),
         "result": job.result,
         "completed_with_errors": status == "completed" and job.progress.failed > 0,

@@ -1,4 +1,4 @@
-"""What people call a job, and the workers that are alive."""
+"""What people call a job, the workers that are alive, and lists of jobs in a state, newest first."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,6 +14,11 @@ depends_on = None
 def upgrade() -> None:
     """Nothing that is there is changed: code of the revision before goes on beside it."""
     op.add_column("jobs", sa.Column("title", sa.String(255), nullable=True))
+    op.create_index("ix_jobs_state_created_at_id", "jobs", ["state", "created_at", "id"], unique=False)
+    op.create_index(
+        "ix_jobs_user_id_state_created_at_id", "jobs", ["user_id", "state", "created_at", "id"], unique=False
+    )
+    op.drop_index("ix_jobs_user_id_state", "jobs")  # the one above begins with the same columns
     op.create_table(
         "workers",
         sa.Column("name", sa.String(64), nullable=False),

@@ -1,0 +1,95 @@
+"""``/api/jobs/live``: a page of the list of jobs as it changes, for ``EventSource``.
+
+One kind of event comes, ``jobs``: the page's ids in their order, those of its jobs that are new on the page or have
+changed since the event before, and the cursor of the page behind it. The first event has the whole page; after that
+there is one only when something changed. The stream ends when the server stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import orjson
+import structlog
+from fastapi import APIRouter, Query
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from penstock.errors import PenstockError
+from penstock.http.forgiving import Forgiving
+from penstock.http.problems import documented
+from penstock.http.vocabularies.tasks.filters import Asked, next_cursor
+from penstock.http.vocabularies.tasks.routes import MOST_LISTED
+from penstock.http.vocabularies.tasks.translation import listed
+from penstock.http.who import AService, SignedIn
+from penstock.lifecycle.job import Job
+from penstock.operations.inspect import JobPage
+
+routes = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=Forgiving)
+LOOK_SECONDS = 1.0
+_REST = 10.0
+"""A look that takes long, as a search through many jobs may, is followed by a rest of so many times its length."""
+_log = structlog.get_logger("penstock.watching")
+
+
+@routes.get(
+    "/live",
+    summary="The list of jobs as it changes (server-sent events)",
+    response_class=EventSourceResponse,
+    responses=documented(401, 422, 503, streams=True),
+)
+async def follow_jobs(
+    who: SignedIn,
+    one: AService,
+    asked: Asked,
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 50,
+) -> AsyncIterator[ServerSentEvent]:
+    """`jobs` with the page at first, and then whenever it changed: `order` has all ids, `jobs` those that changed."""
+    told = _Told()
+
+    def look() -> JobPage:
+        return one.app.page_of_jobs(asked.wanted, by=who.caller, after=asked.after, limit=limit)
+
+    with one.watching.until_closed() as closing:
+        while not closing.is_set():
+            begun = time.monotonic()
+            try:
+                news = told.news(await run_in_threadpool(look))
+            except PenstockError as error:
+                _log.warning("cannot see the list of jobs; looking again", error=error.message, code=error.code)
+            else:
+                if news is not None:
+                    yield ServerSentEvent(event="jobs", raw_data=orjson.dumps(news, option=orjson.OPT_UTC_Z).decode())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(closing.wait(), max(LOOK_SECONDS, _REST * (time.monotonic() - begun)))
+
+
+class _Told:
+    """What somebody has been told of a page."""
+
+    def __init__(self) -> None:
+        self._marks: dict[UUID, object] | None = None
+        self._next: str | None = None
+
+    def news(self, page: JobPage) -> dict[str, Any] | None:
+        """What has changed since; None when nothing has."""
+        before = {} if self._marks is None else self._marks
+        marks: dict[UUID, object] = {job.id: _mark(job) for job in page.jobs}
+        behind, now = next_cursor(page), datetime.now(UTC)
+        changed = [listed(job, now) for job in page.jobs if before.get(job.id) != marks[job.id]]
+        same = self._marks is not None and list(marks) == list(before) and behind == self._next
+        self._marks, self._next = marks, behind
+        if same and not changed:
+            return None
+        return {"order": [str(job_id) for job_id in marks], "jobs": changed, "next": behind}
+
+
+def _mark(job: Job) -> object:
+    """What is shown of a job in a list, but for what moves with the clock."""
+    return job.updated_at, job.state, job.run, job.progress, job.message, job.error_code, job.killed_by

@@ -1,0 +1,60 @@
+"""The workers that are alive: each signs in when it starts, again every few seconds, and out when it stops.
+
+They are for people who look; nothing decides by them. One that was killed cannot sign out: its row stays for an hour,
+and says when it was seen last. The time is the database's, so that clocks that differ make nobody look dead.
+
+Every ten seconds, and not with every heartbeat: on SQLite each commit makes the workers of other processes look for
+work, and an idle worker would otherwise commit nothing at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from penstock.store.engine import Transaction
+from penstock.store.statements import workers as statements
+
+SIGNING_SECONDS = 10.0
+"""How often a worker says that it is there."""
+_ALIVE_SECONDS = 3 * SIGNING_SECONDS
+_KEPT_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    """A worker as it was when it was seen last."""
+
+    name: str
+    started_at: datetime
+    seen_at: datetime
+    data: dict[str, Any]
+    """Its ``kinds``, and how many items of each it ``held``."""
+    alive: bool
+    """Was it seen within the last three times it should have been?"""
+
+
+def appear(transaction: Transaction, name: str, data: dict[str, Any]) -> None:
+    """This worker is there: for the first time, or still."""
+    said = {"the_name": name, "the_data": data}
+    if not transaction.run(statements.refresh_worker(transaction.ways), said).rowcount:
+        transaction.run(statements.insert_worker(transaction.ways), said)
+
+
+def leave(transaction: Transaction, name: str) -> None:
+    """This worker has stopped."""
+    transaction.run(statements.delete_worker(transaction.ways), {"the_name": name})
+
+
+def workers(transaction: Transaction) -> list[WorkerSeen]:
+    """Those that are there, and those that died within the last hour, by name."""
+    lately = {"the_seconds_ago": -_ALIVE_SECONDS}
+    rows = transaction.run(statements.all_workers(transaction.ways), lately)
+    return [WorkerSeen(row.name, row.started_at, row.seen_at, row.data, row.alive) for row in rows]
+
+
+def forget_workers(transaction: Transaction) -> int:
+    """Drop those that were not seen for an hour; the answer is how many."""
+    ago = {"the_seconds_ago": -_KEPT_SECONDS}
+    return transaction.run(statements.delete_unseen_workers(transaction.ways), ago).rowcount

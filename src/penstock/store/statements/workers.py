@@ -1,0 +1,50 @@
+"""The workers that are alive, by what they said last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Delete, Float, Insert, Select, String, Update, bindparam, delete, select, update
+
+from penstock.store.dialects.contract import Ways
+from penstock.store.statements.built_once import built_once
+from penstock.store.tables import workers
+from penstock.store.types import Payload
+
+
+@built_once
+def refresh_worker(ways: Ways) -> Update:
+    """A worker that is known is still there, with this in its hands."""
+    return (
+        update(workers)
+        .where(workers.c.name == bindparam("the_name", type_=String))
+        .values(seen_at=ways.now(), data=bindparam("the_data", type_=Payload))
+    )
+
+
+@built_once
+def insert_worker(ways: Ways) -> Insert:
+    """A worker that was not known."""
+    source = select(
+        bindparam("the_name", type_=String), ways.now(), ways.now(), bindparam("the_data", type_=Payload)
+    )  # fmt: skip
+    return ways.insert_unless_taken(workers).from_select(["name", "started_at", "seen_at", "data"], source)
+
+
+@built_once
+def delete_worker(ways: Ways) -> Delete:
+    """One that has stopped."""
+    return delete(workers).where(workers.c.name == bindparam("the_name", type_=String))
+
+
+@built_once
+def all_workers(ways: Ways) -> Select[Any]:
+    """All of them, by name, and whether each was seen within so many seconds."""
+    lately = workers.c.seen_at >= ways.later(ways.now(), bindparam("the_seconds_ago", type_=Float))
+    return select(*workers.c, lately.label("alive")).order_by(workers.c.name)
+
+
+@built_once
+def delete_unseen_workers(ways: Ways) -> Delete:
+    """Those that were not seen for so many seconds."""
+    return delete(workers).where(workers.c.seen_at < ways.later(ways.now(), bindparam("the_seconds_ago", type_=Float)))

@@ -1,0 +1,1 @@
+"""The web interface: pages for people, on top of the same API that programs use."""

@@ -1,0 +1,105 @@
+"""How a page is answered: which headers it has, and what becomes of errors on the way to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import structlog
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from penstock.errors import NotSignedIn, PenstockError
+from penstock.http.problems import status_of
+from penstock.web.assets import assets, templates
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_PAGE = HEADERS | {"Cache-Control": "no-store"}
+_log = structlog.get_logger("penstock.web")
+
+
+def root_of(request: Request) -> str:
+    """The path this application is mounted under: nothing, or ``/jobs`` without a slash at its end."""
+    return str(request.scope.get("root_path", "")).rstrip("/")
+
+
+def rendered(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page."""
+    root = root_of(request)
+    static = f"{root}/ui/static/{assets().version}"
+    text = templates().get_template(template).render(root=root, static=static, path=request.url.path, **values)
+    return HTMLResponse(text, status, headers=_PAGE)
+
+
+def elsewhere(request: Request, path: str) -> RedirectResponse:
+    """Another page of ours; the browser asks for it with GET."""
+    return RedirectResponse(f"{root_of(request)}{path}", 303, headers=_PAGE)
+
+
+def own_path(text: str | None, root: str) -> str:
+    """Where somebody wanted to go before they were asked to sign in: a page of ours, or else the first one.
+
+    >>> own_path("/ui/jobs?status=failed", "")
+    '/ui/jobs?status=failed'
+    >>> own_path("//elsewhere.example/ui/jobs", ""), own_path("https://elsewhere.example/", "")
+    ('/ui/jobs', '/ui/jobs')
+    """
+    first = "/ui/jobs"
+    if text is None or len(text) > 2000 or not text.isprintable() or "\\" in text:
+        return first
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return first
+    if parts.scheme or parts.netloc or not parts.path.startswith(f"{root}/ui/") or ".." in parts.path:
+        return first
+    return text.removeprefix(root)
+
+
+class Page(APIRoute):
+    """A route whose errors are pages, too; somebody who is not signed in is asked to."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, behind one that catches."""
+        handle = super().get_route_handler()
+
+        async def caught(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except NotSignedIn:
+                wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+                return elsewhere(request, f"/ui/sign-in?next={quote(wanted)}")
+            except RequestValidationError:
+                return problem(request, 404, "There is no such page", "The address is not one of ours.")
+            except PenstockError as error:
+                status = status_of(error)
+                if status >= 500:
+                    _log.error("a page failed", error=error.message, code=error.code, path=request.url.path)
+                return problem(request, status, _TITLES.get(status, "That did not work"), error.message, error.code)
+
+        return caught
+
+
+_TITLES = {
+    403: "That page is for administrators",
+    404: "There is no such page, or it is not yours",
+    503: "The database does not answer",
+}
+
+
+def problem(request: Request, status: int, title: str, text: str, code: str | None = None) -> HTMLResponse:
+    """A page that says what went wrong, and leads on."""
+    return rendered(request, "problem.html", status=status, title=title, text=text, code=code)

@@ -1,0 +1,163 @@
+"""The addresses of the pages. A page is a frame; its modules fill it from the API."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, FastAPI, Form, Query
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from penstock.errors import NotSignedIn, SwitchedOff
+from penstock.http.service import Service
+from penstock.http.sessions import begin_session, end_session, require_own_page
+from penstock.http.starting import StartForm, start_forms
+from penstock.http.who import AService, SignedIn
+from penstock.lifecycle.states import ItemStatus, JobState
+from penstock.lifecycle.transitions import TRANSITIONS
+from penstock.web.answers import HEADERS, Page, elsewhere, own_path, problem, rendered, root_of
+from penstock.web.assets import assets
+
+_LONGEST_TOKEN = 10_000
+_MAILBOX = "/recipes/parse-url/jobs"
+Next = Annotated[str | None, Query(alias="next")]
+
+
+@dataclass(frozen=True, slots=True)
+class Screens:
+    """Which pages there are here, and which forms to start jobs with."""
+
+    pending: bool
+    mailbox: bool
+    forms: list[StartForm]
+
+
+def add_pages(api: FastAPI, service: Service) -> None:
+    """Put the pages into an application; what they show depends on the routes it has."""
+
+    @cache
+    def screens() -> Screens:
+        # Asked for with the first page, when all routes are there.
+        document = api.openapi()
+        return Screens(
+            pending=service.app.settings.pending_dashboard_enabled,
+            mailbox=_MAILBOX in document["paths"],
+            forms=start_forms(document),
+        )
+
+    routes = APIRouter(prefix="/ui", include_in_schema=False, route_class=Page)
+
+    def page(request: Request, template: str, who: SignedIn, **values: Any) -> Response:
+        return rendered(request, template, who=who, screens=screens(), **values)
+
+    @api.get("/", include_in_schema=False)
+    @routes.get("")
+    @routes.get("/")
+    async def first(request: Request) -> Response:
+        return elsewhere(request, "/ui/jobs")
+
+    @routes.get("/sign-in")
+    async def sign_in(request: Request, wanted: Next = None) -> Response:
+        return rendered(
+            request, "sign_in.html", wanted=wanted or "", message=None, makes_tokens=service.tokens.makes_tokens
+        )
+
+    @routes.post("/sign-in")
+    async def sign_in_with(
+        request: Request,
+        token: Annotated[str, Form(max_length=_LONGEST_TOKEN)] = "",
+        wanted: Annotated[str, Form(alias="next")] = "",
+    ) -> Response:
+        require_own_page(request)
+        given = "".join(token.split()).removeprefix("Bearer")
+        try:
+            await run_in_threadpool(service.tokens.read, given)
+        except NotSignedIn as error:
+            message = error.message if given else "paste a token first"
+            return rendered(
+                request, "sign_in.html", status=401, wanted=wanted, message=message,
+                makes_tokens=service.tokens.makes_tokens,
+            )  # fmt: skip
+        return _signed_in(request, given, own_path(wanted, root_of(request)))
+
+    @routes.post("/sign-out")
+    async def sign_out(request: Request) -> Response:
+        require_own_page(request)
+        answer = elsewhere(request, "/ui/sign-in")
+        end_session(answer, root=root_of(request))
+        return answer
+
+    @routes.get("/enter/{code}")
+    async def enter(request: Request, code: str) -> Response:
+        token = service.links.use(code)
+        if token is None:
+            text = "A link signs somebody in once. Start the server again for a new one, or sign in with a token."
+            return problem(request, 410, "This link was used already", text)
+        return _signed_in(request, token, "/ui/jobs")
+
+    @routes.get("/jobs")
+    def jobs(request: Request, who: SignedIn) -> Response:
+        kinds = sorted(kind.name for kind in service.app.kinds)
+        return page(request, "jobs.html", who, kinds=kinds, states=list(JobState), forms=screens().forms)
+
+    @routes.get("/jobs/{job_id}")
+    def job(request: Request, job_id: UUID, who: SignedIn, one: AService) -> Response:
+        found = one.app.get(job_id, by=who.caller)
+        return page(
+            request,
+            "job.html",
+            who,
+            job=found,
+            states=list(JobState),
+            transitions=TRANSITIONS,
+            statuses=list(ItemStatus),
+        )
+
+    @routes.get("/pending")
+    def pending(request: Request, who: SignedIn) -> Response:
+        if not screens().pending:
+            raise SwitchedOff(
+                "the list of all that waits is switched off; PENDING_DASHBOARD_ENABLED switches it on",
+                code="PENDING_DASHBOARD_DISABLED",
+            )
+        kinds = sorted(kind.name for kind in service.app.kinds)
+        return page(request, "pending.html", who, kinds=kinds, statuses=list(ItemStatus))
+
+    @routes.get("/mailbox")
+    def mailbox(request: Request, who: SignedIn) -> Response:
+        if not screens().mailbox:
+            return problem(request, 404, "There is no such page", "No application here has a mailbox.")
+        return page(request, "mailbox.html", who)
+
+    @routes.get("/system")
+    def system(request: Request, who: SignedIn) -> Response:
+        if not who.admin:
+            return problem(
+                request, 403, "That page is for administrators",
+                "It shows what all users' jobs and workers do. Sign in with an administrator's token to see it.",
+            )  # fmt: skip
+        return page(request, "system.html", who)
+
+    @routes.get("/static/{version}/{name}")
+    async def static(version: str, name: str) -> Response:
+        file = assets().files.get(name)
+        if file is None:
+            return Response(status_code=404, headers=HEADERS)
+        kept = "public, max-age=31536000, immutable" if version == assets().version else "no-cache"
+        return Response(file.body, media_type=file.media_type, headers=HEADERS | {"Cache-Control": kept})
+
+    @routes.get("/{rest:path}")
+    async def nothing(request: Request, rest: str) -> Response:
+        return problem(request, 404, "There is no such page", f"Nothing is at /ui/{rest[:200]}.")
+
+    api.include_router(routes)
+
+
+def _signed_in(request: Request, token: str, path: str) -> Response:
+    answer = elsewhere(request, path)
+    begin_session(answer, token, root=root_of(request), secure=request.url.scheme == "https")
+    return answer

@@ -1,0 +1,198 @@
+// What can be done with a job: the buttons that its state offers, and what each asks before.
+
+import { send, withQuery } from "./api.js";
+import { ask } from "./dialogs.js";
+import { make, one } from "./dom.js";
+import { saveExport } from "./export.js";
+import { number } from "./format.js";
+import { tell, warn } from "./notices.js";
+import { allFailed, reprocess } from "./reprocess.js";
+
+const KICKOFF_MS = 5000;
+
+/** The row of buttons; `changed` hears the job as each of them left it. */
+export function actions(place, { mailbox, changed }) {
+  let job = null;
+  const path = (action) => `/api/jobs/${job.job_id}/${action}`;
+  const offers = (name) => job.actions.includes(name);
+
+  async function pause() {
+    const answer = await ask({
+      title: "Pause this job?",
+      text: "Items in hand are finished, and no new ones start until somebody resumes it.",
+      confirm: "Pause",
+      reason: "optional",
+    });
+    return answer && (await send("POST", path("pause"), answer));
+  }
+
+  async function cancel() {
+    const left = job.totalItems - job.processedItems;
+    const answer = await ask({
+      title: "Cancel this job?",
+      text:
+        "Items in hand are stopped; what is done stays. " +
+        (left > 1 ? `${number(left)} items are left as they are. ` : "") +
+        "A cancelled job cannot be resumed.",
+      confirm: "Cancel the job",
+      danger: true,
+      reason: "required",
+    });
+    return answer && (await send("DELETE", withQuery(`/api/jobs/${job.job_id}`, answer)));
+  }
+
+  async function commit() {
+    const answer = await ask({
+      title: "Keep the result?",
+      text: "The result is marked as used. It waits no longer, and is not given up when its time is over.",
+      confirm: "Keep the result",
+      reason: "optional",
+    });
+    return answer && (await send("POST", path("commit"), answer));
+  }
+
+  async function abandon() {
+    const answer = await ask({
+      title: "Dismiss the result?",
+      text: "The result is given up: it can no longer be saved. To have it again, a new job has to be started.",
+      confirm: "Dismiss",
+      danger: true,
+      reason: "optional",
+    });
+    return answer && (await send("POST", path("abandon"), answer));
+  }
+
+  const kickoff = () => send("POST", withQuery(path("kickoff"), { durationMs: KICKOFF_MS }));
+  const failedOnes = () => job.failedItems + job.notFoundItems > 0 || job.state === "failed";
+  let several = false;
+  const kept = (name) => job.has_mailbox && offers(name);
+  const save = (format) => async () => {
+    await saveExport(job, format);
+    return null;
+  };
+
+  const every = [
+    {
+      name: "resume",
+      text: "Resume",
+      look: "main-action",
+      when: () => offers("resume"),
+      act: () => send("POST", path("resume"), {}),
+      told: "The job goes on.",
+    },
+    {
+      name: "commit",
+      text: "Keep the result",
+      look: "main-action",
+      when: () => kept("commit"),
+      act: commit,
+      told: "The result is kept.",
+    },
+    {
+      name: "pause",
+      text: "Pause",
+      when: () => offers("pause"),
+      act: pause,
+      told: "The job is paused.",
+    },
+    {
+      name: "kickoff",
+      text: "Work on it for 5 s",
+      busy: "Working…",
+      when: () => ["queued", "running"].includes(job.state),
+      act: kickoff,
+      told: "Worked on it for a while.",
+    },
+    {
+      name: "reprocess",
+      text: "Reprocess all failed",
+      when: () => offers("reprocess") && failedOnes(),
+      act: () => reprocess(job, allFailed(job)),
+      told: "The failed items run again.",
+    },
+    {
+      name: "csv",
+      text: "Export CSV",
+      busy: "Exporting…",
+      when: () => several,
+      act: save("csv"),
+    },
+    {
+      name: "xlsx",
+      text: "Export XLSX",
+      busy: "Exporting…",
+      when: () => several,
+      act: save("xlsx"),
+    },
+    {
+      name: "abandon",
+      text: "Dismiss",
+      look: "danger",
+      when: () => kept("abandon"),
+      act: abandon,
+      told: "The result is dismissed.",
+    },
+    {
+      name: "cancel",
+      text: "Cancel",
+      look: "danger",
+      when: () => offers("cancel"),
+      act: cancel,
+      told: "The job is cancelled.",
+    },
+  ];
+  for (const action of every) action.button = button(action);
+  const toMailbox = make("a", { class: "button", href: mailbox ?? "#", hidden: true }, "To the mailbox");
+  place.append(toMailbox, ...every.map(({ button: made }) => made));
+
+  function button(action) {
+    return make(
+      "button",
+      {
+        type: "button",
+        class: action.look,
+        hidden: true,
+        dataset: { action: action.name },
+        on: { click: () => run(action) },
+      },
+      action.text,
+    );
+  }
+
+  async function run(action) {
+    const { button: pressed } = action;
+    if (pressed.getAttribute("aria-busy") === "true") return;
+    // Not disabled while it works: a disabled button would lose the focus.
+    pressed.setAttribute("aria-busy", "true");
+    if (action.busy) pressed.textContent = action.busy;
+    try {
+      const after = await action.act();
+      if (after) {
+        changed(after);
+        tell(action.told);
+      }
+    } catch (problem) {
+      warn(problem);
+    } finally {
+      pressed.removeAttribute("aria-busy");
+      pressed.textContent = action.text;
+      const focused = [document.body, pressed].includes(document.activeElement);
+      show();
+      if (pressed.hidden && focused) one("#job-title").focus();
+    }
+  }
+
+  function show() {
+    for (const { button: made, when } of every) made.hidden = !when() && made.getAttribute("aria-busy") !== "true";
+    toMailbox.hidden = !(mailbox && job.has_mailbox && job.state === "succeeded");
+    place.hidden = [...place.children].every((child) => child.hidden);
+  }
+
+  return {
+    update(latest, { several: isSeveral }) {
+      job = latest;
+      several = isSeveral;
+      show();
+    },
+  };
+}

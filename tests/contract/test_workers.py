@@ -1,0 +1,106 @@
+"""Workers that are alive: they appear, are seen again, leave, or are forgotten after an hour."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from penstock.clock import HeldClock
+from penstock.errors import StoreUnavailable
+from penstock.operations.workers import SIGNING_SECONDS, WorkerSeen, appear, forget_workers, leave, workers
+from penstock.store.engine import Store
+from penstock.worker import worker as module
+from tests.on_store import OnStore
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def clock(store: Store) -> HeldClock:
+    assert isinstance(store.clock, HeldClock)
+    return store.clock
+
+
+def sign(store: Store, name: str, held: int = 0) -> None:
+    store.write(lambda one: appear(one, name, {"kinds": ["left"], "held": {"left": held}}))
+
+
+def seen(store: Store) -> list[WorkerSeen]:
+    return store.read(workers)
+
+
+def test_the_first_time_stays_and_the_last_one_moves(store: Store, clock: HeldClock) -> None:
+    began = clock.held()
+    sign(store, "b")
+    clock.advance(7)
+    sign(store, "a")
+    sign(store, "b", held=3)
+    later = began + timedelta(seconds=7)
+    assert seen(store) == [
+        WorkerSeen("a", later, later, {"kinds": ["left"], "held": {"left": 0}}, alive=True),
+        WorkerSeen("b", began, later, {"kinds": ["left"], "held": {"left": 3}}, alive=True),
+    ]
+
+
+def test_one_that_leaves_is_gone_and_no_other(store: Store) -> None:
+    sign(store, "a")
+    sign(store, "b")
+    store.write(lambda one: leave(one, "a"))
+    store.write(lambda one: leave(one, "nobody"))
+    assert [one.name for one in seen(store)] == ["b"]
+
+
+def test_alive_is_who_was_seen_within_three_times(store: Store, clock: HeldClock) -> None:
+    sign(store, "w")
+    clock.advance(3 * SIGNING_SECONDS)
+    assert [one.alive for one in seen(store)] == [True]
+    clock.advance(0.5)
+    assert [one.alive for one in seen(store)] == [False]
+    sign(store, "w")
+    assert [one.alive for one in seen(store)] == [True]
+
+
+def test_after_an_hour_it_is_forgotten(store: Store, clock: HeldClock) -> None:
+    sign(store, "dead")
+    clock.advance(1)
+    sign(store, "later")
+    clock.advance(HOUR - 1)
+    assert store.write(forget_workers) == 0, "an hour is not longer than an hour"
+    clock.advance(0.5)
+    assert store.write(forget_workers) == 1
+    assert [one.name for one in seen(store)] == ["later"]
+
+
+def test_a_workers_sweep_forgets_them(store: Store, clock: HeldClock, tmp_path: Path) -> None:
+    app = OnStore(store, tmp_path, sweep_seconds=0.05)
+    app.kind("idle")(lambda item: item.input)
+    sign(store, "dead")
+    clock.advance(HOUR + 1)
+    worker = app.worker()
+    worker.points.listen()
+    worker.start()
+    try:
+        assert worker.points.wait("swept"), "no sweep was made"
+        assert [one.name for one in app.workers()] == [worker.name]
+    finally:
+        worker.stop()
+    assert app.workers() == []
+
+
+def test_a_worker_that_cannot_sign_works_all_the_same(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = OnStore(store, tmp_path)
+    app.kind("double")(lambda item: item.input * 2)
+    job = app.submit("double", 21).job
+
+    def away(*_: object) -> None:
+        raise StoreUnavailable("the database is not available: connection refused")
+
+    monkeypatch.setattr(module, "appear", away)
+    monkeypatch.setattr(module, "leave", away)
+    assert app.work_off(timeout=30.0)
+    assert app.get(job.id).result == 42
+    assert app.workers() == []

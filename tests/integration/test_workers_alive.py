@@ -1,0 +1,51 @@
+"""A real worker says that it is there, again and again, what it has in hand, and when it goes."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from penstock import Penstock, WorkItem
+from penstock.worker import worker as module
+
+PATIENCE = 30.0
+
+
+def test_it_appears_is_seen_again_and_leaves(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SIGNING_SECONDS", 0.02)
+    gate, begun = threading.Event(), threading.Event()
+
+    @app.kind("gated")
+    def gated(item: WorkItem) -> None:
+        begun.set()
+        gate.wait(PATIENCE)
+
+    app.kind("idle")(lambda item: None)
+    worker = app.worker()
+    worker.points.listen()
+    worker.start()
+    try:
+        [first] = app.workers()
+        assert worker.points.count("signed") >= 1, "it is there before it works"
+        assert (first.name, first.alive) == (worker.name, True)
+        assert first.data == {"kinds": ["gated", "idle"], "held": {"gated": 0, "idle": 0}}
+        app.submit("gated", {})
+        assert begun.wait(PATIENCE)
+        assert worker.points.wait("signed", worker.points.count("signed") + 2)
+        [later] = app.workers()
+        assert later.started_at == first.started_at
+        assert later.seen_at > first.seen_at
+        assert later.data["held"] == {"gated": 1, "idle": 0}
+    finally:
+        gate.set()
+        worker.stop()
+    assert app.workers() == []
+
+
+def test_one_for_a_single_job_does_not_appear(app: Penstock) -> None:
+    seen: list[object] = []
+    app.kind("looks")(lambda item: seen.append(app.workers()))
+    job = app.submit("looks", {}).job
+    assert app.kickoff(job.id, duration=PATIENCE).finished
+    assert seen == [[]]
