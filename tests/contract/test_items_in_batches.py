@@ -59,7 +59,7 @@ def test_together_they_become_the_same_texts_as_one_by_one() -> None:
     assert item_texts(quick, MOST) == [item_text(one, MOST) for one in quick]
 
 
-@pytest.mark.parametrize("odd", [value for value, _ in MENDED], ids=repr)
+@pytest.mark.parametrize("odd", [value for value, _ in MENDED], ids=[str(at) for at in range(len(MENDED))])
 @pytest.mark.parametrize("face", ["input", "normalized"])
 def test_what_must_be_mended_is_mended_among_others_too(odd: Any, face: str) -> None:
     batch = [Planned({"n": 1}, {"t": 1}), Planned({"n": 2}, {"t": 2})._replace(**{face: odd}), {"n": 3}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -590,3 +591,23 @@ def test_two_workers_share_one_job_and_finalize_it_once(app: Penstock, open_app:
         job = app.submit("shared", items=list(range(3000))).job
         assert finished(app, job).result == sum(range(3000))
     assert finalized == [job.id]
+
+
+def test_a_lane_that_holds_off_claims_nothing_however_it_is_woken(app: Penstock) -> None:
+    app.kind("refused")(handlers.double)
+    app.kind("other")(handlers.double)
+    worker = app.worker()
+    worker.start()
+    try:
+        [held] = [one for one in worker._lanes if one.kind.name == "refused"]
+        held.steering.claim_not_before = time.monotonic() + 3600.0
+        waits = app.submit("refused", {"n": 1}).job
+        for _ in range(3):
+            held.inbox.wake()
+            finished(app, app.submit("other", {"n": 1}).job)
+        assert app.get(waits.id).state is JobState.QUEUED
+        held.steering.claim_not_before = 0.0
+        held.inbox.wake()
+        assert finished(app, waits).result == 2
+    finally:
+        worker.stop()

@@ -121,6 +121,22 @@ class TestSteering:
         wheel.goes(1.0, *[WELL] * 200)
         assert wheel.steering.claim_size.average_item_ms == 10.0, "the time of both seconds is that of the 200"
 
+    def test_a_window_in_which_all_was_put_off_is_followed_by_a_pause_that_doubles(self) -> None:
+        wheel = Wheel()
+        pauses = []
+        for _ in range(6):
+            wheel.goes(1.0, *[THROTTLED] * 100)
+            pauses.append(wheel.steering.claim_not_before - wheel.watch.now)
+        assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
+        wheel.goes(1.0, *[THROTTLED] * 90, *[WELL] * 10)
+        assert wheel.steering.claim_not_before == 0.0, "something gets through again"
+
+    @pytest.mark.parametrize("ended", [[THROTTLED] * 9, [BROKEN] * 100, [UNFORESEEN] * 100, [MISSING] * 100])
+    def test_nothing_else_makes_it_pause(self, ended: list[outcomes.Outcome]) -> None:
+        wheel = Wheel()
+        wheel.goes(1.0, *ended)
+        assert wheel.steering.claim_not_before == 0.0
+
     def test_a_lease_grows_with_what_items_take(self) -> None:
         wheel = Wheel()
         settings = load_settings()
