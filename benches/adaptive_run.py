@@ -1,18 +1,22 @@
 """One job whose items change under way, by the adaptive worker and by every fixed setting of a grid: seconds.
 
-The engine is the real one, on the embedded database. Only the provider is a model, in the same process: its calls take
-a hundred times as long from the middle of the job on, and from there it takes only so many at once and so many a
-second. A call beyond that is refused at once and may be made again 50 ms later. There are two such providers: one
-counts the calls it took, like the simulator's; the other counts those it refused as well, so that whoever keeps asking
-too often is let in less and less.
+The engine is the real one, on the embedded database. Only the provider is a model, in the same process. From the middle
+of the job on its calls cost a hundred times as much, or a hundredth, and it takes only so many at once and so many a
+second. A call beyond that is refused at once and may be made again 50 ms later. There are three such providers:
+
+- one becomes slow, and counts the calls it took, like the simulator's;
+- a strict one becomes slow, and counts those it refused as well, so that whoever keeps asking too often is let in less
+  and less;
+- one becomes quick, and takes only a few at once: many slots are right for its first half, few for its second.
 
 A fixed setting is one concurrency and one claim size from the first item to the last. It honours the same refusals, and
-it is given up when it has taken three times as long as the adaptive run.
+it is given up when it has taken twice as long as the adaptive run.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import statistics
 import time
 from collections import deque
@@ -35,23 +39,41 @@ from penstock.worker.worker import Worker
 NAME = "adaptive"
 BAR = Bar(1.0, at_least=False)
 KIND = "ask-provider"
-CONCURRENCIES = (1, 4, 16, 64, 128)
+CONCURRENCIES = (1, 4, 16, 32, 64, 128)
 CLAIM_SIZES = (1, 50, 500)
 CHEAP_SECONDS, DEAR_SECONDS = 0.0002, 0.02
-AT_ONCE = 40
-A_SECOND = 2_500
 RETRY_AFTER = 0.05
 GIVE_UP = 2.0
 SAMPLE_SECONDS = 0.2
 PLOT = Path(__file__).parent.parent / "docs" / "images" / "adaptive-run.svg"
 
 
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a provider is like before and after the middle of the job."""
+
+    name: str
+    before_seconds: float
+    after_seconds: float
+    at_once: int
+    a_second: float
+    counts_refusals: bool = False
+
+
+SCENES = (
+    Scene("becomes slow", CHEAP_SECONDS, DEAR_SECONDS, at_once=40, a_second=2_500),
+    Scene("becomes slow, strict", CHEAP_SECONDS, DEAR_SECONDS, at_once=40, a_second=2_500, counts_refusals=True),
+    Scene("becomes quick", DEAR_SECONDS, CHEAP_SECONDS, at_once=4, a_second=math.inf),
+)
+DRAWN = SCENES[0]
+
+
 class Provider:
     """Somebody else's server: patient with the first half of the items, strict with the second."""
 
-    def __init__(self, items: int, *, counts_refusals: bool) -> None:
+    def __init__(self, items: int, scene: Scene) -> None:
         self._middle = items // 2
-        self._counts_refusals = counts_refusals
+        self._scene = scene
         self._in_flight = 0
         self._calls: deque[float] = deque()
         self.refused = 0
@@ -59,21 +81,21 @@ class Provider:
     async def call(self, number: int) -> None:
         """One call for the item of this number."""
         if number <= self._middle:
-            await asyncio.sleep(CHEAP_SECONDS)
+            await asyncio.sleep(self._scene.before_seconds)
             return
         self._require_room()
         self._in_flight += 1
         try:
-            await asyncio.sleep(DEAR_SECONDS)
+            await asyncio.sleep(self._scene.after_seconds)
         finally:
             self._in_flight -= 1
 
     def _require_room(self) -> None:
-        now, calls = time.monotonic(), self._calls
+        now, calls, scene = time.monotonic(), self._calls, self._scene
         while calls and calls[0] < now - 1.0:
             calls.popleft()
-        refuses = self._in_flight >= AT_ONCE or len(calls) >= A_SECOND
-        if not refuses or self._counts_refusals:
+        refuses = self._in_flight >= scene.at_once or len(calls) >= scene.a_second
+        if not refuses or scene.counts_refusals:
             calls.append(now)
         if refuses:
             self.refused += 1
@@ -115,14 +137,13 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
     """Measure the embedded database; a server would only add its own noise to the same controllers."""
     if not isinstance(databases, SQLiteDatabases):
         return []
-    return [_grid(databases, plan, counts_refusals=one) for one in (False, True)]
+    return [_grid(databases, plan, scene) for scene in SCENES]
 
 
-def _grid(databases: SQLiteDatabases, plan: Plan, *, counts_refusals: bool) -> Answer:
+def _grid(databases: SQLiteDatabases, plan: Plan, scene: Scene) -> Answer:
     items = plan.adaptive_items
-    runs = [
-        run(databases, items, None, None, counts_refusals=counts_refusals) for _ in range(plan.repetitions_of_adaptive)
-    ]
+    say(f"  {NAME}: a provider that {scene.name}")
+    runs = [run(databases, items, None, None, scene) for _ in range(plan.repetitions_of_adaptive)]
     times = [one.seconds for one in runs if one.seconds is not None]
     adaptive = statistics.median(times)
     say(f"  {NAME}: adaptive {', '.join(f'{one:.2f}' for one in times)} s, refused {[one.refused for one in runs]}")
@@ -130,12 +151,12 @@ def _grid(databases: SQLiteDatabases, plan: Plan, *, counts_refusals: bool) -> A
     for concurrency in CONCURRENCIES:
         for size in CLAIM_SIZES:
             setting = Fixed(concurrency, size)
-            fixed[setting] = seen = run(databases, items, setting, GIVE_UP * adaptive, counts_refusals=counts_refusals)
+            fixed[setting] = seen = run(databases, items, setting, GIVE_UP * adaptive, scene)
             taken = "given up" if seen.seconds is None else f"{seen.seconds:.2f} s"
             say(f"  {NAME}: {setting}: {taken}, {seen.done:,} done, {seen.refused:,} refused")
     finished = {setting: one.seconds for setting, one in fixed.items() if one.seconds is not None}
     middle = min(runs, key=lambda one: abs((one.seconds or 0.0) - adaptive))
-    if items == Plan().adaptive_items and not counts_refusals:
+    if items == Plan().adaptive_items and scene is DRAWN:
         draw(PLOT, middle.moments, adaptive, {str(setting): one.seconds for setting, one in fixed.items()}, GIVE_UP)
     best = min(finished, key=lambda setting: finished[setting]) if finished else None
     against = finished[best] if best is not None else GIVE_UP * adaptive
@@ -146,18 +167,16 @@ def _grid(databases: SQLiteDatabases, plan: Plan, *, counts_refusals: bool) -> A
     ]
     samples = {str(setting): [one.seconds or -1.0] for setting, one in fixed.items()}
     ratios = [one / against for one in times]
-    what = "a job whose items change, adaptive against the best fixed" + (", strict" if counts_refusals else "")
+    what = f"a job whose provider {scene.name}, adaptive against the best fixed"
     return Answer(
         NAME, what, databases.name, "s", adaptive, against, adaptive / against, ratios, BAR, notes,
         {"ours": times, **samples},
     )  # fmt: skip
 
 
-def run(
-    databases: Databases, items: int, fixed: Fixed | None, most_seconds: float | None, *, counts_refusals: bool
-) -> Run:
+def run(databases: Databases, items: int, fixed: Fixed | None, most_seconds: float | None, scene: Scene) -> Run:
     """Do the whole job once, from the moment it is let go with an idle worker waiting."""
-    provider = Provider(items, counts_refusals=counts_refusals)
+    provider = Provider(items, scene)
     with databases.fresh() as url:
         app = Penstock(settings=_settings(url, fixed))
 

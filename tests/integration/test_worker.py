@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -31,10 +30,12 @@ from penstock import (
     WorkJob,
     owner,
 )
+from penstock.lifecycle.kind import Kind
 from penstock.operations.record import record
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
 from penstock.worker import lane
+from penstock.worker.steering import Steering
 from tests.integration import handlers
 
 PATIENCE = 30.0
@@ -593,14 +594,25 @@ def test_two_workers_share_one_job_and_finalize_it_once(app: Penstock, open_app:
     assert finalized == [job.id]
 
 
-def test_a_lane_that_holds_off_claims_nothing_however_it_is_woken(app: Penstock) -> None:
+class HoldingOff(Steering):
+    """Begins with a pause, for the kind that is refused everywhere."""
+
+    def __init__(self, kind: Kind, *given: Any, **named: Any) -> None:
+        super().__init__(kind, *given, **named)
+        if kind.name == "refused":
+            self.claim_not_before = float("inf")
+
+
+def test_a_lane_that_holds_off_claims_nothing_however_it_is_woken(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "Steering", HoldingOff)
     app.kind("refused")(handlers.double)
     app.kind("other")(handlers.double)
     worker = app.worker()
     worker.start()
     try:
         [held] = [one for one in worker._lanes if one.kind.name == "refused"]
-        held.steering.claim_not_before = time.monotonic() + 3600.0
         waits = app.submit("refused", {"n": 1}).job
         for _ in range(3):
             held.inbox.wake()
