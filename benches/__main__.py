@@ -34,7 +34,8 @@ QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
     one.NAME: one.ask
     for one in (
         items_of_one_job, single_step_jobs, pick_up, claim_in_large_table, status_reads, first_view,
-        duplicates_of_photos, thumbnails_of_photos, recipe_reads, ingest_of_a_table, export_of_a_job, pages_of_items, adaptive_run,
+        duplicates_of_photos, thumbnails_of_photos, recipe_reads, ingest_of_a_table, export_of_a_job,
+        pages_of_items, adaptive_run,
     )
 }  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -68,12 +68,17 @@ TOLD = [
 def test_an_empty_database_gets_samples_and_one_that_is_not_keeps_its_own(terminal: Terminal) -> None:
     with terminal.running("serve", "--samples", "--port", 0) as server:
         address = next_line(server).split()[2].rstrip(";")
+        link = next_line(server).rpartition(" ")[2]
         assert next_line(server) == "The database is empty. Sample jobs, for you to look at:"
         told = list(iter(lambda: next_line(server), "Ctrl-C stops the server."))
         assert any(line.startswith("13 succeeded: penstock.pdf, ") for line in told)
         for expected in TOLD:
             assert any(re.match(expected, line) for line in told), expected
         assert told[-1].endswith("token --user demo")
+        assert told[-2].endswith(link), "the jobs have pushed it out of sight"
+        with httpx2.Client(base_url=address, follow_redirects=True) as browser:
+            assert "<title>Jobs · Penstock</title>" in browser.get(link).text
+            assert "This link was used already" in browser.get(link).text
         token = terminal.run("token", "--user", "demo").out.strip()
         with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}) as demo:
             listed = demo.get("/api/jobs").json()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ def screenshot(page: Page, name: str) -> Path:
 
     For pictures that are the same on every run, take the page from ``page_of(..., still=True)``.
     """
-    picture = _reduced(page.screenshot(animations="disabled", caret="hide", scale="css"), name)
+    picture = _reduced(_taken(page), name)
     kept = ARTIFACTS / "screens" / f"{name}.png"
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_bytes(picture)
@@ -36,6 +37,14 @@ def screenshot(page: Page, name: str) -> Path:
         shown.parent.mkdir(parents=True, exist_ok=True)
         shown.write_bytes(picture)
     return kept
+
+
+def _taken(page: Page) -> bytes:
+    """What the window shows; a browser on a busy machine sometimes cannot say, and can when it is asked again."""
+    for _ in range(2):
+        with suppress(Error):
+            return page.screenshot(animations="disabled", caret="hide", scale="css")
+    return page.screenshot(animations="disabled", caret="hide", scale="css")
 
 
 def keep_failure(page: Page, name: str, complaints: list[str]) -> str:

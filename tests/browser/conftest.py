@@ -52,7 +52,7 @@ from tests.conftest import unavailable
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _TIMEOUT_MS = 15_000
 _WINDOW = {"width": 1280, "height": 800}
 _AHEAD = timedelta(seconds=90)

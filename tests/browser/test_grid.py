@@ -487,6 +487,7 @@ def test_what_fails_can_be_tried_again(page_of: PageOf, trouble: Trouble) -> Non
     expect(page.get_by_text("Some rows could not be loaded")).to_be_hidden()
 
 
+@pytest.mark.screenshots
 def test_a_grid_is_good_to_look_at_and_to_use(server: WholeServer, odd_job: tuple[str, UUID], page_of: PageOf) -> None:
     user, _ = odd_job
     failing = server.fail_some(user, items=300)

@@ -337,7 +337,11 @@ def test_a_mailbox_that_cannot_be_read_is_tried_again(page_of: PageOf, trouble: 
     broken: list[Route] = []
 
     def fail(route: Route) -> None:
+        """Twice: the page asks again by itself when its live list has come."""
         broken.append(route)
+        if len(broken) > 2:
+            route.continue_()
+            return
         route.fulfill(status=503, json={"code": "STORE_UNAVAILABLE", "message": "the database does not answer"})
 
     trouble.expect("503")
@@ -345,10 +349,9 @@ def test_a_mailbox_that_cannot_be_read_is_tried_again(page_of: PageOf, trouble: 
     page.goto("/ui/mailbox")
     state = page.get_by_role("alert").filter(has_text="the database does not answer")
     expect(state).to_contain_text("STORE_UNAVAILABLE")
-    page.unroute("**/recipes/parse-url/jobs?*")
     state.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="The mailbox is empty")).to_be_visible()
-    assert broken
+    assert len(broken) == 3
 
 
 def test_the_tabs_are_used_with_the_keyboard(page_of: PageOf) -> None:

@@ -254,6 +254,7 @@ def test_where_it_is_switched_off_there_is_no_such_page(browser: Browser, withou
     context.close()
 
 
+@pytest.mark.screenshots
 def test_the_page_is_good_to_look_at(server: WholeServer, page_of: PageOf) -> None:
     user = server.somebody()
     first = server.hold(user, items=9)

@@ -47,10 +47,10 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-INSTALL = "-qq install -y --no-install-recommends chromium fonts-dejavu-core"
+INSTALL = "-qq install -y --no-install-recommends chromium-headless-shell fonts-dejavu-core"
 
 
-@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
+@pytest.mark.parametrize("name", ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"])
 def test_it_says_nothing_where_there_is_a_browser(machine: Machine, name: str) -> None:
     machine.put(name)
     machine.put("id", "echo 0")
@@ -68,13 +68,15 @@ def test_a_browser_may_be_named(machine: Machine, tmp_path: Path) -> None:
 def test_it_says_what_to_install_where_it_cannot(machine: Machine) -> None:
     said = machine.run()
     assert said.count("\n") == 1
-    assert "apt install chromium fonts-dejavu-core" in said
+    assert "apt install chromium-headless-shell fonts-dejavu-core" in said
 
 
 def test_root_installs(machine: Machine) -> None:
     machine.put("id", "echo 0")
-    machine.put("apt-get", f'"{shutil.which("ln")}" -s "{shutil.which("true")}" "{machine.programs}/chromium"')
-    assert machine.run() == "browser: installing chromium fonts-dejavu-core for the browser tests\n"
+    machine.put(
+        "apt-get", f'"{shutil.which("ln")}" -s "{shutil.which("true")}" "{machine.programs}/chromium-headless-shell"'
+    )
+    assert machine.run() == "browser: installing chromium-headless-shell fonts-dejavu-core for the browser tests\n"
     assert machine.asked == [f"apt-get {INSTALL}"]
 
 

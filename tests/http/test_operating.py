@@ -80,7 +80,7 @@ def test_a_mistake_of_ours_tells_nothing_but_where_to_look(
     def breaks(self: Penstock, *_: object, **__: object) -> None:
         raise RuntimeError("the password is swordfish")
 
-    monkeypatch.setattr(Penstock, "jobs", breaks)
+    monkeypatch.setattr(Penstock, "page_of_jobs", breaks)
     answer = serve(worker=False).client().get("/api/jobs")
     assert (answer.status_code, answer.json()["code"]) == (500, "INTERNAL_ERROR")
     assert "swordfish" not in answer.text

@@ -89,7 +89,7 @@ def counted(app: Penstock, job_id: UUID) -> dict[str, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("database_url", "rows", "kills"),
-    [("sqlite", size(20_000, 100_000), 10), ("postgresql", size(6_000, 20_000), 4)],
+    [("sqlite", size(10_000, 100_000), size(6, 10)), ("postgresql", size(4_000, 20_000), 3)],
     indirect=["database_url"],
 )
 def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(

@@ -414,7 +414,7 @@ def test_half_an_answer_holds_up_nobody(make_pool: PoolFactory) -> None:
 
 
 def test_a_child_that_does_not_read_holds_up_nobody(make_pool: PoolFactory) -> None:
-    pool = make_pool(2, start_timeout=1.0)
+    pool = make_pool(2, start_timeout=3.0)
     os.kill(pool.submit(own_pid, None, FREE).result(PATIENCE), signal.SIGSTOP)
     unread = pool.submit(len, bytes(10 * MEBIBYTE), FREE)
     assert pool.submit(abs, -1, FREE).result(PATIENCE) == 1

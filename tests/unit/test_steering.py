@@ -162,8 +162,9 @@ class TestSamples:
         sample = wheel.steering.sample()
         assert sample is not None
         assert sample.keys() == {
-            "claim_size", "concurrency", "ingest_rows", "lease_seconds", "average_item_ms", "ingest_ms", "items_sec",
-            "rows_sec", "error_rate", "not_found_rate", "retry_rate", "db_latency_ewma", "pool_wait_ms", "pressure",
+            "claim_size", "concurrency", "ingest_rows", "lease_seconds", "hold_off_seconds", "average_item_ms",
+            "ingest_ms", "items_sec", "rows_sec", "error_rate", "not_found_rate", "retry_rate", "db_latency_ewma",
+            "pool_wait_ms", "pressure",
         }  # fmt: skip
         rates = {name: sample[name] for name in ("items_sec", "rows_sec", "error_rate", "not_found_rate", "retry_rate")}
         assert rates == {
