@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 STAMP := .venv/.up-to-date
-WORKERS ?= 2
+WORKERS ?= 4
 PYTHON_DIRS := $(foreach d,src tests benches tools,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 
 .PHONY: help setup run test screenshots check format bench bench-peers docs lock lock-peers clean distclean

@@ -91,6 +91,7 @@ def test_an_empty_database_gets_samples_and_one_that_is_not_keeps_its_own(termin
         assert server.stderr.read() == ""
     with terminal.running("serve", "--samples", "--port", 0) as server:
         next_line(server)
+        next_line(server)
         assert next_line(server) == "The database has jobs already: no samples are made."
         server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=60) == 0

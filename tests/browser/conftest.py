@@ -56,6 +56,7 @@ _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chr
 _TIMEOUT_MS = 15_000
 _WINDOW = {"width": 1280, "height": 800}
 _AHEAD = timedelta(seconds=90)
+_HEADED = os.environ.get("TESTS_HEADED", "").lower() in {"1", "true"}
 _FAILED = pytest.StashKey[bool]()
 
 
@@ -71,7 +72,7 @@ def _program() -> str:
     if named:
         found = shutil.which(named)
         return found or unavailable(f"no browser: PENSTOCK_TEST_BROWSER is {named!r}, which is no program")
-    for name in _NAMES:
+    for name in _NAMES[1:] if _HEADED else _NAMES:
         if found := shutil.which(name):
             return found
     return unavailable("no browser: no Chromium on the PATH; tools/browser installs one, or says how")
@@ -82,11 +83,10 @@ def browser() -> Iterator[Browser]:
     """One Chromium for all tests of this folder that a worker runs."""
     program = _program()
     expect.set_options(timeout=_TIMEOUT_MS)
-    headed = os.environ.get("TESTS_HEADED", "").lower() in {"1", "true"}
     with sync_playwright() as playwright:
         # No sandbox: root cannot have one, and only pages of our own are opened.
         arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
-        one = playwright.chromium.launch(executable_path=program, headless=not headed, args=arguments)
+        one = playwright.chromium.launch(executable_path=program, headless=not _HEADED, args=arguments)
         yield one
         one.close()
 

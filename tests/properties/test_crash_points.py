@@ -24,6 +24,7 @@ from penstock.testing.fault_points import AFTER_COMMIT, BEFORE_COMMIT, StoppedDe
 from penstock.testing.invariants import violations
 from tests.properties.crash_cases import CASES
 from tests.properties.engine_kinds import engine_kinds
+from tests.sizes import LARGE
 
 POSTGRESQL_ALONE = {"claim_patiently"}  # SQLite has one writer: nobody is ever passed over.
 BROKEN_BEFORE = {"mend_stale"}
@@ -117,6 +118,9 @@ def test_a_crash_at_any_statement_loses_nothing(database: str, name: str, databa
     in_one_transaction = points.count(AFTER_COMMIT) == 1
 
     for number, point in enumerate(points):
+        inside = in_one_transaction and 0 < number < points.index(AFTER_COMMIT) - 1
+        if inside and database == "postgres" and not LARGE:
+            continue  # each of these on SQLite; here a server takes back what no COMMIT came for
         clock = HeldClock()
         bench, operation = begin(clock)
         before = everything(bench.store)
@@ -128,7 +132,7 @@ def test_a_crash_at_any_statement_loses_nothing(database: str, name: str, databa
         after = everything(bench.store)
         if in_one_transaction:
             assert (after != before) == (point == AFTER_COMMIT), f"{where}: all or nothing"
-            if 0 < number < points.index(AFTER_COMMIT) - 1:
+            if inside:
                 # Row for row what the first point left, from where everything was driven to its end already.
                 continue
         if name not in BROKEN_BEFORE:

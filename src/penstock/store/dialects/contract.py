@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Protocol
 
-from sqlalchemy import Column, ColumnElement, Connection, FromClause, Insert, Table, bindparam
+from sqlalchemy import Column, ColumnElement, Connection, FromClause, Insert, Select, Table, bindparam
 from sqlalchemy.types import TypeEngine
 
 from penstock.errors import ConfigurationError
@@ -57,6 +57,12 @@ class Ways(Protocol):
 
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         """Is the column one of the values listed in the parameter ``name``? The same statement for any number."""
+
+    def bundled(self, stretch: Select[Any]) -> Select[Any]:
+        """The statement as it brings thousands of rows most cheaply."""
+
+    def unbundled(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        """The rows that :meth:`bundled` brought."""
 
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """Encoded JSON text as the value of a JSON column."""

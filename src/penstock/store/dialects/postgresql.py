@@ -13,6 +13,7 @@ from sqlalchemy import (
     Float,
     FromClause,
     Insert,
+    Select,
     Table,
     any_,
     bindparam,
@@ -68,6 +69,14 @@ class PostgreSQL:
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         """One array."""
         return column == any_(bindparam(name, type_=ARRAY(column.type)))
+
+    def bundled(self, stretch: Select[Any]) -> Select[Any]:
+        """As it is: the server makes the rows while we are busy with others."""
+        return stretch
+
+    def unbundled(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        """As they are."""
+        return rows
 
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """Text becomes jsonb."""

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Insert,
     Integer,
     LargeBinary,
+    Select,
     Table,
     Text,
     bindparam,
@@ -35,7 +36,7 @@ from sqlalchemy.sql.operators import custom_op
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from penstock.store.dialects.contract import Field
-from penstock.store.types import Identifier, Moment, microseconds
+from penstock.store.types import Identifier, Moment, Payload, PayloadType, microseconds
 
 
 class JsonArray(TypeDecorator[list[Any]]):
@@ -114,6 +115,20 @@ class SQLite:
         """One JSON array."""
         each = func.json_each(bindparam(name, type_=JsonArray(column.type))).table_valued("value", name=f"{name}_each")
         return column.in_(select(type_coerce(each.c.value, column.type)))
+
+    def bundled(self, stretch: Select[Any]) -> Select[Any]:
+        """One JSON array of all rows, made in one step.
+
+        A step for each row would need the interpreter after each; this one leaves it to whoever writes the rows before.
+        """
+        some = stretch.subquery("stretch")
+        cells = (func.json(one) if isinstance(one.type, PayloadType) else one for one in some.c)
+        return select(type_coerce(func.json_group_array(func.json_array(*cells)), Payload))
+
+    def unbundled(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        """The rows in the array."""
+        [[found]] = rows
+        return list(found)
 
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """JSON is text here."""

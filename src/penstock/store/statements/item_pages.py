@@ -229,7 +229,9 @@ def rows_to_export(ways: Ways, *, statuses: bool) -> Select[Any]:
         .order_by(job_items.c.position)
         .limit(_limit())
     )
-    return stretch.where(ways.among(job_items.c.status, "the_statuses")) if statuses else stretch
+    if statuses:
+        stretch = stretch.where(ways.among(job_items.c.status, "the_statuses"))
+    return ways.bundled(stretch)
 
 
 @built_once
