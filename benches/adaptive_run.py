@@ -65,7 +65,7 @@ SCENES = (
     Scene("becomes slow, strict", CHEAP_SECONDS, DEAR_SECONDS, at_once=40, a_second=2_500, counts_refusals=True),
     Scene("becomes quick", DEAR_SECONDS, CHEAP_SECONDS, at_once=4, a_second=math.inf),
 )
-DRAWN = SCENES[0]
+DRAWN = SCENES[2]
 
 
 class Provider:

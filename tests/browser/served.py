@@ -67,10 +67,10 @@ class WholeServer:
         """The path that signs somebody in, once."""
         return f"/ui/enter/{self.service.links.make(self.token(user, admin=admin))}"
 
-    def hold(self, user: str, *, items: int = 3) -> kinds.Held:
+    def hold(self, user: str, *, items: int = 3, title: str | None = None) -> kinds.Held:
         """A job whose items wait until the test lets them go, or has ended."""
         gate = kinds.Gate()
-        return kinds.Held(self._submit(kinds.HOLD, user, gate, items), gate)
+        return kinds.Held(self._submit(kinds.HOLD, user, gate, items, title), gate)
 
     def fail_some(self, user: str, *, items: int = 15) -> kinds.Failing:
         """A job with items that fail in two ways."""
@@ -85,9 +85,9 @@ class WholeServer:
         """The job, once it is over."""
         return self.app.wait(job_id, timeout=_PATIENCE, every=0.02)
 
-    def _submit(self, kind: str, user: str, gate: kinds.Gate, items: int) -> UUID:
+    def _submit(self, kind: str, user: str, gate: kinds.Gate, items: int, title: str | None = None) -> UUID:
         params: dict[str, Any] = {"gate": gate.number, "items": items}
-        return self.app.submit(kind, params, owner=user, by=owner(user)).job.id
+        return self.app.submit(kind, params, owner=user, by=owner(user), title=title).job.id
 
 
 @contextmanager

@@ -402,7 +402,7 @@ def test_everybody_can_read_the_page(
 @pytest.mark.screenshots
 def test_a_picture_of_the_page(server: WholeServer, page_of: PageOf) -> None:
     user = server.somebody()
-    held = server.hold(user, items=1200)
+    held = server.hold(user, items=1200, title="spring-catalogue.xlsx")
     held.let(430)
     page = opened(page_of(user), held.id)
     expect(page.locator("[data-part=done]")).to_have_text("430")

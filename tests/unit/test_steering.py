@@ -74,9 +74,13 @@ class Wheel:
 class TestSteering:
     def test_nothing_is_judged_before_the_window_is_over(self) -> None:
         wheel = Wheel()
-        assert [wheel.goes(0.1, *[THROTTLED] * 20) for _ in range(4)] == [16] * 4
+        assert [wheel.goes(0.1, *[THROTTLED] * 10, *[WELL] * 10) for _ in range(4)] == [16] * 4
         assert wheel.goes(0.2, WELL) == 8, "then all of the window counts"
         assert [wheel.goes(0.1, *[THROTTLED] * 20) for _ in range(4)] == [8] * 4, "and the next one begins"
+
+    def test_windows_in_which_all_was_refused_leave_a_quarter_each(self) -> None:
+        wheel = Wheel(slots=64)
+        assert [wheel.goes(1.0, *[THROTTLED] * 100) for _ in range(4)] == [16, 4, 1, 1]
 
     def test_work_that_goes_well_brings_more_slots_up_to_the_most(self) -> None:
         wheel = Wheel(slots=4, most=16)
@@ -127,7 +131,7 @@ class TestSteering:
         for _ in range(6):
             wheel.goes(1.0, *[THROTTLED] * 100)
             pauses.append(wheel.steering.claim_not_before - wheel.watch.now)
-        assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
+        assert pauses == [0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
         wheel.goes(1.0, *[THROTTLED] * 90, *[WELL] * 10)
         assert wheel.steering.claim_not_before == 0.0, "something gets through again"
 

@@ -3,7 +3,8 @@
 Additive increase, multiplicative decrease, with four things added:
 
 - **A cool-down.** The window after a decrease still holds calls from before it, so it cannot decrease again: one burst
-  is one decrease.
+  is one decrease. A window in which nearly everything was refused is no burst: it leaves a quarter, and the next one
+  counts, because a pause lies between the two (:mod:`penstock.worker.control.hold_off`).
 - **A ceiling.** The setting that went wrong is remembered. Growth comes back to one step below it and waits there;
   then it tries the ceiling again, later and later while that keeps failing. Without it the setting would saw up and
   down for ever under a provider's limit. A ceiling is forgotten when what one slot gets done has halved or doubled:
@@ -23,6 +24,8 @@ from penstock.errors import ConfigurationError
 from penstock.worker.control.pressure import Pressure
 
 _THROTTLED_SHARE = 0.05
+_NEARLY_ALL = 0.95
+_SHUT_OUT = 0.25
 _SPIKE_FACTOR = 3.0
 _SPIKE_MARGIN = 0.1
 _SPIKE_ERRORS = 3
@@ -90,11 +93,12 @@ class Concurrency:
         """One window went so; the answer is the setting for the next."""
         factor = self._decrease(sample)
         self._remember_errors(sample)
-        if self._cooling:
+        if self._cooling and factor > _SHUT_OUT:
             self._cooling = False
         elif factor < 1.0:
             floor = min(self._cores, self._setting) if sample.pressure is Pressure.CPU and factor > 0.5 else 1
             self._went_wrong(max(floor, int(self._setting * factor)))
+            self._cooling = factor > _SHUT_OUT
         else:
             self._measure(sample)
         return self._setting
@@ -103,6 +107,8 @@ class Concurrency:
 
     def _decrease(self, sample: ConcurrencySample) -> float:
         if sample.items > 0:
+            if sample.throttled / sample.items > _NEARLY_ALL:
+                return _SHUT_OUT
             if sample.throttled / sample.items > _THROTTLED_SHARE:
                 return 0.5
             if self._is_spike(sample):
@@ -125,7 +131,6 @@ class Concurrency:
             self._error_baseline += _BASELINE_MEMORY * (share - self._error_baseline)
 
     def _went_wrong(self, lower: int) -> None:
-        self._cooling = True
         if lower < self._setting:
             self._put_ceiling(self._setting)
         self._move(lower)

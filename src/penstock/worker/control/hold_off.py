@@ -10,7 +10,7 @@ from __future__ import annotations
 _NEARLY_ALL = 0.95
 _FEWEST = 10
 _FIRST_SECONDS = 0.5
-_LONGEST_SECONDS = 8.0
+_LONGEST_SECONDS = 4.0
 
 
 class HoldOff:
