@@ -38,13 +38,16 @@ def run(server: Server, app: Penstock, host: str, port: int) -> None:
         ) from error
 
 
-def greeting(api: FastAPI, address: str) -> list[str]:
-    """What a server says when it is there; to whoever sits at this machine also a link that signs them in."""
+def greeting(api: FastAPI, address: str, user: str | None = None) -> list[str]:
+    """What a server says when it is there; to whoever sits at this machine also a link that signs them in.
+
+    As an administrator, by their login name unless another ``user`` is named.
+    """
     from penstock.http.server import is_loopback
 
     told = [f"serving on {address}; its reference is {address}/docs"]
     service = api.state.penstock
     if service.tokens.makes_tokens and is_loopback(urlsplit(address).hostname or ""):
-        token = service.tokens.issue(login_name(), is_admin=True, seconds=_SIGNED_IN_SECONDS)
+        token = service.tokens.issue(user or login_name(), is_admin=True, seconds=_SIGNED_IN_SECONDS)
         told.append(f"the pages, signed in (the link works once): {address}/ui/enter/{service.links.make(token)}")
     return told

@@ -55,7 +55,7 @@ class Stage:
 
         def started(address: str) -> None:
             token = api.state.penstock.tokens.issue(USER)
-            told = greeting(api, address) if stay else [f"serving on {address}"]
+            told = greeting(api, address, USER) if stay else [f"serving on {address}"]
             show = threading.Thread(target=self._show, args=(Visitor(address, token), told, server, stay))
             shows.append(show)
             show.start()
