@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
+from penstock import Penstock
 from tools.generate_reference import PAGES, REFERENCE
 
 
@@ -18,3 +21,11 @@ def test_the_page_is_what_the_code_makes(name):
 
 def test_nothing_else_lies_beside_the_generated_pages():
     assert {path.name for path in REFERENCE.iterdir()} == set(PAGES)
+
+
+def test_every_method_of_penstock_is_in_the_reference() -> None:
+    """Also those of its other halves, which a page made from one module would leave out."""
+    page = (REFERENCE / "api.md").read_text(encoding="utf-8")
+    methods = [name for name, one in inspect.getmembers(Penstock, inspect.isfunction) if not name.startswith("_")]
+    assert len(methods) > 30
+    assert [name for name in methods if f"#### Penstock.{name}\n" not in page] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import penstock
 from tools.reference import meanings
 from tools.reference.markdown import code, codes, document, fenced, first_sentence, inline, matched, prose, table
@@ -71,7 +73,12 @@ def _subject(subject: str, names: tuple[str, ...], homes: dict[str, str]) -> str
     return "\n\n".join([f"## {subject}", *(_name(find(homes[name], name), homes[name]) for name in names)])
 
 
+# A class that is written in halves: what somebody uses is the whole.
+_HALVES = {"Penstock": (("penstock.changing", "Changing"), ("penstock.looking", "Looking"))}
+
+
 def _name(one: Named, home: str) -> str:
+    one = _whole(one)
     parts = [f"### {one.name}"]
     if one.kind == "class":
         parts += [_heading(one), prose(one.doc), *_members(one)]
@@ -83,6 +90,15 @@ def _name(one: Named, home: str) -> str:
         parts.append(_ELSEWHERE[one.name])
     parts.append(f"At home in `{home}`.")
     return "\n\n".join(part for part in parts if part)
+
+
+def _whole(one: Named) -> Named:
+    """The class with the members of its other halves."""
+    members = list(one.members)
+    for module, name in _HALVES.get(one.name, ()):
+        own = {each.name for each in members}
+        members += [each for each in find(module, name).members if each.name not in own]
+    return replace(one, members=tuple(members))
 
 
 def _heading(one: Named) -> str:
