@@ -50,7 +50,7 @@ def test_upload_watch_fix_the_failures_and_export(server: WholeServer, page_of: 
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(str(REFUSED))
     dialog.get_by_role("button", name="Run again").click()
-    expect(page.get_by_text("run 2")).to_be_visible()
+    expect(page.locator("[data-part=run]")).to_have_text("run 2")
     expect(page.locator("main .badge").first).to_have_text("Completed")
     after = _figures(page)
     assert after["Failed"] == 1

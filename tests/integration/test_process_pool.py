@@ -627,6 +627,36 @@ def test_a_parent_may_end_without_closing_its_pool(tmp_path: Path, fifo: Path) -
     assert dies(program)
 
 
+@pytest.mark.parametrize("unread", ["the answer", "that it has begun"])
+def test_a_child_whose_parent_hangs_up_ends_without_a_word(tmp_path: Path, fifo: Path, unread: str) -> None:
+    # Unread bytes make the end of the connection a reset for the child that reads, a broken pipe for one that writes.
+    parent = run_parent(
+        tmp_path,
+        f"""
+        import pickle, socket, threading
+        from concurrent.futures import Future
+        from pathlib import Path
+        from penstock.runners.process_handle import Call, Child
+        WAITS = {unread == "that it has begun"}
+        child = Child(1000)
+        call = (Path.read_text, Path({str(fifo)!r})) if WAITS else (abs, -1)
+        child.give(Call(Future(), pickle.dumps(call), FREE), 0.0, None)
+        child.connection.setblocking(True)
+        child.flush()
+        lengths = 1 if WAITS else 2
+        while lengths > child.connection.recv(1000, socket.MSG_PEEK).count(bytes(7)):
+            pass
+        child.connection.close()
+        if WAITS:
+            Path({str(fifo)!r}).write_text("on")
+        print(child.reap())
+        """,
+    )
+    said, errors = parent.communicate(timeout=PATIENCE)
+    assert errors == ""
+    assert said.startswith("was killed by SIGKILL"), "it ends its whole group, and so itself"
+
+
 def test_a_parent_given_on_the_command_line_works(tmp_path: Path) -> None:
     parent = run_parent(tmp_path, "print(ProcessPool(1).submit(abs, -7, FREE).result())", script=False)
     assert parent.communicate(timeout=PATIENCE) == ("7\n", "")

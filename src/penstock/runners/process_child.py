@@ -20,7 +20,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, TypedDict
+from typing import Any, NoReturn, TypedDict
 
 LENGTH_BYTES = 8
 PR_SET_PDEATHSIG = 1
@@ -224,7 +224,7 @@ def _watch_parent(parent: int, interval: float) -> None:
     _end_with_group()
 
 
-def _end_with_group() -> None:
+def _end_with_group() -> NoReturn:
     """End, with whatever a handler left running: a thread, a program.
 
     By our own id and not by 0: if we did not lead the group, 0 would be the parent's, and everything in it.
@@ -243,7 +243,10 @@ def _read_frame(descriptor: int) -> bytes | None:
 def _read_exactly(descriptor: int, length: int) -> bytes | None:
     chunks: list[bytes] = []
     while length:
-        chunk = os.read(descriptor, min(length, 1 << 20))
+        try:
+            chunk = os.read(descriptor, min(length, 1 << 20))
+        except ConnectionResetError:  # it closed with a reply of ours unread
+            return None
         if not chunk:
             return None
         chunks.append(chunk)
@@ -256,7 +259,10 @@ def _write_frame(descriptor: int, reply: Reply, body: bytes) -> None:
     for part in ((len(body) + 1).to_bytes(LENGTH_BYTES) + bytes([reply]), body):
         rest = memoryview(part)
         while rest:
-            rest = rest[os.write(descriptor, rest) :]
+            try:
+                rest = rest[os.write(descriptor, rest) :]
+            except (BrokenPipeError, ConnectionResetError):  # nobody is there to read it
+                _end_with_group()
 
 
 if __name__ == "__main__":

@@ -65,5 +65,7 @@ def _as_sentence(_logger: object, _method: str, event: EventDict) -> str:
 
 def _rendering(out: TextIO) -> list[Processor]:
     if out.isatty():
-        return [structlog.dev.ConsoleRenderer(colors="NO_COLOR" not in os.environ)]
+        # structlog's own choice of traceback prints the variables of every frame: secrets among them, for seconds.
+        plain = structlog.dev.plain_traceback
+        return [structlog.dev.ConsoleRenderer(colors="NO_COLOR" not in os.environ, exception_formatter=plain)]
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]

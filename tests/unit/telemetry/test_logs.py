@@ -19,11 +19,14 @@ from penstock.telemetry.logs import configure_logs
 def _as_it_was() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
+    structure = structlog.get_config() if structlog.is_configured() else None
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
     logging.getLogger("alembic").setLevel(logging.NOTSET)
     structlog.reset_defaults()
+    if structure is not None:
+        structlog.configure(**structure)
 
 
 def test_our_lines_and_those_of_logging_are_json_alike() -> None:
@@ -51,16 +54,35 @@ def test_an_exception_is_one_line_too() -> None:
     assert "no such thing" in json.loads(line)["exception"]
 
 
-def test_on_a_terminal_it_is_for_eyes() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    """What takes itself for one."""
 
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_it_is_for_eyes() -> None:
     out = Terminal()
     configure_logs("INFO", stream=out)
     structlog.get_logger("penstock").info("worker started", kinds=["greet"])
     assert "worker started" in out.getvalue()
     assert not out.getvalue().startswith("{")
+
+
+def test_a_traceback_on_a_terminal_keeps_the_variables_of_its_frames_to_itself() -> None:
+    out = Terminal()
+    configure_logs("INFO", stream=out)
+    password = "opensesame"  # noqa: S105 it is looked for in what is printed
+    try:
+        _open(password[:4], password[4:])
+    except ValueError:
+        structlog.get_logger("penstock").exception("it broke")
+    assert "ValueError: no such door" in out.getvalue()
+    assert "opensesame" not in out.getvalue()
+
+
+def _open(*_: str) -> None:
+    raise ValueError("no such door")
 
 
 SCRIPT = """
