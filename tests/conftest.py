@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from penstock.telemetry.logs import hand_to_logging
 
 if TYPE_CHECKING:
     from penstock.store.engine import Store
@@ -29,6 +32,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # One server for each xdist worker: it need not survive a power cut, and it is small.
 TEST_SERVER = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "32MB"}
+
+
+def pytest_configure() -> None:
+    # Before the first test: whoever captures log lines leaves structlog set up, with defaults of its own if there was
+    # nothing else, and these print every variable of a traceback's frames: a quarter of a minute for one request.
+    hand_to_logging()
+    # A run in the background of a shell ignores SIGINT, and so would the programs it starts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def unavailable(reason: str) -> NoReturn:

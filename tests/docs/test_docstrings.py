@@ -22,17 +22,13 @@ MODULES = sorted(
 @pytest.fixture
 def quiet():
     """Log lines go to standard output unless somebody configures them, and would be taken for an example's answer."""
-    before = structlog.get_config() if structlog.is_configured() else None
+    before = structlog.get_config()
     # All of it: what another test has set up would look for a level that this logger has not.
     structlog.configure(
         processors=[], wrapper_class=structlog.BoundLogger, logger_factory=structlog.ReturnLoggerFactory()
     )
     yield
-    # Configured with the defaults would be another thing than not configured: see ``hand_to_logging``.
-    if before is None:
-        structlog.reset_defaults()
-    else:
-        structlog.configure(**before)
+    structlog.configure(**before)
 
 
 @pytest.mark.usefixtures("quiet")

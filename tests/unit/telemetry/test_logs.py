@@ -19,14 +19,12 @@ from penstock.telemetry.logs import configure_logs
 def _as_it_was() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    structure = structlog.get_config() if structlog.is_configured() else None
+    structure = structlog.get_config()
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
     logging.getLogger("alembic").setLevel(logging.NOTSET)
-    structlog.reset_defaults()
-    if structure is not None:
-        structlog.configure(**structure)
+    structlog.configure(**structure)
 
 
 def test_our_lines_and_those_of_logging_are_json_alike() -> None:
@@ -72,7 +70,7 @@ def test_on_a_terminal_it_is_for_eyes() -> None:
 def test_a_traceback_on_a_terminal_keeps_the_variables_of_its_frames_to_itself() -> None:
     out = Terminal()
     configure_logs("INFO", stream=out)
-    password = "opensesame"  # noqa: S105 it is looked for in what is printed
+    password = "opensesame"
     try:
         _open(password[:4], password[4:])
     except ValueError:
