@@ -157,7 +157,7 @@ def test_a_file_that_is_readable_again_succeeds_on_the_retry(app: Penstock, docu
 def test_a_document_that_takes_too_long_is_killed(app: Penstock, limits: Limits) -> None:
     documents = Documents(app, replace(limits, timeout=0.2))
     many = b"BT /F1 1 Tf " + b"(words) Tj " * 150_000 + b"ET"
-    slow = hostile_files.pdf_with_contents(many)
+    slow = hostile_files.pdf_with_contents(hostile_files.pdf_stream(many))
     job = documents.create(io.BytesIO(slow), name="slow.pdf", user="ada")
     documents.submit(job.id, by=ADA)
     assert app.work_off(timeout=PATIENCE)
