@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import uuid
 from collections import defaultdict
@@ -83,6 +84,43 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     postgres_server.create_database(name)
     yield postgres_server.url(name)
     postgres_server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def _migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("migrated") / "penstock.db"
+    _migrate_new(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def _migrated_postgres(postgres_server: PostgresServer) -> str:
+    postgres_server.create_database("migrated")
+    _migrate_new(postgres_server.url("migrated"))
+    return "migrated"
+
+
+def _migrate_new(url: str) -> None:
+    from penstock.store.engine import open_store
+    from penstock.store.migrating import migrate
+
+    store = open_store(url)
+    migrate(store)
+    store.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a fresh database of each kind, with all its tables: copies of one that was migrated once."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("_migrated_sqlite"), tmp_path / "penstock.db")
+        yield f"sqlite:///{tmp_path}/penstock.db"
+        return
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    name = f"test_{uuid.uuid4().hex}"
+    server.create_database(name, template=request.getfixturevalue("_migrated_postgres"))
+    yield server.url(name)
+    server.drop_database(name)
 
 
 @pytest.fixture(scope="session")

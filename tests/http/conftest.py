@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 import httpx2
 import pytest
@@ -17,7 +19,10 @@ from penstock import Penstock, Settings, load_settings
 from penstock.http.application import create_app
 from penstock.http.server import Server
 
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # a client without one reads whom to trust, for 40 ms
 SECRET = "a secret of sixty-four characters or more, which is what HS512 would like to have"
+
+on_sqlite = pytest.mark.parametrize("migrated_url", ["sqlite"], indirect=True)
 
 
 @dataclass
@@ -34,8 +39,11 @@ class Served:
         tokens = self.server.config.app.state.penstock.tokens  # type: ignore[union-attr]
         if user is not None:
             token = tokens.issue(user, is_admin=admin)
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        made = httpx2.Client(base_url=self.url, headers=headers, timeout=30)
+        return self.client_with(headers={} if token is None else {"Authorization": f"Bearer {token}"})
+
+    def client_with(self, **more: Any) -> httpx2.Client:
+        """A client that is closed before the server."""
+        made = httpx2.Client(base_url=self.url, timeout=30, verify=NO_TLS, **more)
         self.clients.append(made)
         return made
 
@@ -58,14 +66,11 @@ def serving(app: Penstock, *, worker: bool, more: Sequence[APIRouter] = ()) -> I
         assert not thread.is_alive(), "the server did not stop"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+@pytest.fixture
+def settings(migrated_url: str, tmp_path: Path) -> Settings:
     """Short intervals, on each database."""
-    url = f"sqlite:///{tmp_path}/penstock.db"
-    if request.param == "postgresql":
-        url = str(request.getfixturevalue("postgres_url"))
     return load_settings(
-        database_url=url,
+        database_url=migrated_url,
         files_directory=tmp_path / "files",
         heartbeat_seconds=0.05,
         sweep_seconds=0.1,

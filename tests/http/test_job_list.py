@@ -11,11 +11,10 @@ import pytest
 from penstock import Penstock
 from penstock.http.vocabularies.tasks.schemas import JobListed, JobStatusResponse
 from penstock.operations import inspect
-from tests.http.conftest import Served
+from tests.http.conftest import Served, on_sqlite
 
 PATIENCE = 30.0
 Serve = Callable[..., Served]
-on_sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 
 
 def test_a_list_is_asked_for_in_many_ways(app: Penstock, serve: Serve) -> None:

@@ -12,11 +12,10 @@ from structlog.testing import capture_logs
 from penstock import Job, Penstock, StoreUnavailable
 from penstock.http import live_list
 from penstock.http.vocabularies.tasks.schemas import JobListed
-from tests.http.conftest import Served
+from tests.http.conftest import Served, on_sqlite
 from tests.http.test_live import events
 
 Serve = Callable[..., Served]
-on_sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 
 
 @pytest.fixture(autouse=True)

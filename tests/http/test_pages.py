@@ -9,11 +9,11 @@ import pytest
 
 from penstock import Penstock
 from penstock.web.assets import assets
-from tests.http.conftest import Served
+from tests.http.conftest import Served, on_sqlite
 from tests.http.test_sessions import browser
 
 FIRST_LOAD_BYTES = 150_000
-pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+pytestmark = on_sqlite
 
 
 @pytest.fixture

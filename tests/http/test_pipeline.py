@@ -21,11 +21,10 @@ from penstock import Job, NotFound, Penstock, Permanent, Planned, Retryable, Set
 from penstock.http.service import Service
 from penstock.http.vocabularies.pipeline.schemas import ErrorGroupShown
 from penstock.http.vocabularies.tasks.schemas import JobStatusResponse
-from tests.http.conftest import Served, serving
+from tests.http.conftest import Served, on_sqlite, serving
 
 PATIENCE = 30.0
 Serve = Callable[..., Served]
-on_sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 HEADERS = ["row", "status", "sku", "title", "price", "attempts", "error_code", "error"]
 
 

@@ -29,11 +29,10 @@ from penstock import (
 )
 from penstock.http.cursors import read_place, written_place
 from penstock.http.vocabularies.pipeline.schemas import GridPage
-from tests.http.conftest import Served
+from tests.http.conftest import Served, on_sqlite
 
 Serve = Callable[..., Served]
 ROWS = 25
-on_sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 
 
 def encoded(text: str) -> str:
@@ -224,7 +223,7 @@ def test_a_cursor_that_is_not_of_this_list_is_said_to_be(app: Penstock, serve: S
     assert positions(ada.get(f"/api/jobs/{job.id}/items", params={"after": far, "statuses": "PENDING"})) == []
 
 
-@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("migrated_url", ["postgresql"], indirect=True)
 def test_what_is_far_off_is_only_empty(app: Penstock, serve: Serve) -> None:
     job = held(app, 3)
     ada = serve(worker=False).client()

@@ -10,10 +10,9 @@ import pytest
 from penstock import Penstock
 from penstock.http.sessions import SESSION_COOKIE, Links
 from penstock.web.answers import own_path
-from tests.http.conftest import Served
+from tests.http.conftest import Served, on_sqlite
 
 OURS = {"Sec-Fetch-Site": "same-origin"}
-on_sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 """One database will do: sessions know none."""
 
 
@@ -26,9 +25,7 @@ def served(app: Penstock, serve: Callable[..., Served]) -> Served:
 def browser(served: Served, user: str = "ada", *, admin: bool = False) -> httpx2.Client:
     """A client with a session instead of a token."""
     token = served.client(user, admin=admin).headers["Authorization"].removeprefix("Bearer ")
-    made = httpx2.Client(base_url=served.url, cookies={SESSION_COOKIE: token}, timeout=30)
-    served.clients.append(made)
-    return made
+    return served.client_with(cookies={SESSION_COOKIE: token})
 
 
 def held_job(served: Served, user: str = "ada") -> str:
@@ -180,7 +177,6 @@ def test_whoever_is_not_signed_in_is_asked_to_and_led_back(served: Served) -> No
 def test_a_session_that_is_over_is_said_to_programs_and_leads_people_to_the_sign_in(served: Served) -> None:
     service = served.server.config.app.state.penstock  # type: ignore[union-attr]
     over = {SESSION_COOKIE: service.tokens.issue("ada", seconds=-60)}
-    one = httpx2.Client(base_url=served.url, cookies=over, timeout=30)
-    served.clients.append(one)
+    one = served.client_with(cookies=over)
     assert one.get("/api/jobs").json()["code"] == "TOKEN_EXPIRED"
     assert one.get("/ui/jobs").headers["location"].startswith("/ui/sign-in")

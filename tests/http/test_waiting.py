@@ -11,10 +11,9 @@ from structlog.testing import capture_logs
 
 from penstock import NotFound, Penstock, Settings, WorkItem, WorkJob
 from penstock.http.vocabularies.pipeline.schemas import PendingPage
-from tests.http.conftest import Served, serving
+from tests.http.conftest import Served, on_sqlite, serving
 
 Serve = Callable[..., Served]
-on_sqlite = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 PER_LANE = (
     "ingest_ms", "items_sec", "error_rate", "not_found_rate", "db_latency_ewma", "pool_wait_ms",
     "claim_size", "concurrency", "ingest_rows", "lease_seconds",

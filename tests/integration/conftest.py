@@ -10,19 +10,11 @@ import pytest
 from penstock import Penstock, Settings, load_settings
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database of each kind; the SQLite one is a real file."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/penstock.db"
-    return str(request.getfixturevalue("postgres_url"))
-
-
 @pytest.fixture
-def quick_settings(database_url: str, tmp_path: Path) -> Settings:
+def quick_settings(migrated_url: str, tmp_path: Path) -> Settings:
     """Short intervals; a poll so rare that only a wake-up can explain quick work."""
     return load_settings(
-        database_url=database_url,
+        database_url=migrated_url,
         files_directory=tmp_path / "files",
         heartbeat_seconds=0.05,
         sweep_seconds=0.1,
@@ -42,9 +34,6 @@ def open_app(quick_settings: Settings) -> Iterator[Callable[[], Penstock]]:
         opened.append(app)
         return app
 
-    first = Penstock(settings=quick_settings)
-    first.migrate()
-    first.close()
     yield make
     for app in opened:
         app.close()

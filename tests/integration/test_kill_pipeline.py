@@ -88,23 +88,23 @@ def counted(app: Penstock, job_id: UUID) -> dict[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("database_url", "rows", "kills"),
+    ("migrated_url", "rows", "kills"),
     [("sqlite", size(10_000, 100_000), size(6, 10)), ("postgresql", size(4_000, 20_000), 3)],
-    indirect=["database_url"],
+    indirect=["migrated_url"],
 )
 def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(
-    database_url: str, rows: int, kills: int, tmp_path: Path
+    migrated_url: str, rows: int, kills: int, tmp_path: Path
 ) -> None:
     chance = random.Random(rows)
     table = tmp_path / "table.csv"
     write_table(table, rows)
-    app = build(database_url)
+    app = build(migrated_url)
     app.migrate()
     shape = look_at_table(table, table.name, table_limits(app.settings))
     job = app.submit("table", {"file": str(table), "shape": shape.to_json()}).job
     deadline, pause = time.monotonic() + PATIENCE, threading.Event()
     met: list[tuple[int, int]] = []
-    mortal = Mortal(database_url, tmp_path / "workers.log")
+    mortal = Mortal(migrated_url, tmp_path / "workers.log")
     try:
         for number in range(kills):
             # Planned and processed rows together tell how far it is: the first half of the way is mostly planning.

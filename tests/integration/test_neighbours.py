@@ -32,9 +32,9 @@ def sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def held(database_url: str, sockets: Path) -> Iterator[tuple[Penstock, subprocess.Popen[str]]]:
+def held(migrated_url: str, sockets: Path) -> Iterator[tuple[Penstock, subprocess.Popen[str]]]:
     """A job whose only item is in the hands of another process."""
-    app = build(database_url)
+    app = build(migrated_url)
     app.migrate()
 
     @app.kind("hold", retries=1, backoff="1ms fixed")
@@ -43,7 +43,7 @@ def held(database_url: str, sockets: Path) -> Iterator[tuple[Penstock, subproces
 
     app.submit("hold", owner="ada")
     holder = subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.holding_worker", database_url], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tests.integration.holding_worker", migrated_url], stdout=subprocess.PIPE, text=True
     )
     try:
         assert holder.stdout is not None

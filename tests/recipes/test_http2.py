@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from penstock import HandlerError, Permanent, Retryable
-from penstock_apps.recipes.fetching import USER_AGENT, fetch
+from penstock_apps.recipes.fetching import USER_AGENT, fetch, trusted
 from penstock_apps.recipes.limits import FetchLimits
 
 PAGE = b"<p>soup</p>"
@@ -147,6 +147,13 @@ def _sent(speech: h2.connection.H2Connection, stream: int, body: bytes) -> bytes
     return body
 
 
+@pytest.fixture(autouse=True)
+def _in_a_new_process() -> Iterator[None]:
+    trusted.cache_clear()
+    yield
+    trusted.cache_clear()
+
+
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SecureSite]:
     """A site whose certificate is trusted, as an operator would: by the variable that OpenSSL reads."""
@@ -172,6 +179,12 @@ def test_a_site_that_offers_http2_is_spoken_to_in_it(site: SecureSite) -> None:
         "GET", "https", "/soup", site.host,
     )  # fmt: skip
     assert asked["user-agent"] == USER_AGENT
+
+
+def test_whom_to_trust_is_read_once(site: SecureSite) -> None:
+    for _ in range(3):
+        fetch(site.url, site.limits())
+    assert (trusted.cache_info().misses, trusted.cache_info().hits) == (1, 2)
 
 
 def test_a_certificate_nobody_vouches_for_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
