@@ -275,6 +275,21 @@ def test_a_result_is_kept_or_dismissed(server: WholeServer, page_of: PageOf) -> 
         expect(button(page, name)).to_be_hidden()
 
 
+def test_a_change_in_the_second_a_job_ended_at_is_the_newer_one(server: WholeServer, page_of: PageOf) -> None:
+    user = server.somebody()
+    page = opened(page_of(user), recipe(server, user, "soup"))
+    at = ["20:15:07Z", "20:15:07.000001Z", "20:15:07.431000Z", "20:15:08Z"]
+    before = page.evaluate(
+        """async (moments) => {
+          const page = document.querySelector("script[type=module]").src;
+          const { isBefore } = await import(new URL("format.js", page));
+          return moments.map((one) => moments.filter((other) => isBefore(other, one)).length);
+        }""",
+        [f"2026-11-16T{one}" for one in at],
+    )
+    assert before == [0, 1, 2, 3]
+
+
 def test_a_job_of_one_step_has_no_grid_and_shows_its_result(server: WholeServer, page_of: PageOf) -> None:
     user = server.somebody()
     job = recipe(server, user, "soup")

@@ -66,6 +66,11 @@ export function when(iso) {
   return make("time", { datetime: iso, title: exact.format(moment), "data-relative": true }, ago(moment));
 }
 
+/** Whether one of the server's moments is before another. A whole second has no fraction, and "Z" is after ".". */
+export function isBefore(moment, other) {
+  return moment.replace("Z", "") < other.replace("Z", "");
+}
+
 export function ago(moment) {
   const seconds = (moment - Date.now()) / 1000;
   for (const [unit, length] of UNITS) {

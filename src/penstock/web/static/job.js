@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { fill, one, say } from "./dom.js";
-import { plural } from "./format.js";
+import { isBefore, plural } from "./format.js";
 import { Grid } from "./grid.js";
 import { timeline } from "./history.js";
 import { actions } from "./job_actions.js";
@@ -43,7 +43,7 @@ const figures = charts({
 /** The job as it stands: from the stream, or as an action answered it. */
 function update(latest) {
   // What an action answers may be overtaken by the stream, or the other way round: the newer one counts.
-  if (job && latest.updated_at < job.updated_at) return;
+  if (job && isBefore(latest.updated_at, job.updated_at)) return;
   job = latest;
   several ||= job.totalItems > 1;
   if (!several && job.totalItems === 1) lookForColumns();
