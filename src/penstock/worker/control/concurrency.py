@@ -1,10 +1,12 @@
 """How many items run at once: a little more while it helps, much less when something is wrong.
 
-Additive increase, multiplicative decrease, with four things added:
+Additive increase, multiplicative decrease, with five things added:
 
 - **A cool-down.** The window after a decrease still holds calls from before it, so it cannot decrease again: one burst
   is one decrease. A window in which nearly everything was refused is no burst: it leaves a quarter, and the next one
   counts, because a pause lies between the two (:mod:`penstock.worker.control.hold_off`).
+- **What went well.** The highest setting that was not refused is remembered, too. A refusal above it leads back to it,
+  and so does the first good window after a pause. A refusal at it, or items of another cost, make it worth nothing.
 - **A ceiling.** The setting that went wrong is remembered. Growth comes back to one step below it and waits there;
   then it tries the ceiling again, later and later while that keeps failing. Without it the setting would saw up and
   down for ever under a provider's limit. A ceiling is forgotten when what one slot gets done has halved or doubled:
@@ -25,7 +27,6 @@ from penstock.worker.control.pressure import Pressure
 
 _THROTTLED_SHARE = 0.05
 _NEARLY_ALL = 0.95
-_SHUT_OUT = 0.25
 _SPIKE_FACTOR = 3.0
 _SPIKE_MARGIN = 0.1
 _SPIKE_ERRORS = 3
@@ -33,6 +34,7 @@ _BASELINE_MEMORY = 0.1
 _WORTH_IT = 1.03
 _OTHER_PACE = 2.0
 _FIRST_PATIENCE = 4
+_PATIENCE_WHEN_SHUT_OUT = 16
 _LONGEST_PATIENCE = 64
 _ITEMS_PER_SLOT = 2
 """A setting is judged when each of its slots has ended so many items: the first of them began under the one before."""
@@ -60,7 +62,7 @@ class Concurrency:
     >>> slots.observe(ConcurrencySample(items=40, elapsed_seconds=1.0))
     6
     >>> slots.observe(ConcurrencySample(items=60, elapsed_seconds=1.0, throttled=20))
-    3
+    4
     """
 
     def __init__(self, *, least: int = 1, most: int, first: int, cores: int = 1) -> None:
@@ -75,6 +77,8 @@ class Concurrency:
         self._cooling = False
         self._ceiling: int | None = None
         self._ceiling_pace: float | None = None
+        self._fine: tuple[int, float] | None = None
+        self._shut_out = False
         self._pace: float | None = None
         self._patience = _FIRST_PATIENCE
         self._waited = 0
@@ -91,33 +95,47 @@ class Concurrency:
 
     def observe(self, sample: ConcurrencySample) -> int:
         """One window went so; the answer is the setting for the next."""
-        factor = self._decrease(sample)
+        refused = sample.throttled / sample.items if sample.items > 0 else 0.0
+        spike = self._is_spike(sample)
         self._remember_errors(sample)
-        if self._cooling and factor > _SHUT_OUT:
-            self._cooling = False
-        elif factor < 1.0:
-            floor = min(self._cores, self._setting) if sample.pressure is Pressure.CPU and factor > 0.5 else 1
-            self._went_wrong(max(floor, int(self._setting * factor)))
-            self._cooling = factor > _SHUT_OUT
+        if refused > _NEARLY_ALL:
+            self._give_way()
+        elif self._cooling or self._shut_out:
+            self._cooling = self._shut_out = False
+        elif refused > _THROTTLED_SHARE:
+            self._went_wrong(self._last_fine() or self._setting // 2)
+        elif spike or sample.pressure is not Pressure.NONE:
+            self._fine = None
+            self._pace = self._pace or sample.items / max(sample.elapsed_seconds, 1e-6) / self._setting
+            floor = min(self._cores, self._setting) if sample.pressure is Pressure.CPU and not spike else 1
+            self._went_wrong(max(floor, self._setting // 2 if spike else self._setting * 3 // 4))
         else:
             self._measure(sample)
         return self._setting
 
     # What is wrong --------------------------------------------------------------------------------------------------
 
-    def _decrease(self, sample: ConcurrencySample) -> float:
-        if sample.items > 0:
-            if sample.throttled / sample.items > _NEARLY_ALL:
-                return _SHUT_OUT
-            if sample.throttled / sample.items > _THROTTLED_SHARE:
-                return 0.5
-            if self._is_spike(sample):
-                return 0.5
-        return 1.0 if sample.pressure is Pressure.NONE else 0.75
+    def _give_way(self) -> None:
+        """Of such windows only the first says something about the setting; the next ones still suffer from it."""
+        if not self._shut_out:
+            self._shut_out = True
+            self._forget_what_is_not_fine()
+            self._put_ceiling(self._setting)
+            self._patience = max(self._patience, _PATIENCE_WHEN_SHUT_OUT)
+        self._move(self._setting // 4)
+
+    def _last_fine(self) -> int | None:
+        """The highest setting that went well, if there is one below this one, which did not."""
+        self._forget_what_is_not_fine()
+        return None if self._fine is None else self._fine[0]
+
+    def _forget_what_is_not_fine(self) -> None:
+        if self._fine is not None and self._fine[0] >= self._setting:
+            self._fine = None
 
     def _is_spike(self, sample: ConcurrencySample) -> bool:
         """Far more errors than this kind usually has; a kind whose items often fail is not slowed for it."""
-        if self._error_baseline is None or sample.errors < _SPIKE_ERRORS:
+        if self._error_baseline is None or sample.errors < _SPIKE_ERRORS or sample.items <= 0:
             return False
         return sample.errors / sample.items > _SPIKE_FACTOR * self._error_baseline + _SPIKE_MARGIN
 
@@ -134,6 +152,7 @@ class Concurrency:
         if lower < self._setting:
             self._put_ceiling(self._setting)
         self._move(lower)
+        self._cooling = True
 
     def _put_ceiling(self, at: int) -> None:
         # The same ceiling met again: be more patient. A lower one is news, and is tried again soon.
@@ -164,23 +183,30 @@ class Concurrency:
             self._put_ceiling(self._setting)
             self._move(came_from[0])
             return
-        self._pace = rate / self._setting
+        self._pace = self._seen / self._seconds / self._setting  # items that fail cost as much
         tried = came_from is not None and self._ceiling is not None and self._setting >= self._ceiling
-        if tried or self._items_are_others(self._pace):
-            self._ceiling = None
+        if tried or self._is_other_pace(self._ceiling_pace):
+            self._ceiling = self._ceiling_pace = None
             self._patience = _FIRST_PATIENCE
         elif came_from is not None and self._ceiling is None:
             self._stride *= 2
+        if self._fine is None or self._fine[0] < self._setting or self._is_other_pace(self._fine[1]):
+            self._fine = (self._setting, self._pace)
         self._increase(rate)
 
-    def _items_are_others(self, pace: float) -> bool:
-        known = self._ceiling_pace
-        return known is not None and not known / _OTHER_PACE <= pace <= known * _OTHER_PACE
+    def _is_other_pace(self, known: float | None) -> bool:
+        return (
+            known is not None
+            and self._pace is not None
+            and not known / _OTHER_PACE <= self._pace <= known * _OTHER_PACE
+        )
 
     def _increase(self, rate: float) -> None:
         here = self._setting
         # Never more than twice what it was: from one slot, a step for thirty is a leap.
         above = min(here + min(self._step * self._stride, here), self._most)
+        if self._fine is not None:
+            above = max(above, self._fine[0])
         if self._ceiling is not None and above >= self._ceiling and self._waited < self._patience:
             above = max(here, min(above, self._ceiling - min(self._step, here)))
         self._move(above)
