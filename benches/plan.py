@@ -52,7 +52,7 @@ class Plan:
             items=20_000, jobs=10_000, repetitions=3, rounds_to_choose=1, pick_ups=80, large_table=500_000, claims=100,
             hashes=20_000, jobs_of_photos=1, photos=24, repetitions_of_photos=2, jobs_to_ask_for=10_000,
             seconds_of_load=1, repetitions_of_load=2, rows_of_a_table=100_000, items_to_export=50_000,
-            repetitions_of_tables=2, large_items=100_000, page_asks=20, adaptive_items=6_000, repetitions_of_adaptive=1,
+            repetitions_of_tables=2, large_items=100_000, page_asks=20, adaptive_items=1_500, repetitions_of_adaptive=1,
         )  # fmt: skip
 
 
