@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Mapping
@@ -42,15 +43,24 @@ def make_thumbnails(source: Path, targets: Mapping[int, Path], *, quality: int, 
 
 
 def _written(small: Image.Image, target: Path, quality: int) -> Thumbnail:
-    """Under another name first: whoever looks at the target sees all of it or nothing."""
+    """Under another name first: whoever looks at the target sees all of it or nothing.
+
+    What a killed process left of the same thumbnail goes, too; one that is just writing it finds it there already.
+    """
+    content = io.BytesIO()
+    small.save(content, "JPEG", quality=quality, optimize=False)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".making-", suffix=".jpg")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=".part")
     made = Path(name)
     try:
         with os.fdopen(handle, "wb") as out:
-            small.save(out, "JPEG", quality=quality, optimize=False)
-        size = made.stat().st_size
+            out.write(content.getbuffer())
         made.replace(target)
+        for part in target.parent.glob(f".{target.stem}-*.part"):
+            part.unlink(missing_ok=True)
+    except FileNotFoundError:
+        if not target.exists():
+            raise
     finally:
         made.unlink(missing_ok=True)
-    return Thumbnail(small.width, small.height, size)
+    return Thumbnail(small.width, small.height, len(content.getbuffer()))

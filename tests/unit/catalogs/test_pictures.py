@@ -104,6 +104,34 @@ def test_several_sizes_are_made_of_one_reading(tmp_path: Path) -> None:
             assert thumbnail.size == size
 
 
+def test_what_a_killed_process_left_of_a_thumbnail_goes_with_the_next_one(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.png", tmp_path / "out" / "abc.jpg"
+    Image.new("RGB", (30, 20), "red").save(source)
+    target.parent.mkdir()
+    (target.parent / ".abc-x7f.part").write_bytes(b"half")
+    (target.parent / ".other-x7f.part").write_bytes(b"somebody writes this now")
+    made = make_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)[20]
+    assert made.size == target.stat().st_size
+    assert sorted(one.name for one in target.parent.iterdir()) == [".other-x7f.part", "abc.jpg"]
+
+
+def test_two_that_write_the_same_thumbnail_leave_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = tmp_path / "in.png", tmp_path / "abc.jpg"
+    Image.new("RGB", (30, 20), "red").save(source)
+    make_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)
+
+    def gone(self: Path, _: Path) -> Path:
+        self.unlink()  # the other one was done, and took it for a leftover
+        raise FileNotFoundError(self)
+
+    monkeypatch.setattr(Path, "replace", gone)
+    assert make_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)[20].size == target.stat().st_size
+    target.unlink()
+    with pytest.raises(FileNotFoundError):
+        make_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)
+    assert [one.name for one in tmp_path.iterdir()] == ["in.png"]
+
+
 def test_what_is_transparent_is_white_and_what_is_small_stays_small(tmp_path: Path) -> None:
     source, target = tmp_path / "a.png", tmp_path / "a.jpg"
     Image.new("RGBA", (20, 10), (0, 0, 0, 0)).save(source)
