@@ -8,7 +8,7 @@ import signal
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -80,10 +80,16 @@ def postgres_server() -> Iterator[PostgresServer]:
 @pytest.fixture
 def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The URL of a fresh, empty PostgreSQL database, dropped after the test."""
+    with _database(postgres_server) as url:
+        yield url
+
+
+@contextmanager
+def _database(server: PostgresServer, template: str | None = None) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex}"
-    postgres_server.create_database(name)
-    yield postgres_server.url(name)
-    postgres_server.drop_database(name)
+    server.create_database(name, template)
+    yield server.url(name)
+    server.drop_database(name)
 
 
 @pytest.fixture(scope="session")
@@ -116,11 +122,9 @@ def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         shutil.copy(request.getfixturevalue("_migrated_sqlite"), tmp_path / "penstock.db")
         yield f"sqlite:///{tmp_path}/penstock.db"
         return
-    server: PostgresServer = request.getfixturevalue("postgres_server")
-    name = f"test_{uuid.uuid4().hex}"
-    server.create_database(name, template=request.getfixturevalue("_migrated_postgres"))
-    yield server.url(name)
-    server.drop_database(name)
+    template = request.getfixturevalue("_migrated_postgres")
+    with _database(request.getfixturevalue("postgres_server"), template) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

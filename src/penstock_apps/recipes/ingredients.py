@@ -166,10 +166,8 @@ def _measured(text: str) -> tuple[str | None, str, list[str]]:
     size = _IN_FRONT.match(text)
     if size is not None:  # 1 (15 ounce) can, 2 x 400 g tins
         unit, end = _unit(text, size.end())
-        if unit in CONTAINERS:
+        if unit in CONTAINERS or (unit is not None and size[1]):
             return unit, _OF.sub("", text[end:].strip()), [(size[1] or size[2]).strip()]
-        if unit is not None and size[1]:
-            return unit, _OF.sub("", text[end:].strip()), [size[1].strip()]
         return None, text, []
     how = _HOW.match(text)
     unit, end = _unit(text, how.end() if how else 0)
