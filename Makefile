@@ -22,11 +22,11 @@ run: setup ## serve on http://127.0.0.1:8765, with sample jobs on an empty datab
 	@$(BIN)/penstock serve --samples $(ARGS)
 
 test: setup ## run the tests (LARGE=1: the largest of them at the sizes they promise)
-	@tools/browser
+	@tools/packages
 	PYTHONDONTWRITEBYTECODE= TESTS_LARGE="$(LARGE)" $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 screenshots: setup ## take the pictures of the pages in docs/images again
-	@tools/browser
+	@tools/packages
 	TESTS_WRITE_SCREENSHOTS=1 $(BIN)/python -m pytest -n 0 -m screenshots tests/browser $(ARGS)
 
 check: setup ## format, lint, types, import contracts, dependencies, dead code: all of them, then say which failed

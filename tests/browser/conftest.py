@@ -23,7 +23,7 @@ How a test looks::
 To see the browser: ``TESTS_HEADED=1 make test ARGS="tests/browser -n 0"``. A test that fails leaves a picture and the
 text of its pages in ``test-artifacts``; the pictures that :func:`tests.browser.artifacts.screenshot` takes are in
 ``test-artifacts/screens``, and ``make screenshots`` puts those of tests marked ``screenshots`` into ``docs/images``.
-``tools/browser`` installs a Chromium where it may; ``PENSTOCK_TEST_BROWSER`` names another.
+``tools/packages`` installs a Chromium where it may; ``PENSTOCK_TEST_BROWSER`` names another.
 
 The fixtures live as long as this folder's tests and no longer: while Playwright runs, its event loop is this thread's,
 and tests elsewhere start loops of their own.
@@ -75,7 +75,7 @@ def _program() -> str:
     for name in _NAMES[1:] if _HEADED else _NAMES:
         if found := shutil.which(name):
             return found
-    return unavailable("no browser: no Chromium on the PATH; tools/browser installs one, or says how")
+    return unavailable("no browser: no Chromium on the PATH; tools/packages installs one, or says how")
 
 
 @pytest.fixture(scope="package")

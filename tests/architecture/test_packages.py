@@ -1,4 +1,4 @@
-"""tools/browser: silent where there is a browser, careful where there is none."""
+"""tools/packages: silent where the programs are, careful where one is missing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools" / "browser"
+TOOL = Path(__file__).parents[2] / "tools" / "packages"
 NEEDED = ("sh", "env")
+OTHERS = ("sqlite3",)
+"""What the tests need beside a browser."""
 
 
 class Machine:
@@ -43,8 +45,11 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """One without a browser."""
-    return Machine(tmp_path)
+    """One that lacks a browser alone."""
+    made = Machine(tmp_path)
+    for name in OTHERS:
+        made.put(name)
+    return made
 
 
 INSTALL = "-qq install -y --no-install-recommends chromium-headless-shell fonts-dejavu-core"
@@ -62,7 +67,7 @@ def test_it_says_nothing_where_there_is_a_browser(machine: Machine, name: str) -
 def test_a_browser_may_be_named(machine: Machine, tmp_path: Path) -> None:
     machine.put("my browser")
     assert machine.run(PENSTOCK_TEST_BROWSER=str(machine.programs / "my browser")) == ""
-    assert "there is no Chromium" in machine.run(PENSTOCK_TEST_BROWSER=str(tmp_path / "none"))
+    assert "are not here" in machine.run(PENSTOCK_TEST_BROWSER=str(tmp_path / "none"))
 
 
 def test_it_says_what_to_install_where_it_cannot(machine: Machine) -> None:
@@ -76,14 +81,14 @@ def test_root_installs(machine: Machine) -> None:
     machine.put(
         "apt-get", f'"{shutil.which("ln")}" -s "{shutil.which("true")}" "{machine.programs}/chromium-headless-shell"'
     )
-    assert machine.run() == "browser: installing chromium-headless-shell fonts-dejavu-core for the browser tests\n"
+    assert machine.run() == "packages: installing chromium-headless-shell fonts-dejavu-core for the tests\n"
     assert machine.asked == [f"apt-get {INSTALL}"]
 
 
 def test_the_lists_are_fetched_when_those_at_hand_do_not_do(machine: Machine) -> None:
     machine.put("id", "echo 0")
     machine.put("apt-get", '[ "$2" = update ] || exit 100')
-    assert "there is no Chromium" in machine.run()
+    assert "are not here" in machine.run()
     assert machine.asked == [f"apt-get {INSTALL}", "apt-get -qq update", f"apt-get {INSTALL}"]
 
 
@@ -95,3 +100,13 @@ def test_somebody_else_needs_sudo_without_a_password(machine: Machine) -> None:
     machine.put("sudo")
     assert "installing" in machine.run()
     assert f"sudo -n env DEBIAN_FRONTEND=noninteractive apt-get {INSTALL}" in machine.asked
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_only_what_is_missing_is_installed(machine: Machine, name: str) -> None:
+    machine.put("chromium")
+    (machine.programs / name).unlink()
+    machine.put("id", "echo 0")
+    machine.put("apt-get")
+    assert f"apt install {name} " in machine.run()
+    assert machine.asked[0] == f"apt-get -qq install -y --no-install-recommends {name}"
