@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from penstock.operations.samples import LaneSample
     from penstock.operations.sweep import Swept
     from penstock.settings import Settings, load_settings
+    from penstock.store.placement import own_metadata
     from penstock.worker.contexts import WorkItem, WorkJob
     from penstock.worker.control.provider_delay import ProviderDelay
     from penstock.worker.worker import Worker
@@ -125,6 +126,7 @@ _HOME = {
     "penstock.ingest.sources.contract": ("Source", "Waiting",),
     "penstock.ingest.tables": ("Row", "Table", "TableShape",),
     "penstock.settings": ("Settings", "load_settings"),
+    "penstock.store.placement": ("own_metadata",),
     "penstock.worker.contexts": ("WorkItem", "WorkJob"),
     "penstock.worker.worker": ("Worker",),
 }  # fmt: skip
@@ -143,7 +145,7 @@ __all__ = [
     "TableLimits", "TableShape", "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused",
     "Vocabulary", "Waiting", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app",
     "documented", "effective_status", "found", "load_settings", "look_at_archive", "look_at_table", "open_table",
-    "owner", "parse_job_id", "pictures", "read_cursor", "seconds", "size_in_bytes", "source_of", "table_limits",
+    "own_metadata", "owner", "parse_job_id", "pictures", "read_cursor", "seconds", "size_in_bytes", "source_of", "table_limits",
     "written_cursor",
 ]  # fmt: skip
 

@@ -41,7 +41,8 @@ from penstock.operations.sweep import Swept, sweep
 from penstock.operations.workers import forget_workers
 from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, open_store
-from penstock.store.migrating import OURS, Schema, is_current, migrate, require_current
+from penstock.store.lock_waiting import say_in_the_log
+from penstock.store.migrating import OURS, Patience, Schema, is_current, migrate, require_current
 from penstock.store.opening import check_database, file_of, said_plainly
 from penstock.telemetry.logs import hand_to_logging
 from penstock.transports.in_process import InProcess, Subscriber
@@ -96,13 +97,14 @@ class Penstock(Changing):
                 self._store = store
             return self._store
 
-    def _open(self) -> Store:
+    def _open(self, *, connections: int = 1) -> Store:
         settings = self.settings
         store = open_store(
             settings.database_url,
             clock=self._clock,
-            pool_size=settings.pool_size,
+            pool_size=max(connections, settings.pool_size),
             sqlite_synchronous=settings.sqlite_synchronous,
+            schema=settings.database_schema,
         )
         store.slow_query_ms = settings.slow_query_ms
         hand_to_logging()
@@ -113,15 +115,24 @@ class Penstock(Changing):
         """The file of an embedded database; None for a server's, and for one in memory."""
         return file_of(self.settings.database_url)
 
-    def migrate(self) -> None:
-        """Bring the database's schema up to date; safe while old code runs, and when called twice."""
-        with said_plainly(self.settings.database_url), closing(self._open()) as store:
-            migrate(store, self._schemas)
+    def migrate(
+        self, *, lock_timeout: Duration = 1.0, wait: Duration = 60.0, say: Callable[[str], None] = say_in_the_log
+    ) -> None:
+        """Bring the database's schema up to date; safe while old code runs, and when called twice.
+
+        On a server in service it waits for others ``lock_timeout`` at a time, for ``wait`` at most, and ``say`` is told
+        how it goes on. A database in the layout of an earlier version needs stopped workers, once.
+        """
+        patience = Patience(lock_timeout=seconds(lock_timeout), wait=seconds(wait))
+        # One that changes tables, one that keeps other migrations away, one that looks for whom we wait.
+        with said_plainly(self.settings.database_url), closing(self._open(connections=4)) as store:
+            migrate(store, self._schemas, patience=patience, say=say)
 
     def own_tables(self, name: str, package: str, head: str) -> None:
         """An application keeps tables of its own in this database: they are migrated with ours.
 
-        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package``; ``head`` is the newest.
+        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package``; ``head`` is the newest. The
+        tables are declared with :func:`penstock.own_metadata`, and lie where ours do.
         """
         with self._lock:
             if self._store is not None:

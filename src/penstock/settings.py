@@ -25,6 +25,15 @@ class Settings(BaseSettings):
             description="Where everything is kept: sqlite:///file.db or postgresql+psycopg://user@host/name.",
         ),
     ] = "sqlite:///penstock.db"
+    database_schema: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_DATABASE_SCHEMA",
+            pattern="^[a-z_][a-z0-9_]{0,47}$",
+            description="The schema of a server's database that our tables are in; two of them are two Penstocks. "
+            "A SQLite file has none.",
+        ),
+    ] = "penstock"
     files_directory: Annotated[
         Path,
         Field(

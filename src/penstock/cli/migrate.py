@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Annotated
+
+import typer
+
 from penstock.cli.options import AppOption
 
 
-def migrate(app: AppOption = None) -> None:
+def migrate(
+    lock_timeout: Annotated[
+        str,
+        typer.Option(
+            "--lock-timeout",
+            metavar="DURATION",
+            help="How long one try waits for those who use a table, and others wait behind it.",
+        ),
+    ] = "1s",
+    wait: Annotated[
+        str, typer.Option("--wait", metavar="DURATION", help="Give up after so long, and say who was in the way.")
+    ] = "1m",
+    app: AppOption = None,
+) -> None:
     """Bring the database's schema up to date.
 
-    Safe while older workers run, and when done twice. An embedded database does it by itself.
+    Safe while older workers run, and when done twice. An embedded database does it by itself. Tables that lie where
+    version 0.1 first put them are moved, once: that needs stopped workers, and is refused while there are any.
 
     \b
     penstock migrate
+    penstock migrate --wait 10m
     """
     from penstock.cli.application import opened
 
     with opened(app) as one:
-        one.migrate()
+        one.migrate(lock_timeout=lock_timeout, wait=wait, say=lambda line: print(line, file=sys.stderr, flush=True))
         print("the schema is up to date")

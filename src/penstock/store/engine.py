@@ -26,7 +26,7 @@ from sqlalchemy import (
     create_engine,
     event,
 )
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL, Dialect, make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool, StaticPool
@@ -38,6 +38,14 @@ from penstock.store.kept_connections import KeptConnections
 from penstock.store.neighbours import Neighbours
 from penstock.store.notices import stopped
 from penstock.store.pace import Pace
+from penstock.store.placement import (
+    DEFAULT_SCHEMA,
+    TablePlacement,
+    place_by_what_is_there,
+    place_tables,
+    placed_copy,
+    placement_of,
+)
 from penstock.store.prepared import Answer, Statement, prepared
 from penstock.store.turns import Turns
 
@@ -57,6 +65,7 @@ class Transaction:
         self.connection = connection
         self.store = store
         self.ways = store.ways
+        self._dialect = store.dialect_for(connection)
         self._held = store.clock.held()
         self._notices: set[str] = set()
         self.lines: list[tuple[str, bool, dict[str, Any]]] = []
@@ -68,11 +77,11 @@ class Transaction:
 
     def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
         """Execute one statement."""
-        return prepared(statement, self.connection.dialect).run(self.connection, self._given(parameters))
+        return prepared(statement, self._dialect).run(self.connection, self._given(parameters))
 
     def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
         """What the statement returns, in plain tuples: for answers of thousands of rows."""
-        return prepared(statement, self.connection.dialect).rows(self.connection, self._given(parameters))
+        return prepared(statement, self._dialect).rows(self.connection, self._given(parameters))
 
     def _given(self, parameters: dict[str, Any] | None) -> dict[str, Any]:
         parameters = parameters or {}
@@ -101,7 +110,7 @@ class Transaction:
         fresh = [one for one in notices if one not in self._notices]
         if fresh:
             self._notices.update(fresh)
-            self.ways.tell(self.connection, fresh)
+            self.ways.tell(self.connection, self.store.placement.channel, fresh)
 
     @property
     def notices(self) -> frozenset[str]:
@@ -116,7 +125,7 @@ class Store:
         self.engine = engine
         self.clock = clock or DatabaseClock()
         self.ways = ways_of(engine.dialect.name, held=self.clock.held() is not None)
-        self.neighbours = Neighbours.of(engine.url)
+        self.neighbours = Neighbours.of(engine.url, self.placement.channel)
         self._listeners: list[Callable[[frozenset[str]], None]] = []
         # SQLite has one writer at a time: they queue here, fairly, instead of in its busy handler's sleeps.
         self._turns = Turns.of(engine.url, patience=_BUSY_SECONDS) if self.ways.name == "sqlite" else None
@@ -124,6 +133,7 @@ class Store:
         self._kept, self._kept_for_reads = self._connections_to_keep()
         self._joined: WeakKeyDictionary[Connection, list[Transaction]] = WeakKeyDictionary()
         self._heard: WeakSet[Engine] = WeakSet()
+        self._dialects: WeakKeyDictionary[Dialect, Dialect] = WeakKeyDictionary()
         self.pace = Pace()
         self.slow_query_ms = 500.0
         """Pages that take longer than this are logged."""
@@ -136,6 +146,30 @@ class Store:
             return KeptConnections(self.engine, most=1), reads
         kept = KeptConnections(self.engine, most=(size - 1) // 2, isolation_level="AUTOCOMMIT")
         return kept, kept
+
+    @property
+    def placement(self) -> TablePlacement:
+        """Where our tables are."""
+        return placement_of(self.engine.dialect)
+
+    def place(self, placement: TablePlacement) -> None:
+        """Our tables are there: decided when a SQLite file is migrated for the first time."""
+        if placement != self.placement:
+            place_tables(self.engine.dialect, placement)
+            # What was compiled until now has other names in it.
+            self.engine.clear_compiled_cache()
+            self._dialects.clear()
+            prepared.cache_clear()
+
+    def dialect_for(self, connection: Connection) -> Dialect:
+        """What statements on this connection are compiled with: it knows where our tables are."""
+        dialect = connection.dialect
+        if dialect is self.engine.dialect:
+            return dialect
+        known = self._dialects.get(dialect)
+        if known is None:
+            known = self._dialects[dialect] = placed_copy(dialect, self.placement)
+        return known
 
     def listen(self, listener: Callable[[frozenset[str]], None]) -> None:
         """Call ``listener`` with the notices of each transaction of this process, once it has committed."""
@@ -268,16 +302,23 @@ def _all_busy() -> StoreUnavailable:
 
 
 def open_store(
-    url: str, *, clock: Clock | None = None, pool_size: int = 10, sqlite_synchronous: str = "NORMAL"
+    url: str,
+    *,
+    clock: Clock | None = None,
+    pool_size: int = 10,
+    sqlite_synchronous: str = "NORMAL",
+    schema: str = DEFAULT_SCHEMA,
 ) -> Store:
-    """Connect to the database that ``url`` names."""
+    """Connect to the database that ``url`` names; on a server our tables are in ``schema``."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         engine = _sqlite_engine(parsed, pool_size, sqlite_synchronous)
+        place_by_what_is_there(engine)
     else:
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
         engine = _server_engine(parsed, pool_size)
+        place_tables(engine.dialect, TablePlacement(schema=schema))
     return Store(engine, clock)
 
 

@@ -1,101 +1,191 @@
 """Bringing a database to the schema this version needs: Penstock's own tables, and those of applications.
 
-Each of them is a line of Alembic revisions with a version table of its own, so that an application can be added to a
-database that is in service, and taken away again.
+Each of them is a line of revisions with a version table of its own, so that an application can be added to a database
+that is in service, and taken away again.
+
+On SQLite everything happens in one transaction. On a server each revision is one, tried until its locks can be had
+(``store.lock_waiting``), and indexes are built without any. Interrupted anywhere, it goes on where it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib import resources
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from sqlalchemy import Connection, String, column, inspect, select, table, text
+import structlog
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.schema import CreateSchema
 
-from penstock.errors import SchemaOutOfDate
+from penstock.errors import ConfigurationError, SchemaOutOfDate
 from penstock.store.engine import Store
+from penstock.store.lock_waiting import LockWaiting, Patience, Say, say_in_the_log
+from penstock.store.old_layout import (
+    OldLayout,
+    bring_over,
+    choose_for_file,
+    find_old_layouts,
+    lock_tables,
+    require_nobody_at_work,
+)
+from penstock.store.placement import find_placement
+from penstock.store.revisions import (
+    OURS,
+    Schema,
+    Version,
+    current_version,
+    indexes_of,
+    pending,
+    run_revision,
+)
 
-if TYPE_CHECKING:
-    from alembic.config import Config
+__all__ = ["OURS", "Patience", "Schema", "current_revision", "is_current", "migrate", "require_current"]
 
-_LOCK = 7_291_804_415
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """Whose tables, where their revisions are, and which is the newest."""
-
-    name: str
-    package: str
-    """The package whose folder ``migrations/versions`` holds the revisions."""
-    head: str
-    version_table: str
-
-    @classmethod
-    def of_app(cls, name: str, package: str, head: str) -> Schema:
-        """An application's."""
-        return cls(name, package, head, f"alembic_version_{name}")
+_SCHEMA_IS_THERE = text("SELECT 1 FROM pg_namespace WHERE nspname = :name")
+_log = structlog.get_logger("penstock.migrating")
+_said: set[tuple[str, str]] = set()
 
 
-OURS = Schema("penstock", "penstock.store", "0004", "alembic_version")
-"""``tests/migrations`` proves that this is the last revision in ``migrations/versions``."""
-
-
-def migrate(store: Store, schemas: Sequence[Schema] = (OURS,)) -> None:
+def migrate(
+    store: Store,
+    schemas: Sequence[Schema] = (OURS,),
+    *,
+    patience: Patience | None = None,
+    say: Say = say_in_the_log,
+) -> None:
     """Bring the schemas up to date; safe to call at any time, by several processes at once."""
-    with store._writing, store.engine.connect() as connection, connection.begin():
-        if store.ways.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        for schema in _outdated(connection, schemas):
-            from alembic import command  # it takes long to load, and is needed once
+    if store.ways.name == "sqlite":
+        _migrate_file(store, schemas, say)
+    elif not is_current(store, schemas):
+        _migrate_server(store, schemas, LockWaiting(store, patience or Patience(), say), say)
 
-            command.upgrade(_configuration(connection, schema), "head")
+
+def _migrate_file(store: Store, schemas: Sequence[Schema], say: Say) -> None:
+    before = store.placement
+    with store._writing, store.engine.connect() as connection:
+        try:
+            with connection.begin():
+                names = inspect(connection).get_table_names()
+                old = find_old_layouts(connection, schemas)
+                store.place(find_placement(names) or choose_for_file(names, old))
+                _bring_over(connection, store, old, say)
+                for schema in _outdated(connection, schemas):
+                    for module in pending(schema, _revision(connection, schema)):
+                        run_revision(connection, schema, module)
+        except BaseException:
+            store.place(before)
+            raise
+
+
+def _migrate_server(store: Store, schemas: Sequence[Schema], waiting: LockWaiting, say: Say) -> None:
+    def bring_all_over(connection: Connection) -> None:
+        _make_schema(connection, str(store.placement.schema))
+        _bring_over(connection, store, find_old_layouts(connection, schemas), say)
+
+    with waiting.alone(str(store.placement.schema)):
+        waiting.run("the tables", bring_all_over)
+        for schema in schemas:
+            at = waiting.run("the version", lambda connection, schema=schema: _revision(connection, schema))
+            for module in pending(schema, at) if (at or "") < schema.head else ():
+                say(f"{schema.name}: revision {module.revision}")
+                indexes = () if at is None else indexes_of(module)
+                for index in indexes:
+                    waiting.build(index)
+                waiting.run(
+                    f"the tables of {schema.name}",
+                    lambda connection, schema=schema, module=module, built=bool(indexes): run_revision(
+                        connection, schema, module, built=built
+                    ),
+                )
+
+
+def _bring_over(connection: Connection, store: Store, layouts: Sequence[OldLayout], say: Say) -> None:
+    for old in layouts:
+        say(f"{old.owner.name}: bringing {len(old.tables)} tables over from the layout of an earlier version")
+        lock_tables(connection, old)
+        if old.owner is OURS:
+            require_nobody_at_work(connection, store, old)
+        bring_over(connection, old)
+
+
+def _make_schema(connection: Connection, name: str) -> None:
+    """Looked for first: who may use a schema may not always create one."""
+    if connection.execute(_SCHEMA_IS_THERE, {"name": name}).scalar():
+        return
+    try:
+        connection.execute(CreateSchema(name))
+    except ProgrammingError as error:
+        raise ConfigurationError(
+            f"the schema {name} is not there, and this user may not create it ({str(error.orig).strip()}): "
+            f"let an administrator run CREATE SCHEMA {name} AUTHORIZATION {connection.engine.url.username}, "
+            "or name another one with PENSTOCK_DATABASE_SCHEMA",
+            code="SCHEMA_NOT_ALLOWED",
+        ) from error
+
+
+@contextmanager
+def _looking(store: Store) -> Iterator[Connection]:
+    with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
+        if store.ways.name == "sqlite":
+            # Somebody else may have migrated the file since we connected to it.
+            store.place(find_placement(inspect(connection).get_table_names()) or store.placement)
+        yield connection
 
 
 def current_revision(store: Store, schema: Schema = OURS) -> str | None:
     """A schema's revision; None for a database that has none of its tables."""
-    with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
+    with _looking(store) as connection:
         return _revision(connection, schema)
 
 
 def is_current(store: Store, schemas: Sequence[Schema] = (OURS,)) -> bool:
     """Is there nothing to do?"""
-    with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
+    with _looking(store) as connection:
         return not _outdated(connection, schemas)
 
 
 def require_current(store: Store, schemas: Sequence[Schema] = (OURS,)) -> None:
     """Refuse to work on a schema older than this version needs."""
-    with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
+    with _looking(store) as connection:
         for schema in _outdated(connection, schemas):
-            revision = _revision(connection, schema) or "empty"
             whose = "the database's schema" if schema is OURS else f"the schema of {schema.name} in the database"
+            if find_old_layouts(connection, [schema]):
+                raise SchemaOutOfDate(
+                    f"{whose} lies where an earlier version put it: stop the workers and run 'penstock migrate'"
+                )
+            revision = _revision(connection, schema) or "empty"
             raise SchemaOutOfDate(f"{whose} is {revision}, this version needs {schema.head}: run 'penstock migrate'")
 
 
 def _outdated(connection: Connection, schemas: Sequence[Schema]) -> list[Schema]:
-    """A newer program's schema is left alone: we run on it too."""
-    return [one for one in schemas if (_revision(connection, one) or "") < one.head]
+    outdated = []
+    for schema in schemas:
+        version = current_version(connection, schema)
+        if version is None or version.revision < schema.head:
+            outdated.append(schema)
+        elif version.revision > schema.head:
+            _judge_newer(schema, version)
+    return outdated
+
+
+def _judge_newer(schema: Schema, version: Version) -> None:
+    """A newer program's schema is left alone, and we run on it too, unless its revision says that we cannot."""
+    if version.compatible_from is not None and version.compatible_from > schema.head:
+        raise SchemaOutOfDate(
+            f"the schema of {schema.name} in the database is {version.revision}, which programs before "
+            f"{version.compatible_from} cannot work on; this one knows {schema.head}: install a newer version",
+            code="SCHEMA_TOO_NEW",
+        )
+    if (schema.name, version.revision) not in _said:
+        _said.add((schema.name, version.revision))
+        _log.warning(
+            "the schema in the database is newer than this program, and compatible with it",
+            schema=schema.name,
+            revision=version.revision,
+            known=schema.head,
+        )
 
 
 def _revision(connection: Connection, schema: Schema) -> str | None:
-    if not inspect(connection).has_table(schema.version_table):
-        return None
-    asked = select(column("version_num", String)).select_from(table(schema.version_table))
-    return connection.execute(asked).scalar()
-
-
-def _configuration(connection: Connection, schema: Schema) -> Config:
-    from alembic.config import Config
-
-    configuration = Config()
-    for option, package in (("script_location", OURS.package), ("version_locations", schema.package)):
-        location = resources.files(package) / "migrations"
-        if option == "version_locations":
-            location /= "versions"
-        configuration.set_main_option(option, str(location).replace("%", "%%"))
-    configuration.set_main_option("path_separator", "newline")
-    configuration.attributes["connection"] = connection
-    configuration.attributes["version_table"] = schema.version_table
-    return configuration
+    version = current_version(connection, schema)
+    return None if version is None else version.revision

@@ -24,6 +24,8 @@ from pathlib import Path
 import structlog
 from sqlalchemy.engine import URL
 
+from penstock.store.placement import DEFAULT_SCHEMA
+
 _MOST_BYTES = 1 << 16
 _log = structlog.get_logger("penstock.neighbours")
 
@@ -59,14 +61,16 @@ class Neighbours:
         self._own: set[str] = set()
 
     @classmethod
-    def of(cls, url: URL) -> Neighbours:
-        """Those of the database that ``url`` names; an in-memory one has none."""
+    def of(cls, url: URL, channel: str = DEFAULT_SCHEMA) -> Neighbours:
+        """Those of the database that ``url`` names who listen on ``channel``; an in-memory one has none."""
         if not hasattr(socket, "AF_UNIX") or url.database in (None, "", ":memory:"):
             return cls(None)
         if url.get_backend_name() == "sqlite":
             named = str(Path(str(url.database)).resolve())
         else:
             named = f"{url.host}:{url.port}/{url.database}"
+            if channel != DEFAULT_SCHEMA:
+                named = f"{named}#{channel}"
         key = hashlib.sha256(named.encode()).hexdigest()[:12]  # the whole path must fit into a socket's address
         return cls(_ours() / key)
 
@@ -101,6 +105,10 @@ class Neighbours:
     def dead(self) -> list[str]:
         """Workers whose process is gone."""
         return [name for name in self._names() if name not in self._own and self._refuses(name)]
+
+    def alive(self) -> list[str]:
+        """Workers whose process is there."""
+        return [name for name in self._names() if name in self._own or not self._refuses(name)]
 
     def forget(self, name: str) -> None:
         """What a dead worker held has been taken care of."""

@@ -64,6 +64,7 @@ class Prepared:
     """One statement for one database."""
 
     def __init__(self, statement: Statement, dialect: Dialect) -> None:
+        self._dialect = dialect
         compiled = statement.compile(dialect=dialect)
         turns = {name: _outward(bind, dialect) or _as_it_is for bind, name in compiled.bind_names.items()}
         asked = [name for bind, name in compiled.bind_names.items() if bind.required]
@@ -86,7 +87,8 @@ class Prepared:
 
     def run(self, connection: Connection, parameters: Mapping[str, Any]) -> Answer:
         """Execute it; rows know their columns' names."""
-        if self._wide is not None:
+        # A caller's own connection would compile it with a dialect that does not know where our tables are.
+        if self._wide is not None and connection.dialect is self._dialect:
             found = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
             return Answer(list(found.all()), 0)
         result = self._execute(connection, parameters)

@@ -21,7 +21,6 @@ from sqlalchemy import (
     Column,
     Index,
     Integer,
-    MetaData,
     PrimaryKeyConstraint,
     SmallInteger,
     String,
@@ -34,17 +33,10 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle.states import ACTIVE, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.store.placement import own_metadata
 from penstock.store.types import Identifier, Moment, Payload, RowNumber
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+metadata = own_metadata()
 
 
 def _one_of(column: str, values: list[str], name: str) -> CheckConstraint:

@@ -19,7 +19,6 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
-from penstock.store.dialects.postgresql import CHANNEL
 from penstock.store.engine import Store
 from penstock.store.neighbours import Presence
 
@@ -65,7 +64,7 @@ class Wakeups:
             if self._store.ways.name == "postgresql":
                 # Its own notice ends the thread's wait; where even that fails, the wait ends by itself.
                 with contextlib.suppress(SQLAlchemyError), self._store.engine.begin() as connection:
-                    self._store.ways.tell(connection, [""])
+                    self._store.ways.tell(connection, self._store.placement.channel, [""])
             self._thread.join()
 
     def _again_and_again(self, listen: Callable[[Any], None]) -> None:
@@ -83,7 +82,7 @@ class Wakeups:
                 self._stop.wait(min(30.0, 2.0 ** min(failures, 5)) * (0.5 + random.random() / 2))
 
     def _listen(self, driver: Any) -> None:
-        driver.execute(f"LISTEN {CHANNEL}")
+        driver.execute(f"LISTEN {self._store.placement.channel}")
         self._heard(None)
         self.listening.set()
         while not self._stop.is_set():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, DateTime, Float, Index, Integer, MetaData, String, Table, Uuid
+from sqlalchemy import BigInteger, Column, DateTime, Float, Index, Integer, String, Table, Uuid
 
-metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "pk": "pk_%(table_name)s"})
+from penstock import own_metadata
+
+metadata = own_metadata()
 
 search_events = Table(
     "search_events",

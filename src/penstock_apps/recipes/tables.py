@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, Boolean, Column, DateTime, Index, MetaData, String, Table, Text, Uuid
+from sqlalchemy import JSON, Boolean, Column, DateTime, Index, String, Table, Text, Uuid
 
-metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "pk": "pk_%(table_name)s"})
+from penstock import own_metadata
+
+metadata = own_metadata()
 
 resource = Table(
     "resource",

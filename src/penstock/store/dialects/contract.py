@@ -79,7 +79,7 @@ class Ways(Protocol):
     def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:
         """What wakes workers of a kind when a row that returns it is written, where a statement can."""
 
-    def tell(self, connection: Connection, notices: Sequence[str]) -> None:
+    def tell(self, connection: Connection, channel: str, notices: Sequence[str]) -> None:
         """Tell listening workers when this transaction commits."""
 
     def is_passing(self, error: BaseException) -> bool:

@@ -28,16 +28,30 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB, TEXT, VARCHAR, insert
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import Interval, String, Text
 
 from penstock.store.dialects.contract import Field
+from penstock.store.placement import placement_of
 from penstock.store.types import Moment
 
-CHANNEL = "penstock"
 _NOTIFY = text("SELECT pg_notify(:channel, notice) FROM unnest(CAST(:notices AS text[])) AS notice")
 # Serialization failure, deadlock, lock not available, and a unique key that somebody took at the same instant: the
 # next try finds their row and is answered with it.
 _PASSING_STATES = frozenset({"40001", "40P01", "55P03", "23505"})
+
+
+class _Channel(ColumnElement[str]):
+    """The channel of the workers of the tables that a statement is compiled for."""
+
+    inherit_cache = True
+    type = TEXT()
+
+
+@compiles(_Channel)
+def _write_channel(_element: _Channel, compiler: SQLCompiler, **_options: Any) -> str:
+    return f"'{placement_of(compiler.dialect).channel}'"
 
 
 class PostgreSQL:
@@ -96,11 +110,11 @@ class PostgreSQL:
 
     def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:
         """NOTIFY, delivered when the transaction commits."""
-        return cast(func.pg_notify(CHANNEL, kind), TEXT)
+        return cast(func.pg_notify(_Channel(), kind), TEXT)
 
-    def tell(self, connection: Connection, notices: Sequence[str]) -> None:
+    def tell(self, connection: Connection, channel: str, notices: Sequence[str]) -> None:
         """Delivered when the transaction commits, and not at all when it does not."""
-        connection.execute(_NOTIFY, {"channel": CHANNEL, "notices": list(notices)})
+        connection.execute(_NOTIFY, {"channel": channel, "notices": list(notices)})
 
     def is_passing(self, error: BaseException) -> bool:
         """A deadlock, a serialization failure or a lock that could not be had in time."""

@@ -150,7 +150,7 @@ class SQLite:
         """Nothing to send."""
         return null()
 
-    def tell(self, connection: Connection, notices: Sequence[str]) -> None:
+    def tell(self, connection: Connection, channel: str, notices: Sequence[str]) -> None:
         """Not by the database: the store itself tells its process and its neighbours (see ``store.wakeups``)."""
 
     def is_passing(self, error: BaseException) -> bool:

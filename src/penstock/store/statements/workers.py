@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Delete, Float, Insert, Select, String, Update, bindparam, delete, select, update
+from sqlalchemy import Delete, Float, Insert, Select, String, Update, bindparam, delete, func, literal_column, select, update
 
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
-from penstock.store.tables import workers
+from penstock.store.tables import job_items, workers
 from penstock.store.types import Payload
 
 
@@ -48,3 +48,21 @@ def all_workers(ways: Ways) -> Select[Any]:
 def delete_unseen_workers(ways: Ways) -> Delete:
     """Those that were not seen for so many seconds."""
     return delete(workers).where(workers.c.seen_at < ways.later(ways.now(), bindparam("the_seconds_ago", type_=Float)))
+
+
+@built_once
+def live_workers(ways: Ways) -> Select[Any]:
+    """Those that were seen within so many seconds, by the columns that every version has."""
+    lately = workers.c.seen_at >= ways.later(ways.now(), bindparam("the_seconds_ago", type_=Float))
+    return select(workers.c.name, workers.c.seen_at).where(lately)
+
+
+@built_once
+def busy_workers(ways: Ways) -> Select[Any]:
+    """Those that hold items under a lease that has not run out, and how many."""
+    held = job_items.c.status == literal_column("'PROCESSING'")
+    return (
+        select(job_items.c.locked_by, func.count().label("items"))
+        .where(held, job_items.c.lock_expires_at > ways.now())
+        .group_by(job_items.c.locked_by)
+    )
