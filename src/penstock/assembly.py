@@ -88,14 +88,20 @@ class Penstock(Changing):
             if self._store is None:
                 with said_plainly(self.settings.database_url):
                     store = self._open()
-                    if store.ways.name == "sqlite":
-                        # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
-                        if not is_current(store, self._schemas):
-                            migrate(store, self._schemas)
-                    else:
-                        require_current(store, self._schemas)
+                    try:
+                        self._ready(store)
+                    except BaseException:
+                        store.close()
+                        raise
                 self._store = store
             return self._store
+
+    def _ready(self, store: Store) -> None:
+        if store.ways.name != "sqlite":
+            require_current(store, self._schemas)
+        # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
+        elif not is_current(store, self._schemas):
+            migrate(store, self._schemas)
 
     def _open(self, *, connections: int = 1) -> Store:
         settings = self.settings

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,12 +16,16 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, MetaData, create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.schema import CreateSchema
+from structlog.testing import capture_logs
 
 import penstock.store
 from penstock import Penstock
 from penstock.errors import ConfigurationError, SchemaOutOfDate
 from penstock.store.engine import Store, open_store
-from penstock.store.migrating import OURS, Schema, current_revision, migrate, require_current
+from penstock.store.migrating import OURS, Schema, current_revision, is_current, migrate, require_current
+from penstock.store.placement import VERSION_TABLE
+from penstock.store.revisions import Version, current_version, run_revision, write_version
 from penstock.store.tables import metadata
 from penstock.testing.postgres import PostgresServer
 from penstock_apps.catalogs.tables import metadata as catalogs_metadata
@@ -51,26 +56,57 @@ def scripts() -> ScriptDirectory:
     return ScriptDirectory.from_config(configuration)
 
 
+def as_placed(tables: MetaData, store: Store) -> MetaData:
+    """The tables as anybody's Alembic would declare them, to be compared with what is there."""
+    copied = MetaData(naming_convention=tables.naming_convention)
+    for table in tables.sorted_tables:
+        table.to_metadata(copied, schema=store.placement.schema, name=str(store.placement.table(table.name)))
+    return copied
+
+
+def differences(store: Store, tables: MetaData, **options: Any) -> list[Any]:
+    """What Alembic would change to make the tables as they are declared."""
+    names = {store.placement.table(name) for name in tables.tables}
+
+    def is_looked_at(name: str | None, kind: str, _parents: Any) -> bool:
+        if kind == "schema":
+            return name == store.placement.schema
+        return kind != "table" or name in names
+
+    opts = {"compare_type": True, "include_schemas": True, "include_name": is_looked_at, **options}
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts=opts)
+        return list(compare_metadata(context, as_placed(tables, store)))
+
+
 def test_alembic_finds_nothing_to_change(empty: Callable[[], Store]) -> None:
     store = empty()
     migrate(store)
-    with store.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
-        assert compare_metadata(context, metadata) == []
+    assert differences(store, metadata, compare_server_default=True) == []
+    with store.engine.begin() as connection:
+        connection.execute(text(f"DROP INDEX {qualified(store, 'ix_jobs_state_kind')}"))
+    assert len(differences(store, metadata)) == 1, "the comparison looks at our tables"
+
+
+def qualified(store: Store, name: str) -> str:
+    """A table's or an index's name in plain SQL."""
+    schema = store.placement.schema
+    return name if schema is None else f"{schema}.{name}"
 
 
 COLUMNS = """
     SELECT table_name, column_name, data_type, character_maximum_length, is_nullable, column_default
-    FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'alembic_version'"""
+    FROM information_schema.columns WHERE table_schema = 'penstock' AND table_name <> 'penstock_version'"""
 CONSTRAINTS = """
     SELECT conrelid::regclass::text, conname, contype, pg_get_constraintdef(oid)
-    FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text <> 'alembic_version'"""
+    FROM pg_constraint WHERE connamespace = 'penstock'::regnamespace
+      AND conrelid::regclass::text <> 'penstock.penstock_version'"""
 INDEXES = """
     SELECT tablename, indexname, indexdef FROM pg_indexes
-    WHERE schemaname = 'public' AND tablename <> 'alembic_version'"""
+    WHERE schemaname = 'penstock' AND tablename <> 'penstock_version'"""
 SQLITE_INDEXES = """
     SELECT tbl_name, name, replace(sql, '"', '') FROM sqlite_master
-    WHERE type = 'index' AND tbl_name <> 'alembic_version'"""
+    WHERE type = 'index' AND tbl_name <> 'penstock_version'"""
 
 
 def catalog(connection: Connection) -> dict[str, Any]:
@@ -101,8 +137,10 @@ def made_from_metadata(request: pytest.FixtureRequest, store: Store, directory: 
         server.create_database("from_metadata")
         url = server.url("from_metadata")
     engine = create_engine(url)
-    metadata.create_all(engine)
-    with engine.connect() as connection:
+    with engine.begin() as connection:
+        if store.placement.schema is not None:
+            connection.execute(CreateSchema(store.placement.schema))
+        as_placed(metadata, store).create_all(connection)
         found = catalog(connection)
     engine.dispose()
     if server is not None:
@@ -148,7 +186,7 @@ def test_the_database_itself_refuses_what_cannot_be(
     store = empty()
     migrate(store)
     row = {"kind": "'k'", "updated_at": "NOW"} | values
-    statement = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(row.values())})"
+    statement = f"INSERT INTO {qualified(store, table)} ({', '.join(row)}) VALUES ({', '.join(row.values())})"
     now = "now()" if store.ways.name == "postgresql" else "0"
     with store.engine.connect() as connection, pytest.raises(IntegrityError, match=r"(?i)check constraint"):
         connection.execute(text(statement.replace("NOW", now)))
@@ -177,46 +215,97 @@ def test_an_older_schema_is_refused(empty: Callable[[], Store]) -> None:
     store = empty()
     migrate(store)
     with store.engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
+        connection.execute(text(f"UPDATE {qualified(store, 'penstock_version')} SET version_num = '0000'"))
     with pytest.raises(SchemaOutOfDate, match="schema is 0000"):
         require_current(store)
 
 
-def test_a_newer_schema_is_left_alone(empty: Callable[[], Store]) -> None:
+def newer(store: Store, compatible_from: str | None) -> None:
+    """The schema as a later version leaves it."""
+    with store.engine.begin() as connection:
+        write_version(connection, OURS, Version("9999", compatible_from))
+
+
+@pytest.mark.parametrize("compatible_from", [None, "0001", OURS.head])
+def test_a_newer_schema_is_left_alone_and_said_once(
+    empty: Callable[[], Store], compatible_from: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Old programs go on while a new one has migrated already."""
+    monkeypatch.setattr("penstock.store.migrating._said", set())
     store = empty()
     migrate(store)
-    with store.engine.begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    migrate(store)
-    require_current(store)
+    newer(store, compatible_from)
+    with capture_logs() as lines:
+        migrate(store)
+        require_current(store)
+        assert is_current(store)
+    assert [(one["log_level"], one["revision"]) for one in lines] == [("warning", "9999")]
     assert current_revision(store) == "9999"
+
+
+def test_a_newer_schema_that_says_so_is_refused(empty: Callable[[], Store]) -> None:
+    store = empty()
+    migrate(store)
+    newer(store, "9000")
+    for refusing in (migrate, require_current, is_current):
+        with pytest.raises(SchemaOutOfDate, match="programs before 9000 cannot work on") as refused:
+            refusing(store)
+        assert refused.value.code == "SCHEMA_TOO_NEW"
+    app = Penstock(store.engine.url.render_as_string(hide_password=False))
+    with pytest.raises(SchemaOutOfDate, match="install a newer version"):
+        app.jobs()
+    assert current_revision(store) == "9999"
+
+
+def test_a_revision_says_with_whom_it_is_compatible(empty: Callable[[], Store]) -> None:
+    """What one said holds until a later one says otherwise."""
+    store = empty()
+    migrate(store)
+    said = []
+    for number, says in enumerate(({}, {"compatible_from": "0004"}, {}, {"compatible_from": "0007"})):
+        module = ModuleType("made")
+        vars(module).update({"revision": f"100{number}", "upgrade": lambda: None, **says})
+        with store.engine.begin() as connection:
+            run_revision(connection, OURS, module)
+            version = current_version(connection, OURS)
+            assert version is not None
+            said.append(version.compatible_from)
+    assert said == [None, "0004", "0004", "0007"]
 
 
 def test_twice_is_once_and_keeps_what_is_there(empty: Callable[[], Store]) -> None:
     store = empty()
     migrate(store)
     with store.engine.begin() as connection:
-        connection.execute(text("INSERT INTO outbox (topic, payload, ready_at, created_at) VALUES ('t', '1', {0}, {0})"
-                                .format("now()" if store.ways.name == "postgresql" else "0")))  # fmt: skip
+        now = "now()" if store.ways.name == "postgresql" else "0"
+        outbox = qualified(store, "outbox")
+        connection.execute(
+            text(f"INSERT INTO {outbox} (topic, payload, ready_at, created_at) VALUES ('t', '1', {now}, {now})")
+        )
     migrate(empty())
     with store.engine.connect() as connection:
-        assert connection.execute(text("SELECT count(*) FROM outbox")).scalar_one() == 1
+        assert connection.execute(text(f"SELECT count(*) FROM {outbox}")).scalar_one() == 1
 
 
-def test_a_migration_that_fails_half_way_leaves_nothing(
+def test_a_migration_that_fails_half_way_goes_on_where_it_was(
     empty: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A file is changed in one transaction, a server's tables in one for each revision."""
     store = empty()
 
-    def fails(configuration: Any, revision: str) -> None:
-        configuration.attributes["connection"].execute(text("CREATE TABLE half (id integer)"))
-        raise ZeroDivisionError
+    def fails(connection: Connection, schema: Schema, module: Any, **options: Any) -> None:
+        run_revision(connection, schema, module, **options)
+        if module.revision == "0003":
+            raise ZeroDivisionError
 
-    monkeypatch.setattr("alembic.command.upgrade", fails)
-    with pytest.raises(ZeroDivisionError):
-        migrate(store)
-    assert inspect(store.engine).get_table_names() == []
+    with monkeypatch.context() as patching:
+        patching.setattr("penstock.store.migrating.run_revision", fails)
+        with pytest.raises(ZeroDivisionError):
+            migrate(store)
+    assert current_revision(store) == (None if store.ways.name == "sqlite" else "0002")
+    assert "lane_samples" not in inspect(store.engine).get_table_names(schema=store.placement.schema)
+    migrate(store)
+    assert current_revision(store) == OURS.head
 
 
 PROGRAM = """
@@ -249,7 +338,9 @@ def test_several_processes_at_once_are_harmless(empty: Callable[[], Store]) -> N
     ended = [(one.communicate(timeout=60)[1], one.returncode) for one in programs]
     assert ended == [("", 0)] * 2
     assert current_revision(store) == OURS.head
-    assert set(inspect(store.engine).get_table_names()) == {*metadata.tables, "alembic_version"}
+    assert set(inspect(store.engine).get_table_names(schema=store.placement.schema)) == {*metadata.tables, VERSION_TABLE}
+    if store.placement.schema is not None:
+        assert inspect(store.engine).get_table_names(schema="public") == []
 
 
 # Tables of applications -----------------------------------------------------------------------------------------------
@@ -273,13 +364,7 @@ def test_an_applications_tables_are_made_beside_ours(empty: Callable[[], Store],
     migrate(store, (OURS, app))
     require_current(store, (OURS, app))
     assert (current_revision(store), current_revision(store, app)) == (OURS.head, app.head)
-    with store.engine.connect() as connection:
-        theirs = set(tables.tables)
-        context = MigrationContext.configure(
-            connection,
-            opts={"compare_type": True, "include_name": lambda name, kind, _: kind != "table" or name in theirs},
-        )
-        assert compare_metadata(context, tables) == []
+    assert differences(store, tables) == []
 
 
 def test_an_application_says_so_before_the_database_is_opened(empty: Callable[[], Store]) -> None:

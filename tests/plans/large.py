@@ -20,7 +20,7 @@ DUE, RUNNING, RETURNED, RETRYING, QUEUED = 0, 1, 2, 3, 4
 """What a job of number n is: by n modulo 1000."""
 
 _JOBS = """
-INSERT INTO jobs (id, kind, user_id, state, single_step, planned, finalizes, total_items, processed_items,
+INSERT INTO {jobs} (id, kind, user_id, state, single_step, planned, finalizes, total_items, processed_items,
                   returned_items, claimed_to, open_to, turn_at, unique_key, priority, created_at, updated_at, queued_at,
                   started_at, completed_at, last_heartbeat, followed)
 SELECT {id}, 'kind' || (n % 4), 'user' || (n % 500),
@@ -34,7 +34,7 @@ SELECT {id}, 'kind' || (n % 4), 'user' || (n % 500),
 FROM {numbers}
 """
 _ITEMS = """
-INSERT INTO job_items (job_id, user_id, kind, role, position, status, attempts, ready_at, lease, locked_by, locked_at,
+INSERT INTO {job_items} (job_id, user_id, kind, role, position, status, attempts, ready_at, lease, locked_by, locked_at,
                        lock_expires_at, updated_at)
 SELECT {id}, 'user' || (n % 500), 'kind' || (n % 4), 'item', p,
        CASE WHEN n % 1000 IN (0, 4) THEN 'PENDING' WHEN n % 1000 = 1 AND p > 5 THEN 'PROCESSING'
@@ -56,6 +56,12 @@ def item_id(number: int, position: int) -> int:
     return number * ITEMS_EACH + position
 
 
+def table_name(store: Store, name: str) -> str:
+    """A table of ours in plain SQL."""
+    placement = store.placement
+    return ".".join(part for part in (placement.schema, placement.table(name)) if part)
+
+
 def fill(store: Store, now: datetime) -> None:
     """Make the jobs and their items."""
     postgresql = store.ways.name == "postgresql"
@@ -67,11 +73,12 @@ def fill(store: Store, now: datetime) -> None:
         "numbers": _numbers("n", 0, JOBS - 1, postgresql),
         "positions": _numbers("p", 1, ITEMS_EACH, postgresql),
     }
+    words |= {name: table_name(store, name) for name in ("jobs", "job_items")}
     with store.engine.begin() as connection:
         if postgresql:
             # Nobody is to gather statistics behind the test's back.
             for table in ("jobs", "job_items"):
-                connection.execute(text(f"ALTER TABLE {table} SET (autovacuum_enabled = false)"))
+                connection.execute(text(f"ALTER TABLE {words[table]} SET (autovacuum_enabled = false)"))
         connection.execute(text(_JOBS.format(**words)))
         connection.execute(text(_ITEMS.format(**words) + " ORDER BY n, p"))
 

@@ -41,7 +41,7 @@ from penstock.store.statements import record as recording
 from penstock.store.statements import sweep as sweeping
 from penstock.store.tables import job_items, lane_samples, outbox
 from penstock.testing.drive import MOST
-from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id
+from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
 
 RULES = Policy.of(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
 KIND, RUNS = (Kind.of(name, lambda item: None, RULES) for name in ("kind0", "kind1"))
@@ -446,7 +446,7 @@ def test_samples_are_found_by_their_time(large: Store) -> None:
     ]
     with large.engine.begin() as connection:
         connection.execute(insert(lane_samples), many)
-        connection.execute(text("ANALYZE lane_samples"))
+        connection.execute(text(f"ANALYZE {table_name(large, 'lane_samples')}"))
     try:
         since = now - timedelta(seconds=60)
         for kind in (None, "kind1"):

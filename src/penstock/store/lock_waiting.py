@@ -127,7 +127,7 @@ class LockWaiting:
             self.run(f"index {index.name}", lambda connection: connection.execute(drop))
         self._say(f"building index {index.name} on {index.table}")
         with self._store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            watch = _Watch(self._store, f"index {index.name}", self._say, self._patience.wait)
+            watch = _Watch(self._store, f"index {index.name}", self._say, self._patience)
             watch.index_of = {"schema": placement.schema, "table": placement.table(index.table)}
             try:
                 with watch:
@@ -140,22 +140,20 @@ class LockWaiting:
     def _again_and_again(self, what: str, attempt: Callable[[_Watch], Result]) -> Result:
         give_up = monotonic() + self._patience.wait
         pause = 0.1
-        blockers: Sequence[Blocker] = ()
-        while True:
-            watch = _Watch(self._store, what, self._say)
-            watch.blockers = blockers  # those of the try before are not said again
-            try:
-                with watch:
+        with _Watch(self._store, what, self._say, self._patience) as watch:
+            while True:
+                try:
                     return attempt(watch)
-            except DBAPIError as error:
-                if _state(error) not in _PASSING:
-                    raise
-                blockers = watch.blockers
-                if monotonic() >= give_up:
-                    raise self._locked_out(what, blockers) from error
-            # Whoever queued behind us goes first.
-            threading.Event().wait(pause * (0.5 + random.random()))
-            pause = min(2 * pause, _MOST_PAUSE)
+                except DBAPIError as error:
+                    if _state(error) not in _PASSING:
+                        raise
+                    if monotonic() >= give_up:
+                        raise self._locked_out(what, watch.blockers) from error
+                finally:
+                    watch.pid = None
+                # Whoever queued behind us goes first.
+                threading.Event().wait(pause * (0.5 + random.random()))
+                pause = min(2 * pause, _MOST_PAUSE)
 
     @contextmanager
     def _begun(self, watch: _Watch) -> Iterator[Connection]:
@@ -172,7 +170,6 @@ class LockWaiting:
     def _locked(self, watch: _Watch, key: str) -> Iterator[None]:
         with self._begun(watch) as connection:
             connection.execute(_ALONE, {"key": key})
-            watch.pid = None
             yield
 
     def _locked_out(self, what: str, blockers: Sequence[Blocker]) -> StoreUnavailable:
@@ -187,7 +184,7 @@ class LockWaiting:
 class _Watch:
     """Looks, on a connection of its own, for those whom another connection waits for."""
 
-    def __init__(self, store: Store, what: str, say: Say, wait: float | None = None) -> None:
+    def __init__(self, store: Store, what: str, say: Say, patience: Patience) -> None:
         self.pid: int | None = None
         """The session to look at."""
         self.index_of: dict[str, Any] | None = None
@@ -197,13 +194,15 @@ class _Watch:
         self._store = store
         self._what = what
         self._say = say
-        self._wait = wait
+        self._patience = patience
+        self._period = min(_LOOK_SECONDS, patience.lock_timeout / 4)
         self._phase: tuple[str, int] | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, name="penstock-lock-watch", daemon=True)
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> _Watch:
         self._thread.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
@@ -211,25 +210,24 @@ class _Watch:
 
     def _look(self) -> None:
         blocked_since: float | None = None
-        if self._over.wait(_LOOK_SECONDS):
+        if self._over.wait(self._period):
             return
         # Where one may not look, nobody is named.
         with suppress(SQLAlchemyError), self._store.engine.connect() as opened:
             connection = opened.execution_options(isolation_level="AUTOCOMMIT")
-            while True:
+            while not self._over.wait(self._period):
                 found = self._blockers(connection)
                 if not found:
                     blocked_since = None
-                else:
-                    if {one.pid for one in found} != {one.pid for one in self.blockers}:
-                        self._say(f"waiting for {self._what}, held by {'; '.join(map(str, found))}")
-                    self.blockers = found
-                    blocked_since = blocked_since or monotonic()
-                    if self._wait is not None and monotonic() - blocked_since > self._wait:
-                        self.gave_up = True
-                        connection.execute(text("SELECT pg_cancel_backend(:pid)"), {"pid": self.pid})
-                if self._over.wait(_LOOK_SECONDS):
-                    return
+                    continue
+                if {one.pid for one in found} != {one.pid for one in self.blockers}:
+                    self._say(f"waiting for {self._what}, held by {'; '.join(map(str, found))}")
+                self.blockers = found
+                blocked_since = blocked_since or monotonic()
+                if self.index_of is not None and monotonic() - blocked_since > self._patience.wait:
+                    # It has no lock_timeout: that would have to be set for the session, and nobody queues behind it.
+                    self.gave_up = True
+                    connection.execute(text("SELECT pg_cancel_backend(:pid)"), {"pid": self.pid})
 
     def _blockers(self, connection: Connection) -> Sequence[Blocker]:
         if self.index_of is not None:

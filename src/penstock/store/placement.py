@@ -63,11 +63,10 @@ def own_metadata() -> MetaData:
 
     >>> from sqlalchemy import Column, Integer
     >>> notes = Table("notes", own_metadata(), Column("id", Integer, primary_key=True))
-    >>> notes.fullname
-    'penstock.notes'
+    >>> type(notes.name).__name__
+    'OwnName'
     """
     return MetaData(
-        schema=DEFAULT_SCHEMA,
         info={_OWN: True},
         naming_convention={
             "ix": "ix_%(table_name)s_%(column_0_N_name)s",

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -192,6 +193,7 @@ class _Nowhere:
         """Nothing is kept."""
 
 
+@cache
 def _scripts(schema: Schema) -> ScriptDirectory:
     from alembic.script import ScriptDirectory
 
