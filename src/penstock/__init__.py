@@ -145,8 +145,8 @@ __all__ = [
     "TableLimits", "TableShape", "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused",
     "Vocabulary", "Waiting", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app",
     "documented", "effective_status", "found", "load_settings", "look_at_archive", "look_at_table", "open_table",
-    "own_metadata", "owner", "parse_job_id", "pictures", "read_cursor", "seconds", "size_in_bytes", "source_of", "table_limits",
-    "written_cursor",
+    "own_metadata", "owner", "parse_job_id", "pictures", "read_cursor", "seconds", "size_in_bytes", "source_of",
+    "table_limits", "written_cursor",
 ]  # fmt: skip
 
 

@@ -89,13 +89,13 @@ class Migrating:
     def said(self, pattern: str) -> str:
         """Wait until it has said this."""
         with self._changed:
-            assert self._changed.wait_for(lambda: any(re.search(pattern, one) for one in self.lines), 60), self.lines
+            assert self._changed.wait_for(lambda: any(re.search(pattern, one) for one in self.lines), 20), self.lines
             return next(one for one in self.lines if re.search(pattern, one))
 
     def end(self) -> None:
         """Wait until it is over; what it raised is raised."""
-        self._thread.join(60)
-        assert not self._thread.is_alive()
+        self._thread.join(30)
+        assert not self._thread.is_alive(), self.lines
         if self._error is not None:
             raise self._error
 
@@ -131,9 +131,7 @@ def test_others_go_on_while_it_waits_and_it_ends_with_the_transaction_in_its_way
     app.close()
 
 
-def test_it_gives_up_and_names_who_was_in_the_way(
-    store: Store, to_come: Callable[..., None], reporter: Engine
-) -> None:
+def test_it_gives_up_and_names_who_was_in_the_way(store: Store, to_come: Callable[..., None], reporter: Engine) -> None:
     to_come(revision("9001", upgrade=add_a_column))
     with reporter.connect() as holding:
         holding.execute(text("SELECT count(*) FROM penstock.jobs"))

@@ -56,8 +56,9 @@ def execute(url: str, *statements: str) -> list[tuple[object, ...]]:
     """As somebody else does; the answer is the last statement's."""
     engine = create_engine(url)
     with engine.begin() as connection:
-        for one in statements:
-            result = connection.execute(text(one))
+        for one in statements[:-1]:
+            connection.execute(text(one))
+        result = connection.execute(text(statements[-1]))
         rows = [tuple(row) for row in result] if result.returns_rows else []
     engine.dispose()
     return rows
@@ -251,7 +252,9 @@ def test_a_session_that_holds_a_lock_is_named(postgres_url: str, opened: list[St
     engine = create_engine(postgres_url, connect_args={"application_name": "a report"})
     with engine.connect() as holding:
         holding.execute(text("SELECT count(*) FROM jobs"))
-        with pytest.raises(StoreUnavailable, match=r"'a report' of postgres, idle in transaction since .*count") as told:
+        with pytest.raises(
+            StoreUnavailable, match=r"'a report' of postgres, idle in transaction since .*count"
+        ) as told:
             migrate(store, patience=QUICK)
     assert told.value.code == "SCHEMA_LOCKED"
     engine.dispose()

@@ -60,7 +60,8 @@ def as_placed(tables: MetaData, store: Store) -> MetaData:
     """The tables as anybody's Alembic would declare them, to be compared with what is there."""
     copied = MetaData(naming_convention=tables.naming_convention)
     for table in tables.sorted_tables:
-        table.to_metadata(copied, schema=store.placement.schema, name=str(store.placement.table(table.name)))
+        schema: Any = store.placement.schema
+        table.to_metadata(copied, schema=schema, name=str(store.placement.table(table.name)))
     return copied
 
 
@@ -338,7 +339,10 @@ def test_several_processes_at_once_are_harmless(empty: Callable[[], Store]) -> N
     ended = [(one.communicate(timeout=60)[1], one.returncode) for one in programs]
     assert ended == [("", 0)] * 2
     assert current_revision(store) == OURS.head
-    assert set(inspect(store.engine).get_table_names(schema=store.placement.schema)) == {*metadata.tables, VERSION_TABLE}
+    assert set(inspect(store.engine).get_table_names(schema=store.placement.schema)) == {
+        *metadata.tables,
+        VERSION_TABLE,
+    }
     if store.placement.schema is not None:
         assert inspect(store.engine).get_table_names(schema="public") == []
 

@@ -50,7 +50,8 @@ _INDEX = text("""
 _BUILDING = text("""
     SELECT p.pid, p.phase, p.blocks_done, p.blocks_total FROM pg_stat_progress_create_index p
     JOIN pg_class c ON c.oid = p.relid JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = :schema AND c.relname = :table AND p.command = 'CREATE INDEX CONCURRENTLY'""")
+    WHERE n.nspname = :schema AND c.relname = :table AND p.command = 'CREATE INDEX CONCURRENTLY'
+      AND p.datname = current_database()""")
 
 
 def say_in_the_log(line: str) -> None:
@@ -106,7 +107,7 @@ class LockWaiting:
     def alone(self, key: str) -> Iterator[None]:
         """Nobody else migrates the same schema within the block.
 
-        A transaction that does nothing else holds a lock. It holds no snapshot, so no index waits for it.
+        A transaction that does nothing else holds a lock.
         """
         with ExitStack() as stack:
             self._again_and_again("another migration", lambda watch: stack.enter_context(self._locked(watch, key)))
@@ -123,7 +124,7 @@ class LockWaiting:
         if valid is False:
             self._say(f"index {index.name} was left unfinished: it is dropped and built again")
             quote = self._store.engine.dialect.identifier_preparer.quote
-            drop = text(f"DROP INDEX IF EXISTS {quote(str(placement.schema))}.{quote(named['name'])}")
+            drop = text(f"DROP INDEX IF EXISTS {quote(str(placement.schema))}.{quote(placement.index(index.name))}")
             self.run(f"index {index.name}", lambda connection: connection.execute(drop))
         self._say(f"building index {index.name} on {index.table}")
         with self._store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -170,6 +171,8 @@ class LockWaiting:
     def _locked(self, watch: _Watch, key: str) -> Iterator[None]:
         with self._begun(watch) as connection:
             connection.execute(_ALONE, {"key": key})
+            # Until the next statement the server keeps the snapshot of the last, and an index would wait for it.
+            connection.execute(text("SET LOCAL lock_timeout = 0"))
             yield
 
     def _locked_out(self, what: str, blockers: Sequence[Blocker]) -> StoreUnavailable:

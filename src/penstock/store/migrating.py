@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import structlog
 from sqlalchemy import Connection, inspect, text
@@ -85,18 +86,21 @@ def _migrate_server(store: Store, schemas: Sequence[Schema], waiting: LockWaitin
     with waiting.alone(str(store.placement.schema)):
         waiting.run("the tables", bring_all_over)
         for schema in schemas:
-            at = waiting.run("the version", lambda connection, schema=schema: _revision(connection, schema))
-            for module in pending(schema, at) if (at or "") < schema.head else ():
-                say(f"{schema.name}: revision {module.revision}")
-                indexes = () if at is None else indexes_of(module)
-                for index in indexes:
-                    waiting.build(index)
-                waiting.run(
-                    f"the tables of {schema.name}",
-                    lambda connection, schema=schema, module=module, built=bool(indexes): run_revision(
-                        connection, schema, module, built=built
-                    ),
-                )
+            _run_pending(store, schema, waiting, say)
+
+
+def _run_pending(store: Store, schema: Schema, waiting: LockWaiting, say: Say) -> None:
+    at = current_revision(store, schema)
+    if at is not None and at >= schema.head:
+        return
+    for module in pending(schema, at):
+        say(f"{schema.name}: revision {module.revision}")
+        # On tables that are made just now there is nobody to keep waiting.
+        indexes = () if at is None else indexes_of(module)
+        for index in indexes:
+            waiting.build(index)
+        run = partial(run_revision, schema=schema, module=module, built=bool(indexes))
+        waiting.run(f"the tables of {schema.name}", run)
 
 
 def _bring_over(connection: Connection, store: Store, layouts: Sequence[OldLayout], say: Say) -> None:

@@ -91,7 +91,7 @@ def require_nobody_at_work(connection: Connection, store: Store, old: OldLayout)
     """
     neighbours = Neighbours.of(store.engine.url)
     dead = set(neighbours.dead())
-    there = {name: "it answers on this machine" for name in neighbours.alive()}
+    there = dict.fromkeys(neighbours.alive(), "it answers on this machine")
     dialect = placed_copy(connection.dialect, TablePlacement(schema=old.schema))
     if "workers" in old.tables:
         ago = {"the_seconds_ago": -_ALIVE_SECONDS}

@@ -87,7 +87,7 @@ def _mark(table: Table, metadata: object) -> None:
 class _Placing(IdentifierPreparer):
     """Writes the names of our tables in full, as the dialect's placement has them."""
 
-    def schema_for_object(self, thing: Any) -> str | None:
+    def schema_for_object(self, thing: Any) -> str | None:  # type: ignore[override]
         if isinstance(getattr(thing, "name", None), OwnName):
             return placement_of(self.dialect).schema
         schema: str | None = thing.schema
@@ -108,7 +108,8 @@ def place_tables(dialect: Any, placement: TablePlacement) -> None:
     """From now on the dialect knows our tables to be there."""
     preparer = dialect.identifier_preparer
     if not isinstance(preparer, _Placing):
-        dialect.preparer = _placing(type(preparer))
+        base: type[IdentifierPreparer] = type(preparer)
+        dialect.preparer = _placing(base)
     if preparer.dialect is not dialect or not isinstance(preparer, _Placing):
         dialect.identifier_preparer = dialect.preparer(dialect)
     dialect.penstock_placement = placement

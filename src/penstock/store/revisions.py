@@ -86,9 +86,7 @@ def write_version(connection: Connection, schema: Schema, version: Version) -> N
     table = version_table(schema, placement_of(connection.dialect))
     table.create(connection, checkfirst=True)
     connection.execute(delete(table))
-    connection.execute(
-        insert(table).values(version_num=version.revision, compatible_from=version.compatible_from)
-    )
+    connection.execute(insert(table).values(version_num=version.revision, compatible_from=version.compatible_from))
 
 
 def pending(schema: Schema, since: str | None) -> list[ModuleType]:
@@ -102,9 +100,7 @@ def tables_of(schema: Schema, revision: str) -> list[str]:
     from alembic.migration import MigrationContext
 
     names: list[str] = []
-    context = MigrationContext.configure(
-        dialect_name="sqlite", opts={"as_sql": True, "output_buffer": _Nowhere()}
-    )
+    context = MigrationContext.configure(dialect_name="sqlite", opts={"as_sql": True, "output_buffer": _Nowhere()})
     with _operations(context, PLAIN, made=names):
         for script in [*_scripts(schema).iterate_revisions(revision, "base")][::-1]:
             if hasattr(script.module, "upgrade"):
@@ -121,9 +117,7 @@ def run_revision(connection: Connection, schema: Schema, module: ModuleType, *, 
         for index in () if built else indexes_of(module):
             create_index(operations, index)
     inherited = None if before is None else before.compatible_from
-    write_version(
-        connection, schema, Version(module.revision, getattr(module, "compatible_from", inherited))
-    )
+    write_version(connection, schema, Version(module.revision, getattr(module, "compatible_from", inherited)))
 
 
 def indexes_of(module: ModuleType) -> tuple[NewIndex, ...]:
@@ -176,7 +170,7 @@ def _operations(context: Any, placement: TablePlacement, *, made: list[str] | No
                 operation.table_name = placement.table(operation.table_name)
                 operation.schema = operation.schema or placement.schema
             if isinstance(operation, ops.CreateIndexOp | ops.DropIndexOp):
-                operation.index_name = placement.index(operation.index_name)
+                operation.index_name = placement.index(str(operation.index_name))
             return really_invoke(operation)
 
         operations.invoke = invoke  # type: ignore[method-assign]

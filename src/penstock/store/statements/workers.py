@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Delete, Float, Insert, Select, String, Update, bindparam, delete, func, literal_column, select, update
+from sqlalchemy import (
+    Delete,
+    Float,
+    Insert,
+    Select,
+    String,
+    Update,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    select,
+    update,
+)
 
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
