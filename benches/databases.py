@@ -94,8 +94,8 @@ _SHOWN = ("server_version", "fsync", "synchronous_commit", "full_page_writes", "
 
 
 def plain(url: str) -> str:
-    """A URL as psycopg reads it."""
-    return url.replace("postgresql+psycopg://", "postgresql://", 1)
+    """A URL as psycopg reads it; plain SQL finds our tables by their plain names, on either database."""
+    return url.replace("postgresql+psycopg://", "postgresql://", 1) + "?options=-csearch_path%3Dpenstock"
 
 
 def sqlite_path(url: str) -> str:

@@ -152,7 +152,7 @@ def measure_foreign_key() -> None:
                 samples: dict[str, list[float]] = {"without": [], "with": []}
                 for _ in range(3):
                     samples["without"].append(fill(store, 50_000))
-                    _alter(store, "ADD CONSTRAINT measured FOREIGN KEY (job_id) REFERENCES jobs (id)")
+                    _alter(store, "ADD CONSTRAINT measured FOREIGN KEY (job_id) REFERENCES penstock.jobs (id)")
                     samples["with"].append(fill(store, 50_000))
                     _alter(store, "DROP CONSTRAINT measured")
                 for name, each in samples.items():
@@ -161,7 +161,7 @@ def measure_foreign_key() -> None:
 
 def _alter(store: Store, change: str) -> None:
     with store.engine.begin() as connection:
-        connection.execute(text(f"ALTER TABLE job_items {change}"))
+        connection.execute(text(f"ALTER TABLE penstock.job_items {change}"))
 
 
 def measure_synchronous() -> None:

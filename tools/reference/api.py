@@ -24,7 +24,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     ),
     "Jobs, items and history": (
         "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message", "Swept",
-        "PastJob", "parse_job_id",
+        "PastJob", "own_metadata", "parse_job_id",
     ),
     "Pages of items": ("ItemRow", "Summary", "Place", "Between", "ErrorGroup", "LaneSample"),
     "Files that come in": (

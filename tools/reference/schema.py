@@ -39,6 +39,10 @@ def page() -> str:
         "and so the database may be read with any tool. Writing to it past Penstock breaks what it promises.",
         "Moments are `timestamptz` on PostgreSQL and microseconds since 1970 on SQLite, ids are `uuid` or 32 "
         "hexadecimal digits, JSON is `jsonb` or text.",
+        "On a server the tables are in the schema `PENSTOCK_DATABASE_SCHEMA`, in a SQLite file with tables of others "
+        "their names and those of the indexes begin with `penstock_`: see [how to upgrade](../how-to/upgrade.md). "
+        "`penstock_version` has the revision and `compatible_from`, the oldest revision a program may know to work on "
+        "it.",
         "## Sketch",
         "Some of the columns, and what belongs to what. The lines are not foreign keys.",
         fenced(_sketch(), "mermaid"),

@@ -64,6 +64,8 @@ class Client:
         named = {"job": self._job.hex, "first": max(numbers.start, 1) + 1, "last": numbers.stop}
         id_, series = _WORDS[self._app.store.ways.name]
         with self._app.store.engine.begin() as connection:
+            if self._app.store.ways.name == "postgresql":
+                connection.execute(text("SET LOCAL search_path = penstock"))
             connection.execute(text(_COPY.format(id=id_, series=series)), named)
             connection.execute(text(_OPEN.format(id=id_)), named)
 
