@@ -31,10 +31,16 @@ print(*[row[0] for row in link.execute(sys.argv[2])], sep="\\n")
 
 
 @pytest.fixture
-def path(_migrated_sqlite: Path, tmp_path: Path) -> Path:
-    """A database with all its tables, which nobody has open."""
+def migrated(_migrated_sqlite: Path) -> Path:
+    """A database with all its tables, to copy from."""
+    return _migrated_sqlite
+
+
+@pytest.fixture
+def path(migrated: Path, tmp_path: Path) -> Path:
+    """A copy of it, which nobody has open."""
     copy = tmp_path / "shop.db"
-    shutil.copy(_migrated_sqlite, copy)
+    shutil.copy(migrated, copy)
     return copy
 
 

@@ -31,6 +31,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from penstock.clock import Clock, DatabaseClock
 from penstock.errors import ConfigurationError, PenstockError, StoreRefused, StoreUnavailable
+from penstock.store.callers_connection import require_usable
 from penstock.store.checkpoints import Checkpoints
 from penstock.store.dialects.contract import NOW, ways_of
 from penstock.store.kept_connections import KeptConnections
@@ -160,12 +161,11 @@ class Store:
             asked = perf_counter()
             try:
                 with self._writing, connecting() as connection:
-                    with connection.begin() as begun:
+                    with connection.begin():
                         got = perf_counter()
                         transaction = Transaction(connection, self)
                         answer = operation(transaction)
                         committing = True
-                        begun.commit()
                     if self.ways.in_our_process:
                         self._shorten_log(connection)
             except DBAPIError as error:
@@ -198,10 +198,7 @@ class Store:
     @contextmanager
     def joined(self, connection: Connection) -> Iterator[Transaction]:
         """Work inside the caller's own transaction: it commits, or nothing happened."""
-        if connection.dialect.name != self.ways.name:
-            raise ConfigurationError(
-                f"the connection is to {connection.dialect.name}, this Penstock keeps its jobs in {self.ways.name}"
-            )
+        require_usable(connection, self.engine)
         transaction = Transaction(connection, self)
         yield transaction
         if transaction.notices or transaction.lines:

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
 
 from penstock.errors import PenstockError
 
@@ -84,12 +83,10 @@ class KeptConnections:
 
     def _let_go(self, connection: Connection) -> None:
         was_lost = connection.invalidated
-        try:
-            connection.close()
-        except SQLAlchemyError:
+        if connection.in_transaction():
             # Not even its rollback works: what it holds, locks above all, ends with it.
             connection.invalidate()
-            connection.close()
+        connection.close()
         if was_lost:
             # The server went away: the others are broken too, and each would tell somebody who waits.
             self.close()

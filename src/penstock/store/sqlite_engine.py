@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -170,8 +171,15 @@ def _begin(connection: Connection) -> None:
 
 
 def _drop_when_broken(context: ExceptionContext) -> None:
-    if primary_code(context.original_exception) in _BROKEN:
-        context.is_disconnect = True
+    if primary_code(context.original_exception) not in _BROKEN:
+        return
+    context.is_disconnect = True
+    if context.connection is not None and not context.connection.invalidated:
+        driver: Any = context.connection.connection.driver_connection
+        # Closing it is not enough: SQLite waits with that, and keeps the locks, as long as somebody has a cursor of it,
+        # and the error has one.
+        with suppress(sqlite3.Error):
+            driver.rollback()
 
 
 def _dotted(version: Version) -> str:
