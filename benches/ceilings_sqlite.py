@@ -6,6 +6,7 @@ that were the fastest of the forms tried.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,6 @@ from uuid_utils.compat import uuid7
 
 from benches.databases import sqlite_path
 from benches.workload import KIND, LEASE_SECONDS, RESULT_TEXT, WORKER, given_text
-from penstock.store.engine import sqlite_module
 
 _TAKE = """
     status = 'PROCESSING', attempts = attempts + 1, lease = :lease, locked_by = :worker, locked_at = :now,
@@ -119,7 +119,7 @@ class SQLiteCeiling:
     """One plain connection."""
 
     def __init__(self, url: str) -> None:
-        self._link: Any = sqlite_module().connect(
+        self._link: Any = sqlite3.connect(
             sqlite_path(url), isolation_level=None, cached_statements=512, check_same_thread=False, timeout=30
         )
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "temp_store=MEMORY", "cache_size=-65536"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,6 @@ from pathlib import Path
 import psycopg
 
 from penstock import Penstock
-from penstock.store.engine import sqlite_module
 from penstock.testing.postgres import PostgresServer, private_postgres
 
 NAMES = ("sqlite", "postgresql")
@@ -31,7 +31,7 @@ class SQLiteDatabases:
         app = Penstock(f"sqlite:///{self._template}")
         app.migrate()
         app.close()
-        with sqlite_module().connect(self._template) as link:
+        with sqlite3.connect(self._template) as link:
             link.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         link.close()
 
@@ -48,7 +48,7 @@ class SQLiteDatabases:
 
     def facts(self) -> dict[str, str]:
         """What both sides set."""
-        return {"sqlite": sqlite_module().sqlite_version, "sqlite_durability": "journal_mode=WAL, synchronous=NORMAL"}
+        return {"sqlite": sqlite3.sqlite_version, "sqlite_durability": "journal_mode=WAL, synchronous=NORMAL"}
 
 
 class PostgreSQLDatabases:

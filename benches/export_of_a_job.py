@@ -7,6 +7,7 @@ the results, picks the same cells and writes them as they are: no guard against 
 from __future__ import annotations
 
 import csv
+import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +30,6 @@ from penstock import Penstock
 from penstock.exports.csv_text import csv_chunks
 from penstock.exports.workbook import write_workbook
 from penstock.lifecycle.grid import headers
-from penstock.store.engine import sqlite_module
 
 NAME = "export"
 BAR_CSV = Bar(0.5)
@@ -138,7 +138,7 @@ def _xlsx_bare(databases: Databases, url: str, job_id: UUID) -> Write:
 @contextmanager
 def _bare_rows(databases: Databases, url: str, job_id: UUID) -> Iterator[Iterator[tuple[Any, ...]]]:
     if isinstance(databases, SQLiteDatabases):
-        link = sqlite_module().connect(sqlite_path(url))
+        link = sqlite3.connect(sqlite_path(url))
         try:
             yield _picked(link.execute(_READ.format("?"), (job_id.hex,)), orjson.loads)
         finally:

@@ -10,6 +10,7 @@ rows a transaction. Its JSON is made beforehand and read between the batches, an
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +34,6 @@ from benches.workload import working
 from penstock import Penstock, Planned, TableShape, look_at_table, open_table, table_limits
 from penstock.lifecycle.states import Phase
 from penstock.settings import load_settings
-from penstock.store.engine import sqlite_module
 from penstock_apps.products.service import Products, ProductSettings
 from penstock_apps.products.steps import planned_rows
 
@@ -211,7 +211,7 @@ Write = Callable[[int, list[bytes]], float]
 
 @contextmanager
 def _by_executemany(url: str, kind: str) -> Iterator[Write]:
-    link = sqlite_module().connect(sqlite_path(url), isolation_level=None)
+    link = sqlite3.connect(sqlite_path(url), isolation_level=None)
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "temp_store=MEMORY", "cache_size=-65536"):
         link.execute(f"PRAGMA {pragma}")
     job_id = uuid7().hex

@@ -7,13 +7,13 @@ kind that is claimed, a sixth of them done.
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 
 import psycopg
 
 from benches.databases import Databases, SQLiteDatabases, plain, sqlite_path
 from benches.workload import KIND, RESULT_TEXT
-from penstock.store.engine import sqlite_module
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _fill_postgres(url: str, wanted: list[Group]) -> None:
 
 
 def _fill_sqlite(path: str, wanted: list[Group]) -> None:
-    link = sqlite_module().connect(path, isolation_level=None)
+    link = sqlite3.connect(path, isolation_level=None)
     for pragma in ("journal_mode=WAL", "synchronous=OFF", "cache_size=-1000000", "temp_store=MEMORY"):
         link.execute(f"PRAGMA {pragma}")
     [(past,)] = link.execute("SELECT (CAST(strftime('%s', 'now') AS INTEGER) - 86400) * 1000000").fetchall()

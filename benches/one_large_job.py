@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from uuid import UUID
 
 import psycopg
 from uuid_utils.compat import uuid7
 
 from benches.databases import Databases, SQLiteDatabases, plain, sqlite_path
-from penstock.store.engine import sqlite_module
 
 KIND = "products"
 OWNER = "ada"
@@ -43,7 +43,7 @@ def add_job(databases: Databases, url: str, items: int, *, done: bool) -> UUID:
 
 
 def _on_sqlite(path: str, values: dict[str, object], *, done: bool) -> None:
-    link = sqlite_module().connect(path, isolation_level=None)
+    link = sqlite3.connect(path, isolation_level=None)
     for pragma in ("journal_mode=WAL", "synchronous=OFF", "cache_size=-500000", "temp_store=MEMORY"):
         link.execute(f"PRAGMA {pragma}")
     past = "(CAST(strftime('%s', 'now') AS INTEGER) - 86400) * 1000000"

@@ -6,6 +6,7 @@ user's jobs. The places are asked for in turns. Beside them stands what the same
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,6 @@ from benches.plan import Plan, say
 from benches.report import Answer, Bar
 from penstock import ItemStatus, Penstock
 from penstock.operations.item_pages import ItemRow, Place
-from penstock.store.engine import sqlite_module
 
 NAME = "pages"
 BAR = Bar(1.5, at_least=False)
@@ -113,7 +113,7 @@ def _by_offset(databases: Databases, url: str, way: str, job_id: UUID, offset: i
 
 def _rows(databases: Databases, url: str, statement: str, job_id: UUID, number: int) -> Sequence[Any]:
     if isinstance(databases, SQLiteDatabases):
-        link = sqlite_module().connect(sqlite_path(url))
+        link = sqlite3.connect(sqlite_path(url))
         try:
             return list(link.execute(statement.format(p="?"), (job_id.hex, number)).fetchall())
         finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import select
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -29,7 +30,6 @@ from benches.plan import Plan
 from benches.report import Answer, Bar, by_blocks, p95
 from benches.workload import KIND, LEASE_SECONDS, RESULT, WORKER, given, given_text, working
 from penstock import Penstock
-from penstock.store.engine import sqlite_module
 
 NAME = "pick-up"
 BAR = Bar(2.0, at_least=False)
@@ -196,7 +196,7 @@ def _plain_thread(url: str) -> Iterator[Sample]:
 
 
 def _connect(url: str) -> Any:
-    link = sqlite_module().connect(sqlite_path(url), isolation_level=None, timeout=30)
+    link = sqlite3.connect(sqlite_path(url), isolation_level=None, timeout=30)
     link.execute("PRAGMA synchronous=NORMAL")
     return link
 

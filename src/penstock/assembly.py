@@ -43,7 +43,7 @@ from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, open_store
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.migrating import OURS, Patience, Schema, is_current, migrate, require_current
-from penstock.store.opening import check_database, file_of, said_plainly
+from penstock.store.opening import check_database, file_of, remarks, said_plainly, say
 from penstock.telemetry.logs import hand_to_logging
 from penstock.transports.in_process import InProcess, Subscriber
 from penstock.worker.worker import Worker
@@ -157,10 +157,14 @@ class Penstock(Changing):
             return self.store.read(lambda one: operation(one.connection), at_once=at_once)
         return self.store.write(lambda one: operation(one.connection))
 
-    def check_database(self) -> None:
-        """Reach the database and look at its schema, changing nothing; what is wrong is raised."""
+    def check_database(self) -> list[str]:
+        """Reach the database and look at its schema, changing nothing; what is wrong is raised.
+
+        The answer is what its operator should know about it nonetheless.
+        """
         with said_plainly(self.settings.database_url), closing(self._open()) as store:
             check_database(store, self._schemas)
+            return remarks(store)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -273,6 +277,8 @@ class Penstock(Changing):
     def worker(self, *, kinds: Sequence[str] | None = None) -> Worker:
         """A worker for all kinds, or the named ones; ``start()`` and ``stop()`` it, or ``run()`` it."""
         hand_to_logging()
+        for remark in remarks(self.store):
+            say(remark)
         return Worker(self.store, self.kinds, self.settings, only=kinds, send=self.transport.send, gauges=self._gauges)
 
     @contextmanager

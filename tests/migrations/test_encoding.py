@@ -1,17 +1,17 @@
 """A SQLite file that somebody made for UTF-16 is refused, before anything is written to it."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from penstock import ConfigurationError, Penstock
 from penstock.settings import load_settings
-from penstock.store.engine import sqlite_module
 
 
 def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "wide.db"
-    connection = sqlite_module().connect(path)
+    connection = sqlite3.connect(path)
     connection.execute("PRAGMA encoding = 'UTF-16le'")
     connection.execute("CREATE TABLE mine (word TEXT)")
     connection.close()

@@ -41,7 +41,6 @@ LIBRARIES = (
     "pydantic",
     "pydantic_settings",
     "pypdf",
-    "pysqlite3",
     "rich.console",
     "rich.live",
     "rich.progress",

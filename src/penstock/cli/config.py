@@ -73,16 +73,22 @@ def _print_settings(shown: list[SettingShown]) -> None:
 def _check(app: Penstock) -> None:
     """Say everything that is wrong, not only the first."""
     problems: list[PenstockError] = []
-    for question in (app.check_database, lambda: _require_writable(app.settings.files_directory)):
-        try:
-            question()
-        except PenstockError as error:
-            problems.append(error)
+    remarks: list[str] = []
+    try:
+        remarks = app.check_database()
+    except PenstockError as error:
+        problems.append(error)
+    try:
+        _require_writable(app.settings.files_directory)
+    except PenstockError as error:
+        problems.append(error)
     for problem in problems[:-1]:
         print(f"penstock: {problem.message} ({problem.code})", file=sys.stderr)
     if problems:
         raise problems[-1]
     print("all is well: the settings, the app, the database and the files directory")
+    for remark in remarks:
+        print(f"to know: {remark}")
     for name, extra in _missing_libraries().items():
         print(f"the {name} application is not installed; it comes with {extra}")
 

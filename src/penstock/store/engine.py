@@ -9,11 +9,9 @@ Interrupted anywhere before the commit, a transaction leaves nothing; after it, 
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
-from types import ModuleType
 from typing import Any, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary, WeakSet
@@ -33,6 +31,8 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from penstock.clock import Clock, DatabaseClock
 from penstock.errors import ConfigurationError, PenstockError, StoreRefused, StoreUnavailable
+from penstock.store.callers_connection import require_usable
+from penstock.store.checkpoints import Checkpoints
 from penstock.store.dialects.contract import NOW, ways_of
 from penstock.store.kept_connections import KeptConnections
 from penstock.store.neighbours import Neighbours
@@ -47,6 +47,7 @@ from penstock.store.placement import (
     placement_of,
 )
 from penstock.store.prepared import Answer, Statement, prepared
+from penstock.store.sqlite_engine import BUSY_SECONDS, is_current, opened_file, sqlite_engine
 from penstock.store.turns import Turns
 
 _log = structlog.get_logger("penstock.jobs")
@@ -54,8 +55,6 @@ Result = TypeVar("Result")
 CallersConnection = Connection
 """The connection of a caller who wants something done inside their own transaction."""
 _TRIES = 5
-_BUSY_SECONDS = 30.0
-"""How long somebody waits to write to an SQLite file that others write to."""
 
 
 class Transaction:
@@ -128,9 +127,12 @@ class Store:
         self.neighbours = Neighbours.of(engine.url, self.placement.channel)
         self._listeners: list[Callable[[frozenset[str]], None]] = []
         # SQLite has one writer at a time: they queue here, fairly, instead of in its busy handler's sleeps.
-        self._turns = Turns.of(engine.url, patience=_BUSY_SECONDS) if self.ways.name == "sqlite" else None
+        self._turns = Turns.of(engine.url, patience=BUSY_SECONDS) if self.ways.name == "sqlite" else None
         self._writing: AbstractContextManager[None] = self._turns or nullcontext()
+        self._checkpoints = Checkpoints()
         self._kept, self._kept_for_reads = self._connections_to_keep()
+        self._passing = KeptConnections(engine, most=0)
+        self._passing_for_reads = KeptConnections(engine, most=0, penstock_begins="BEGIN")
         self._joined: WeakKeyDictionary[Connection, list[Transaction]] = WeakKeyDictionary()
         self._heard: WeakSet[Engine] = WeakSet()
         self._dialects: WeakKeyDictionary[Dialect, Dialect] = WeakKeyDictionary()
@@ -142,8 +144,9 @@ class Store:
         """Those for writes, and those for reads of one statement: on a server both are transactions by themselves."""
         size = _pool_size(self.engine)
         if self.ways.in_our_process:
-            reads = KeptConnections(self.engine, most=max(0, size - 2) // 2, penstock_begins=None)
-            return KeptConnections(self.engine, most=1), reads
+            most = max(0, size - 2) // 2
+            reads = KeptConnections(self.engine, most=most, is_current=is_current, penstock_begins=None)
+            return KeptConnections(self.engine, most=1, is_current=is_current), reads
         kept = KeptConnections(self.engine, most=(size - 1) // 2, isolation_level="AUTOCOMMIT")
         return kept, kept
 
@@ -186,23 +189,25 @@ class Store:
         saves the two ways there and back of BEGIN and COMMIT.
         """
         at_once = at_once and not self.ways.in_our_process
-        connecting = self._kept.one if at_once or self.ways.in_our_process else self.engine.connect
+        connecting = self._kept.one if at_once or self.ways.in_our_process else self._passing.one
         for left in reversed(range(_TRIES)):
             committing = at_once
             asked = perf_counter()
             try:
-                with self._writing, connecting() as connection, connection.begin() as begun:
-                    got = perf_counter()
-                    transaction = Transaction(connection, self)
-                    answer = operation(transaction)
-                    committing = True
-                    begun.commit()
+                with self._writing, connecting() as connection:
+                    with connection.begin():
+                        got = perf_counter()
+                        transaction = Transaction(connection, self)
+                        answer = operation(transaction)
+                        committing = True
+                    if self.ways.in_our_process:
+                        self._shorten_log(connection)
             except DBAPIError as error:
                 # A connection that broke before the commit was asked for has changed nothing; after that, who knows.
                 lost = error.connection_invalidated and not committing
                 passing = error.orig is not None and self.ways.is_passing(error.orig)
                 if not left or not (lost or passing):
-                    raise _in_our_words(error) from error
+                    raise self._in_our_words(error) from error
             except PoolTimeout as error:
                 raise _all_busy() from error
             else:
@@ -220,17 +225,14 @@ class Store:
             with self._reading(), self._reader(at_once) as connection, connection.begin():
                 return question(Transaction(connection, self))
         except DBAPIError as error:
-            raise _in_our_words(error) from error
+            raise self._in_our_words(error) from error
         except PoolTimeout as error:
             raise _all_busy() from error
 
     @contextmanager
     def joined(self, connection: Connection) -> Iterator[Transaction]:
         """Work inside the caller's own transaction: it commits, or nothing happened."""
-        if connection.dialect.name != self.ways.name:
-            raise ConfigurationError(
-                f"the connection is to {connection.dialect.name}, this Penstock keeps its jobs in {self.ways.name}"
-            )
+        require_usable(connection, self.engine)
         transaction = Transaction(connection, self)
         yield transaction
         if transaction.notices or transaction.lines:
@@ -273,10 +275,25 @@ class Store:
             if self.ways.in_our_process:
                 self.neighbours.tell(notices)
 
+    def _shorten_log(self, connection: Connection) -> None:
+        """The writer's last duty in his turn, on SQLite."""
+        opened = opened_file(connection)
+        if opened is not None:
+            driver: Any = connection.connection.driver_connection
+            self._checkpoints.run_if_due(opened.path, driver)
+
+    def _in_our_words(self, error: DBAPIError) -> PenstockError:
+        """What a driver's error means to those who do not know SQL."""
+        first_line = str(error.orig).strip().partition("\n")[0]
+        code = None if error.orig is None else self.ways.fault(error.orig)
+        if code is None and isinstance(error, DataError | IntegrityError | NotSupportedError | ProgrammingError):
+            return StoreRefused(f"the database refused the statement: {first_line}")
+        return StoreUnavailable(f"the database is not available: {first_line}", code=code)
+
     def _reader(self, at_once: bool) -> AbstractContextManager[Connection]:
         if at_once and not isinstance(self.engine.pool, StaticPool):
             return self._kept_for_reads.one()
-        return self.engine.connect().execution_options(penstock_begins="BEGIN")
+        return self._passing_for_reads.one()
 
     def _reading(self) -> AbstractContextManager[None]:
         # An in-memory database is one connection: readers must wait for the writer too.
@@ -285,14 +302,6 @@ class Store:
 
 def _pool_size(engine: Engine) -> int:
     return engine.pool.size() if isinstance(engine.pool, QueuePool) else 1
-
-
-def _in_our_words(error: DBAPIError) -> PenstockError:
-    """What a driver's error means to those who do not know SQL."""
-    first_line = str(error.orig).strip().partition("\n")[0]
-    if isinstance(error, DataError | IntegrityError | NotSupportedError | ProgrammingError):
-        return StoreRefused(f"the database refused the statement: {first_line}")
-    return StoreUnavailable(f"the database is not available: {first_line}")
 
 
 def _all_busy() -> StoreUnavailable:
@@ -312,7 +321,7 @@ def open_store(
     """Connect to the database that ``url`` names; on a server our tables are in ``schema``."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
-        engine = _sqlite_engine(parsed, pool_size, sqlite_synchronous)
+        engine = sqlite_engine(parsed, pool_size=pool_size, synchronous=sqlite_synchronous, json=_json())
         place_by_what_is_there(engine)
     else:
         if parsed.drivername == "postgresql":
@@ -349,55 +358,3 @@ def _prepare_postgresql(connection: Any, _record: object) -> None:
     # So there is one plan for each statement, whatever its parameters: it need not be made each time.
     connection.execute("SET plan_cache_mode = force_generic_plan")
     connection.commit()
-
-
-def sqlite_module() -> ModuleType:
-    """pysqlite3 carries a newer SQLite than most systems; without it the standard library's will do."""
-    try:
-        import pysqlite3
-    except ImportError:
-        return sqlite3
-    module: ModuleType = pysqlite3.dbapi2
-    return module
-
-
-def _sqlite_engine(url: URL, pool_size: int, synchronous: str) -> Engine:
-    in_memory = url.database in (None, "", ":memory:")
-    # Two more than asked for: the writer keeps his, and a worker watches the file on one all the time.
-    options: dict[str, Any] = (
-        {"poolclass": StaticPool} if in_memory else {"pool_size": pool_size + 2, "max_overflow": 0}
-    )
-    engine = create_engine(
-        url,
-        module=sqlite_module(),
-        connect_args={
-            "check_same_thread": False,
-            "timeout": _BUSY_SECONDS,
-            "isolation_level": None,
-            "cached_statements": 512,
-        },
-        **options,
-        **_json(),
-    )
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: object) -> None:
-        cursor = connection.cursor()
-        for pragma in ("journal_mode=WAL", f"synchronous={synchronous}", "temp_store=MEMORY", "cache_size=-65536"):
-            cursor.execute(f"PRAGMA {pragma}")
-        [encoding] = cursor.execute("PRAGMA encoding").fetchone()
-        cursor.close()
-        if encoding != "UTF-8":
-            raise ConfigurationError(
-                f"the database is kept in {encoding}; Penstock cuts texts by their UTF-8 bytes: begin with a new file",
-                code="DATABASE_ENCODING",
-            )
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        # A writer that began as a reader could not become one later without losing its view: say so at once.
-        begins = connection.get_execution_options().get("penstock_begins", "BEGIN IMMEDIATE")
-        if begins is not None:
-            connection.exec_driver_sql(begins)
-
-    return engine

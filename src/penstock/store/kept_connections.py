@@ -3,24 +3,32 @@
 Taking one out of the pool, setting it up and putting it back costs as much as a small statement does. SQLite's one
 writer keeps his, and those who read a single statement keep theirs; on a server those for single statements are kept in
 AUTOCOMMIT. At most half of the pool is kept, so that nobody waits for a connection that does nothing.
+
+Only a clean connection is kept. One on which anything failed goes back to the pool, which takes its transaction back,
+or closes it where even that fails.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine
 
+from penstock.errors import PenstockError
+
 
 class KeptConnections:
-    """A few connections of an engine, ready for use."""
+    """A few connections of an engine, ready for use; with ``most=0`` none is kept, but each is let go of for sure."""
 
-    def __init__(self, engine: Engine, *, most: int, **options: Any) -> None:
+    def __init__(
+        self, engine: Engine, *, most: int, is_current: Callable[[Connection], bool] = lambda _: True, **options: Any
+    ) -> None:
         self._engine = engine
         self._most = most
+        self._is_current = is_current
         self._options = options
         self._idle: list[Connection] = []
         self._changing = threading.Lock()
@@ -31,8 +39,14 @@ class KeptConnections:
         connection = self._take()
         try:
             yield connection
-        finally:
+        except PenstockError:
+            # What was asked for was refused, by us: nothing is wrong with the connection.
             self._give_back(connection)
+            raise
+        except BaseException:
+            self._let_go(connection)
+            raise
+        self._give_back(connection)
 
     def close(self) -> None:
         """Let go of those that are idle."""
@@ -42,19 +56,37 @@ class KeptConnections:
             connection.close()
 
     def _take(self) -> Connection:
-        with self._changing:
-            if self._idle:
-                return self._idle.pop()
+        while True:
+            with self._changing:
+                if not self._idle:
+                    break
+                connection = self._idle.pop()
+            try:
+                if self._is_current(connection):
+                    return connection
+            except BaseException:
+                connection.close()
+                raise
+            connection.invalidate()
+            connection.close()
         return self._engine.connect().execution_options(**self._options)
 
     def _give_back(self, connection: Connection) -> None:
-        if connection.invalidated:
-            # The server went away: the others are broken too, and each would tell somebody who waits.
-            connection.close()
-            self.close()
+        if connection.invalidated or connection.in_transaction():
+            self._let_go(connection)
             return
         with self._changing:
             if len(self._idle) < self._most:
                 self._idle.append(connection)
                 return
         connection.close()
+
+    def _let_go(self, connection: Connection) -> None:
+        was_lost = connection.invalidated
+        if connection.in_transaction():
+            # Not even its rollback works: what it holds, locks above all, ends with it.
+            connection.invalidate()
+        connection.close()
+        if was_lost:
+            # The server went away: the others are broken too, and each would tell somebody who waits.
+            self.close()

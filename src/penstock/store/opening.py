@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
+import structlog
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from penstock.errors import ConfigurationError, StoreUnavailable
 from penstock.store.engine import Store
 from penstock.store.migrating import Schema, is_current, require_current
+from penstock.store.sqlite_engine import reset_race
+
+_log = structlog.get_logger("penstock.store")
 
 
 @contextmanager
@@ -38,6 +43,18 @@ def file_of(url: str) -> Path | None:
     if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
         return None
     return Path(str(parsed.database))
+
+
+def remarks(store: Store) -> list[str]:
+    """What an operator should know about this database, though it works."""
+    race = reset_race() if file_of(str(store.engine.url)) is not None else None
+    return [] if race is None else [race]
+
+
+@cache
+def say(remark: str) -> None:
+    """Write a remark to the log, once in the life of a process."""
+    _log.info(remark)
 
 
 def check_database(store: Store, schemas: Sequence[Schema]) -> None:

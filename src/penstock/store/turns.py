@@ -77,11 +77,11 @@ class Turns:
     def _queue(self, path: str) -> None:
         if self._next is None or self._writing is None:
             try:
-                self._next = _opened(f"{path}-next")
+                # One after the other: when the second cannot be opened, the first is still there for the next try.
+                self._next = self._next if self._next is not None else _opened(f"{path}-next")
                 self._writing = _opened(f"{path}-turn")
-            except OSError as error:
+            except OSError as error:  # a folder that is not ours to write in, or a disk that is full just now
                 _log.debug("no turns for writers; SQLite's own locks decide", error=str(error))
-                self._path = None
                 return
         give_up = time.monotonic() + self._patience
         try:

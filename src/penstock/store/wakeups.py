@@ -16,11 +16,14 @@ from collections.abc import Callable
 from typing import Any
 
 import structlog
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
+from penstock.errors import PenstockError
 from penstock.store.engine import Store
 from penstock.store.neighbours import Presence
+from penstock.store.sqlite_engine import is_current
 
 Heard = Callable[[frozenset[str] | None], None]
 """Called with notices, or None when any kind may have work."""
@@ -41,7 +44,7 @@ class Wakeups:
         self.listening = threading.Event()
         self._thread: threading.Thread | None = None
         driver: Any = store.engine.dialect.loaded_dbapi
-        self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error, OSError)
+        self._errors: tuple[type[Exception], ...] = (PenstockError, SQLAlchemyError, driver.Error, OSError)
         store.listen(heard)
 
     def start(self, presence: Presence | None) -> None:
@@ -67,21 +70,20 @@ class Wakeups:
                     self._store.ways.tell(connection, self._store.placement.channel, [""])
             self._thread.join()
 
-    def _again_and_again(self, listen: Callable[[Any], None]) -> None:
+    def _again_and_again(self, listen: Callable[[Connection], None]) -> None:
         failures = 0
         while not self._stop.is_set():
             try:
                 with self._store.engine.connect() as connection:
-                    connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-                    driver: Any = connection.connection.driver_connection
-                    listen(driver)
+                    listen(connection.execution_options(isolation_level="AUTOCOMMIT"))
             except self._errors as error:
                 failures += 1
                 _log.warning("cannot hear of new work; polling goes on", error=str(error).strip(), failures=failures)
                 self.listening.clear()
                 self._stop.wait(min(30.0, 2.0 ** min(failures, 5)) * (0.5 + random.random() / 2))
 
-    def _listen(self, driver: Any) -> None:
+    def _listen(self, connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
         driver.execute(f"LISTEN {self._store.placement.channel}")
         self._heard(None)
         self.listening.set()
@@ -89,11 +91,12 @@ class Wakeups:
             for notice in driver.notifies(timeout=_LISTEN_SECONDS, stop_after=1):
                 self._heard(frozenset({notice.payload}))
 
-    def _watch(self, driver: Any) -> None:
+    def _watch(self, connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
         cursor = driver.cursor()
         seen = cursor.execute("PRAGMA data_version").fetchone()
         self.listening.set()
-        while not self._stop.is_set():
+        while not self._stop.is_set() and is_current(connection):
             told = self._told()
             version = cursor.execute("PRAGMA data_version").fetchone()
             if told:

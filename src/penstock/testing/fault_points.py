@@ -100,3 +100,40 @@ def _points_reached(store: Store, reached: Callable[[str, Any], None]) -> Iterat
         del dialect.do_commit
         event.remove(store.engine, "commit", before_commit)
         event.remove(store.engine, "before_cursor_execute", before_statement)
+
+
+@contextmanager
+def fail_at(store: Store, number: int, error: Exception) -> Iterator[None]:
+    """The ``number``-th BEGIN, statement or COMMIT inside (the first is 0), and all after it, fail as the driver would.
+
+    So does every ROLLBACK: whatever has broken the one has mostly broken the other. After the block all is well again.
+    """
+    dialect: Any = store.engine.dialect
+    really_execute, really_commit, really_roll_back = dialect.do_execute, dialect.do_commit, dialect.do_rollback
+    reached = 0
+
+    def fail() -> None:
+        nonlocal reached
+        reached += 1
+        if reached > number:
+            raise error
+
+    def execute(cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
+        fail()
+        really_execute(cursor, statement, parameters, context)
+
+    def commit(connection: Any) -> None:
+        if getattr(connection, "autocommit", None) is not True:  # there it would say nothing to the server
+            fail()
+        really_commit(connection)
+
+    def roll_back(connection: Any) -> None:
+        if reached > number:
+            raise error
+        really_roll_back(connection)
+
+    dialect.do_execute, dialect.do_commit, dialect.do_rollback = execute, commit, roll_back
+    try:
+        yield
+    finally:
+        del dialect.do_execute, dialect.do_commit, dialect.do_rollback

@@ -85,6 +85,9 @@ class Ways(Protocol):
     def is_passing(self, error: BaseException) -> bool:
         """Would the same transaction have a chance if it were run again (deadlock, busy)?"""
 
+    def fault(self, error: BaseException) -> str | None:
+        """The code for what is wrong with the database itself (a full disk), where that is what the error says."""
+
 
 class ByTheHeldClock:
     """The same ways, but the time is a parameter: for tests that hold the clock."""

@@ -40,6 +40,13 @@ _NOTIFY = text("SELECT pg_notify(:channel, notice) FROM unnest(CAST(:notices AS 
 # Serialization failure, deadlock, lock not available, and a unique key that somebody took at the same instant: the
 # next try finds their row and is answered with it.
 _PASSING_STATES = frozenset({"40001", "40P01", "55P03", "23505"})
+_FAULTS = {
+    "53100": "DATABASE_FULL",
+    "25006": "DATABASE_READ_ONLY",
+    "58030": "DATABASE_IO_ERROR",
+    "XX001": "DATABASE_CORRUPT",
+    "XX002": "DATABASE_CORRUPT",
+}
 
 
 class _Channel(ColumnElement[str]):
@@ -119,6 +126,10 @@ class PostgreSQL:
     def is_passing(self, error: BaseException) -> bool:
         """A deadlock, a serialization failure or a lock that could not be had in time."""
         return getattr(error, "sqlstate", None) in _PASSING_STATES
+
+    def fault(self, error: BaseException) -> str | None:
+        """By PostgreSQL's own state."""
+        return _FAULTS.get(getattr(error, "sqlstate", None) or "")
 
 
 @cache

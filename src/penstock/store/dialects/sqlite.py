@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import accumulate, count
@@ -36,6 +37,7 @@ from sqlalchemy.sql.operators import custom_op
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from penstock.store.dialects.contract import Field
+from penstock.store.sqlite_engine import primary_code
 from penstock.store.types import Identifier, Moment, Payload, PayloadType, microseconds
 
 
@@ -155,8 +157,19 @@ class SQLite:
 
     def is_passing(self, error: BaseException) -> bool:
         """Another process held the file longer than we wait."""
-        return "database is locked" in str(error) or "database table is locked" in str(error)
+        return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+    def fault(self, error: BaseException) -> str | None:
+        """By SQLite's own code."""
+        return _FAULTS.get(primary_code(error) or 0)
 
 
+_FAULTS = {
+    sqlite3.SQLITE_FULL: "DATABASE_FULL",
+    sqlite3.SQLITE_READONLY: "DATABASE_READ_ONLY",
+    sqlite3.SQLITE_IOERR: "DATABASE_IO_ERROR",
+    sqlite3.SQLITE_CORRUPT: "DATABASE_CORRUPT",
+    sqlite3.SQLITE_NOTADB: "DATABASE_CORRUPT",
+}
 _TRANSLATIONS: dict[type[Any], Callable[[Any], object]] = {Identifier: attrgetter("hex"), Moment: microseconds}
 """How values travel as JSON: identifiers as the 32 digits that are kept, moments as microseconds."""

@@ -1,0 +1,116 @@
+"""Is the file that we have open still the one at its path?
+
+SQLite does not ask. A file that is deleted or replaced while it is open stays open: everything that is written to it
+from then on is gone with the last connection. So every connection remembers which file it opened, and is compared with
+the path each time it is used; that is one ``stat``.
+
+A deleted file is an error until it is back; it is never made anew behind its users' backs. A file in its place is
+said once, as an error, and the next call opens it. Two kinds of files are not opened: an empty one, and one that lies
+beside the write-ahead log of its predecessor, because SQLite would write the changes of the one into the other.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from dataclasses import dataclass
+
+import structlog
+
+from penstock.errors import StoreUnavailable
+
+_log = structlog.get_logger("penstock.store")
+
+Identity = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """What a connection has opened."""
+
+    path: str
+    identity: Identity | None
+    log_identity: Identity | None
+    """That of the write-ahead log."""
+
+    @classmethod
+    def of(cls, connection: sqlite3.Connection) -> OpenedFile | None:
+        """The file of a connection; None for a database in memory."""
+        [_, _, path] = connection.execute("PRAGMA database_list").fetchone()
+        return cls(path, identity_of(path), identity_of(log_of(path))) if path else None
+
+
+class DatabaseFile:
+    """The file of one engine, and which one it was when it was last opened."""
+
+    def __init__(self) -> None:
+        self._latest: OpenedFile | None = None
+        self._announced: Identity | None = None
+
+    def is_current(self, opened: OpenedFile | None) -> bool:
+        """May a connection to this file still be used? False when there is another file, which has been said."""
+        if opened is None:
+            return True
+        there = identity_of(opened.path)
+        if there == opened.identity:
+            return True
+        if there is None:
+            raise StoreUnavailable(
+                f"the database file {opened.path} is gone: put it back, or restart the program to begin with a new one",
+                code="DATABASE_FILE_GONE",
+            )
+        if opened.log_identity is not None and identity_of(log_of(opened.path)) == opened.log_identity:
+            raise StoreUnavailable(
+                f"the database file {opened.path} was replaced, but the write-ahead log of the old one is still beside "
+                f"it: stop all programs that use it, and remove {log_of(opened.path)}",
+                code="DATABASE_FILE_REPLACED",
+            )
+        if there != self._announced:
+            self._announced = there
+            _log.error("the database file was replaced", path=opened.path)
+            raise StoreUnavailable(
+                f"the database file {opened.path} was replaced by another one, which is used from the next call on",
+                code="DATABASE_FILE_REPLACED",
+            )
+        return False
+
+    def before_opening(self) -> None:
+        """A new connection would make a file that is gone, and believe whatever lies in its place."""
+        self.is_current(self._latest)
+
+    def open(self, connection: sqlite3.Connection) -> OpenedFile | None:
+        """Remember what a new connection has opened."""
+        opened = OpenedFile.of(connection)
+        self._latest = opened
+        return opened
+
+    def refuse_empty(self, connection: sqlite3.Connection) -> None:
+        """A file that came in place of another one must have something in it."""
+        if self._latest is None or identity_of(self._latest.path) == self._latest.identity:
+            return
+        [version] = connection.execute("PRAGMA schema_version").fetchone()
+        if version == 0:
+            raise StoreUnavailable(
+                f"the database file {self._latest.path} was replaced by an empty one: put the right one in its place, "
+                "or restart the program to begin with a new one",
+                code="DATABASE_FILE_REPLACED",
+            )
+
+    def forget(self) -> None:
+        """All connections are closed: whatever is there next is right."""
+        self._latest = self._announced = None
+
+
+def identity_of(path: str) -> Identity | None:
+    """Which file is at this path; None when there is none."""
+    # Never by opening it: closing the descriptor would drop all locks that SQLite holds on the file in this process.
+    try:
+        found = os.stat(path)  # noqa: PTH116 - a Path costs more than the call, at every transaction
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def log_of(path: str) -> str:
+    """Where SQLite keeps the write-ahead log of a database."""
+    return f"{path}-wal"
