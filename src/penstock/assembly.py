@@ -96,13 +96,16 @@ class Penstock(Changing):
                 self._store = store
             return self._store
 
-    def _open(self) -> Store:
+    def _open(self, *, patient: bool = False) -> Store:
         settings = self.settings
         store = open_store(
             settings.database_url,
             clock=self._clock,
             pool_size=settings.pool_size,
             sqlite_synchronous=settings.sqlite_synchronous,
+            timeout=None if patient else settings.database_timeout_seconds,
+            prepared_statements=settings.prepared_statements,
+            listen_url=settings.listen_url,
         )
         store.slow_query_ms = settings.slow_query_ms
         hand_to_logging()
@@ -115,7 +118,7 @@ class Penstock(Changing):
 
     def migrate(self) -> None:
         """Bring the database's schema up to date; safe while old code runs, and when called twice."""
-        with said_plainly(self.settings.database_url), closing(self._open()) as store:
+        with said_plainly(self.settings.database_url), closing(self._open(patient=True)) as store:
             migrate(store, self._schemas)
 
     def own_tables(self, name: str, package: str, head: str) -> None:

@@ -85,6 +85,9 @@ class Ways(Protocol):
     def is_passing(self, error: BaseException) -> bool:
         """Would the same transaction have a chance if it were run again (deadlock, busy)?"""
 
+    def did_not_happen(self, error: BaseException) -> bool:
+        """Does the error of a lost connection say that the server had not begun with what was asked?"""
+
 
 class ByTheHeldClock:
     """The same ways, but the time is a parameter: for tests that hold the clock."""

@@ -38,6 +38,8 @@ _NOTIFY = text("SELECT pg_notify(:channel, notice) FROM unnest(CAST(:notices AS 
 # Serialization failure, deadlock, lock not available, and a unique key that somebody took at the same instant: the
 # next try finds their row and is answered with it.
 _PASSING_STATES = frozenset({"40001", "40P01", "55P03", "23505"})
+# The server ended a session because it was idle, or idle in a transaction: so it was not at work for us.
+_IDLE_STATES = frozenset({"57P05", "25P03"})
 
 
 class PostgreSQL:
@@ -105,6 +107,14 @@ class PostgreSQL:
     def is_passing(self, error: BaseException) -> bool:
         """A deadlock, a serialization failure or a lock that could not be had in time."""
         return getattr(error, "sqlstate", None) in _PASSING_STATES
+
+    def did_not_happen(self, error: BaseException) -> bool:
+        """The last word of a server that found us idle; the driver's "connection lost" comes on top of it."""
+        while error is not None:
+            if getattr(error, "sqlstate", None) in _IDLE_STATES:
+                return True
+            error = error.__cause__ or error.__context__  # type: ignore[assignment]
+        return False
 
 
 @cache

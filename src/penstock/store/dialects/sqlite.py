@@ -157,6 +157,10 @@ class SQLite:
         """Another process held the file longer than we wait."""
         return "database is locked" in str(error) or "database table is locked" in str(error)
 
+    def did_not_happen(self, error: BaseException) -> bool:
+        """There is no connection to be lost."""
+        return False
+
 
 _TRANSLATIONS: dict[type[Any], Callable[[Any], object]] = {Identifier: attrgetter("hex"), Moment: microseconds}
 """How values travel as JSON: identifiers as the 32 digits that are kept, moments as microseconds."""
