@@ -42,7 +42,7 @@ from penstock.operations.workers import forget_workers
 from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, open_store
 from penstock.store.migrating import OURS, Schema, is_current, migrate, require_current
-from penstock.store.opening import check_database, file_of, said_plainly
+from penstock.store.opening import check_database, describe_connection, file_of, said_plainly
 from penstock.telemetry.logs import hand_to_logging
 from penstock.transports.in_process import InProcess, Subscriber
 from penstock.worker.worker import Worker
@@ -147,6 +147,11 @@ class Penstock(Changing):
         """Reach the database and look at its schema, changing nothing; what is wrong is raised."""
         with said_plainly(self.settings.database_url), closing(self._open()) as store:
             check_database(store, self._schemas)
+
+    def describe_connection(self) -> list[str]:
+        """How a database server is reached, in words, and whether its notices are heard."""
+        with said_plainly(self.settings.database_url), closing(self._open()) as store:
+            return describe_connection(store)
 
     def close(self) -> None:
         """Let go of the database."""

@@ -77,7 +77,7 @@ class Settings(BaseSettings):
         Field(
             validation_alias="PENSTOCK_PREPARED_STATEMENTS",
             pattern="^(auto|on|off)$",
-            description="Whether PostgreSQL prepares statements: auto on a direct connection, on if a pooler keeps them.",
+            description="Whether PostgreSQL prepares statements: auto if reached directly, on if a pooler keeps them.",
         ),
     ] = "auto"
     sqlite_synchronous: Annotated[

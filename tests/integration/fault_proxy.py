@@ -41,11 +41,12 @@ class FaultProxy:
 
     def half_close(self) -> None:
         """Tell the clients that the other side will send nothing more, and let them talk."""
-        self._do(lambda: [client.write_eof() for client, _ in self._links])
+        self._do(self._end_answers)
 
     def swallow(self, *, answers_only: bool = False) -> None:
         """Hand nothing on any more, and say nothing of it; or only what comes back."""
-        self._do(lambda: (self._answers.clear(), None if answers_only else self._questions.clear()))
+        for flow in (self._answers,) if answers_only else (self._answers, self._questions):
+            self._do(flow.clear)
 
     def refuse(self) -> None:
         """Be gone: reset every connection, and refuse new ones."""
@@ -77,6 +78,10 @@ class FaultProxy:
             self._server.close()
             self._server = None
         self._reset_all()
+
+    def _end_answers(self) -> None:
+        for client, _ in self._links:
+            client.write_eof()
 
     def _reset_all(self) -> None:
         for link in self._links:

@@ -83,6 +83,8 @@ def _check(app: Penstock) -> None:
     if problems:
         raise problems[-1]
     print("all is well: the settings, the app, the database and the files directory")
+    for line in app.describe_connection():
+        print(line)
     for name, extra in _missing_libraries().items():
         print(f"the {name} application is not installed; it comes with {extra}")
 

@@ -322,7 +322,10 @@ def open_store(
     prepared_statements: str = "auto",
     listen_url: str | None = None,
 ) -> Store:
-    """Connect to the database that ``url`` names; the last three are for a server's, and None waits as long as it takes."""
+    """Connect to the database that ``url`` names; the last three are for a server's.
+
+    A statement is answered within ``timeout`` seconds; None waits as long as it takes.
+    """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         return Store(_sqlite_engine(parsed, pool_size, sqlite_synchronous), clock)

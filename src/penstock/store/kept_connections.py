@@ -2,8 +2,8 @@
 
 Taking one out of the pool, setting it up and putting it back costs as much as a small statement does. SQLite's one
 writer keeps his, and those who read a single statement keep theirs; on a server those for single statements are kept in
-AUTOCOMMIT. At most half of the pool is kept, so that nobody waits for a connection that does nothing. One that the other
-side has closed meanwhile is not handed out (``usable``).
+AUTOCOMMIT. At most half of the pool is kept, so that nobody waits for a connection that does nothing. One that the
+other side has closed meanwhile is not handed out (``usable``).
 """
 
 from __future__ import annotations

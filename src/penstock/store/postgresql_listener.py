@@ -60,8 +60,7 @@ class PostgreSQLListener:
             began()
             while not self._closing:
                 self._hear(link, heard)
-                if self._proof is None and monotonic() - self._heard_at > _PROVE_AFTER_SECONDS:
-                    self._prove()
+                self._prove_again()
 
     def close(self) -> None:
         """End the wait for notices, from another thread."""
@@ -98,6 +97,11 @@ class PostgreSQLListener:
         self._proof, self._sent_at = new_proof(), monotonic()
         proof = self._proof
         self._store.write(lambda one: one.ways.tell(one.connection, [proof]), at_once=True)
+
+    def _prove_again(self) -> None:
+        """After a silence: nobody knows whether there was nothing to hear."""
+        if self._proof is None and monotonic() - self._heard_at > _PROVE_AFTER_SECONDS:
+            self._prove()
 
     def _hear(self, link: BoundedConnection, heard: Callable[[str], None]) -> None:
         for notice in link.notifies(timeout=_LOOK_SECONDS, stop_after=1):

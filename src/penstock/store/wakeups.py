@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 DEAF_POLL_SECONDS = 1.0
 """How often a worker looks for work at the longest while nobody can tell it."""
 _WATCH_SECONDS = 0.1
+_FIRST_WAIT = 0.05
 _LONGEST_WAIT = 1.0
 """Between two tries to listen: a database that is back is found within this."""
 _LOOK_AGAIN_SECONDS = 60.0
@@ -95,7 +96,7 @@ class Wakeups:
         if self._stop.is_set():
             return
         self._failures += 1
-        wait = min(_LONGEST_WAIT, 0.05 * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
+        wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
         _log.warning(
             "cannot hear of new work; polling goes on",
             error=str(error).strip(),

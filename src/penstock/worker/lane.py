@@ -47,6 +47,7 @@ from penstock.worker.telling import tell
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
 _LEAST_WAIT = 0.005
+_FIRST_WAIT = 0.1
 _LONGEST_WAIT = 30.0
 _LONGEST_WAIT_FOR_STORE = 1.0
 """Many jobs may wait behind a database that was away, and somebody behind each of them."""
@@ -120,7 +121,7 @@ class Lane:
                 self._failures += 1
                 away = isinstance(error, StoreUnavailable)
                 longest = _LONGEST_WAIT_FOR_STORE if away else _LONGEST_WAIT
-                wait = min(longest, 0.1 * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
+                wait = min(longest, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
                 unforeseen = None if isinstance(error, PenstockError) else error
                 _log.warning(
                     "the lane's work failed; trying again",

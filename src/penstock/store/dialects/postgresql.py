@@ -110,10 +110,11 @@ class PostgreSQL:
 
     def did_not_happen(self, error: BaseException) -> bool:
         """The last word of a server that found us idle; the driver's "connection lost" comes on top of it."""
-        while error is not None:
-            if getattr(error, "sqlstate", None) in _IDLE_STATES:
+        told: BaseException | None = error
+        while told is not None:
+            if getattr(told, "sqlstate", None) in _IDLE_STATES:
                 return True
-            error = error.__cause__ or error.__context__  # type: ignore[assignment]
+            told = told.__cause__ or told.__context__
         return False
 
 
