@@ -109,6 +109,14 @@ OF_CALLS = {
     "OLD_QUEUE_UNREADABLE": ("ConfigurationError", "the table `recipe_parse_jobs` of the old queue cannot be read"),
     "PHOTO_NOT_FOUND": ("FileNotFound", "there is no such photo in the catalog"),
     "THUMBNAIL_NOT_MADE": ("FileNotFound", "no thumbnails job has made this one yet"),
+    "COMMIT_UNKNOWN": (
+        "StoreUnavailable",
+        "the connection broke during the commit: nobody knows whether it happened; with an idempotency key, ask again",
+    ),
+    "DB_TIMEOUT": (
+        "StoreUnavailable",
+        "the database server did not answer within `PENSTOCK_DATABASE_TIMEOUT_SECONDS`; nothing was recorded",
+    ),
     "DB_POOL_BUSY": ("StoreUnavailable", "all of `PENSTOCK_POOL_SIZE` connections were in use for half a minute"),
     "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
     "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the owner used the key for a job of another kind already"),
