@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
-from penstock import JobState, Penstock, Retryable, WorkItem, WorkJob, load_settings
+from penstock import JobState, Penstock, Retryable, StoreUnavailable, WorkItem, WorkJob, load_settings
 from penstock.cli.config import _check
 from penstock.store import wakeups
 from penstock.store.opening import describe_connection
@@ -229,6 +229,14 @@ def test_the_check_says_how_the_database_is_reached(
     assert kept[0].endswith("is reached through a pooler; statements are prepared there")
     off = said(migrated_postgres_url, prepared_statements="off")
     assert off[0].endswith("is reached directly; statements are not prepared there")
+
+
+def test_the_check_refuses_an_address_to_listen_at_where_nobody_is(
+    migrated_postgres_url: str, open_app: Callable[..., Penstock]
+) -> None:
+    nobody = make_url(migrated_postgres_url).set(port=1).render_as_string(hide_password=False)
+    with pytest.raises(StoreUnavailable, match=r"PENSTOCK_LISTEN_URL cannot be used: .*refused"):
+        _check(open_app(migrated_postgres_url, listen_url=nobody))
 
 
 @pytest.mark.parametrize(("asked", "prepared"), [("auto", False), ("on", True)])

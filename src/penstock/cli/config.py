@@ -73,17 +73,25 @@ def _print_settings(shown: list[SettingShown]) -> None:
 def _check(app: Penstock) -> None:
     """Say everything that is wrong, not only the first."""
     problems: list[PenstockError] = []
-    for question in (app.check_database, lambda: _require_writable(app.settings.files_directory)):
+    connection: list[str] = []
+    questions = (
+        app.check_database,
+        lambda: connection.extend(app.describe_connection()),
+        lambda: _require_writable(app.settings.files_directory),
+    )
+    for question in questions:
         try:
             question()
         except PenstockError as error:
             problems.append(error)
+    # A database that cannot be reached answers neither of the first two, in the same words.
+    problems = list({problem.message: problem for problem in problems}.values())
     for problem in problems[:-1]:
         print(f"penstock: {problem.message} ({problem.code})", file=sys.stderr)
     if problems:
         raise problems[-1]
     print("all is well: the settings, the app, the database and the files directory")
-    for line in app.describe_connection():
+    for line in connection:
         print(line)
     for name, extra in _missing_libraries().items():
         print(f"the {name} application is not installed; it comes with {extra}")

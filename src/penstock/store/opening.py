@@ -75,11 +75,16 @@ def describe_connection(store: Store) -> list[str]:
 
 
 def _describe_listening(store: Store) -> str:
+    from psycopg import Error
+
     from penstock.store.postgresql_listener import CannotListen, PostgreSQLListener
 
     listener = PostgreSQLListener(store)
     try:
         listener.listen(listener.close, lambda notice: None)
+    except Error as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise StoreUnavailable(f"PENSTOCK_LISTEN_URL cannot be used: {first_line}") from error
     except CannotListen as error:
         return (
             f"workers do not hear of new work and look for it instead: {error}; "
