@@ -29,8 +29,8 @@ DEAF_POLL_SECONDS = 1.0
 """How often a worker looks for work at the longest while nobody can tell it."""
 _WATCH_SECONDS = 0.1
 _FIRST_WAIT = 0.05
-_LONGEST_WAIT = 1.0
-"""Between two tries to listen: a database that is back is found within this."""
+_LONGEST_WAIT = 0.5
+"""Between two tries to listen: one of a worker's threads that looks often is enough, since it wakes the others."""
 _LOOK_AGAIN_SECONDS = 60.0
 """Whether a pooler has come to keep sessions is not asked every second."""
 _log = structlog.get_logger("penstock.wakeups")
