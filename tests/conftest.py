@@ -127,6 +127,13 @@ def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield url
 
 
+@pytest.fixture
+def migrated_postgres_url(postgres_server: PostgresServer, _migrated_postgres: str) -> Iterator[str]:
+    """The URL of a fresh PostgreSQL database with all its tables."""
+    with _database(postgres_server, _migrated_postgres) as url:
+        yield url
+
+
 @pytest.fixture(scope="session")
 def engines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Store]]:
     """Stores on databases that all tests share, emptied: an engine that has compiled its statements is kept."""

@@ -43,7 +43,7 @@ from penstock.settings import Settings, load_settings
 from penstock.store.engine import CallersConnection, Store, open_store
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.migrating import OURS, Patience, Schema, is_current, migrate, require_current
-from penstock.store.opening import check_database, file_of, remarks, said_plainly, say
+from penstock.store.opening import check_database, describe_connection, file_of, remarks, said_plainly, say
 from penstock.telemetry.logs import hand_to_logging
 from penstock.transports.in_process import InProcess, Subscriber
 from penstock.worker.worker import Worker
@@ -51,6 +51,8 @@ from penstock.worker.worker import Worker
 Definition = TypeVar("Definition", bound=Callable[..., Any] | type)
 Answer = TypeVar("Answer")
 _ADOPTED_AT_ONCE = 500
+_MIGRATING_CONNECTIONS = 4
+"""One that changes tables, one that keeps other migrations away, one that looks for whom we wait, and a spare."""
 
 
 class Penstock(Changing):
@@ -103,14 +105,17 @@ class Penstock(Changing):
         elif not is_current(store, self._schemas):
             migrate(store, self._schemas)
 
-    def _open(self, *, connections: int = 1) -> Store:
+    def _open(self, *, migrating: bool = False) -> Store:
         settings = self.settings
         store = open_store(
             settings.database_url,
             clock=self._clock,
-            pool_size=max(connections, settings.pool_size),
+            pool_size=max(_MIGRATING_CONNECTIONS, settings.pool_size) if migrating else settings.pool_size,
             sqlite_synchronous=settings.sqlite_synchronous,
             schema=settings.database_schema,
+            timeout=None if migrating else settings.database_timeout_seconds,
+            prepared_statements=settings.prepared_statements,
+            listen_url=settings.listen_url,
         )
         store.slow_query_ms = settings.slow_query_ms
         hand_to_logging()
@@ -130,8 +135,7 @@ class Penstock(Changing):
         how it goes on. A database in the layout of an earlier version needs stopped workers, once.
         """
         patience = Patience(lock_timeout=seconds(lock_timeout), wait=seconds(wait))
-        # One that changes tables, one that keeps other migrations away, one that looks for whom we wait.
-        with said_plainly(self.settings.database_url), closing(self._open(connections=4)) as store:
+        with said_plainly(self.settings.database_url), closing(self._open(migrating=True)) as store:
             migrate(store, self._schemas, patience=patience, say=say)
 
     def own_tables(self, name: str, package: str, head: str) -> None:
@@ -165,6 +169,11 @@ class Penstock(Changing):
         with said_plainly(self.settings.database_url), closing(self._open()) as store:
             check_database(store, self._schemas)
             return remarks(store)
+
+    def describe_connection(self) -> list[str]:
+        """How a database server is reached, in words, and whether its notices are heard."""
+        with said_plainly(self.settings.database_url), closing(self._open()) as store:
+            return describe_connection(store)
 
     def close(self) -> None:
         """Let go of the database."""

@@ -65,6 +65,30 @@ class Settings(BaseSettings):
             description="Database connections one process keeps, besides the one a worker listens on.",
         ),
     ] = 10
+    database_timeout_seconds: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_DATABASE_TIMEOUT_SECONDS",
+            gt=0,
+            description="How long a database server may take to answer one statement; migrations may take longer.",
+        ),
+    ] = 30.0
+    listen_url: Annotated[
+        str | None,
+        Field(
+            validation_alias="PENSTOCK_LISTEN_URL",
+            pattern=r"^postgresql(\+psycopg)?://",
+            description="A direct way to the same PostgreSQL, where PENSTOCK_DATABASE_URL leads through a pooler.",
+        ),
+    ] = None
+    prepared_statements: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_PREPARED_STATEMENTS",
+            pattern="^(auto|on|off)$",
+            description="Whether PostgreSQL prepares statements: auto if reached directly, on if a pooler keeps them.",
+        ),
+    ] = "auto"
     sqlite_synchronous: Annotated[
         str,
         Field(

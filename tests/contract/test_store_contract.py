@@ -1046,7 +1046,7 @@ class TestLimits:
 
 class TestJoined:
     def test_a_rollback_leaves_nothing_and_a_commit_makes_it_claimable(self, bench: Workbench) -> None:
-        woken: list[frozenset[str]] = []
+        woken: list[frozenset[str] | None] = []
         bench.store.listen(woken.append)
         kind, other = bench.kinds.get("single"), metadata.tables["files"]
         row = {"id": uuid4(), "name": "mine", "size_bytes": 1, "sha256": "0", "created_at": bench.clock.held()}
@@ -1069,7 +1069,7 @@ class TestJoined:
         assert [one.user_id for one in bench.claim("single")] == ["ann"]
 
     def test_a_write_wakes_those_who_listen_once_it_is_committed(self, bench: Workbench) -> None:
-        seen: list[tuple[frozenset[str], int]] = []
+        seen: list[tuple[frozenset[str] | None, int]] = []
         bench.store.listen(lambda kinds: seen.append((kinds, len(bench.jobs()))))
         bench.submit("single")
         assert seen == [(frozenset({"single"}), 1)]

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
+import pytest
 
-from penstock import Penstock, WorkItem
+from penstock import Penstock, StoreUnavailable, WorkItem
 from tests.http.conftest import Served
 
 PATIENCE = 30.0
@@ -73,6 +74,27 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice(app: Penstock
     assert sequences("3") == []
     for odd in ("", "x", "-1", "99999999999999999999", "1.5"):
         assert sequences(odd) in (whole, []), odd
+
+
+def test_a_stream_outlives_a_database_that_is_away_for_a_moment(
+    app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app.kind("quick")(lambda item: 1)
+    ada = serve().client()
+    job = app.submit("quick", owner="ada").job
+    real, failures = app.history, iter(range(2))
+
+    def away(*given: Any, **named: Any) -> Any:
+        if next(failures, None) is not None:
+            raise StoreUnavailable("the database is away")
+        return real(*given, **named)
+
+    monkeypatch.setattr(app, "history", away)
+    with ada.stream("GET", f"/api/jobs/{job.id}/events") as answer:
+        seen = [name for name, _, _ in events(answer)]
+    assert (seen[0], seen[-1]) == ("history", "end")
+    assert next(failures, None) is None
+    assert "Traceback" not in caplog.text
 
 
 def test_a_server_that_stops_lets_those_who_listen_go(app: Penstock, serve: Serve) -> None:

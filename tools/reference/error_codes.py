@@ -122,6 +122,14 @@ OF_CALLS = {
     "DATABASE_FULL": ("StoreUnavailable", "the database's disk is full; it works when there is room again"),
     "DATABASE_IO_ERROR": ("StoreUnavailable", "the database's disk could not be read or written"),
     "DATABASE_READ_ONLY": ("StoreUnavailable", "the database may only be read; it works when it may be written"),
+    "COMMIT_UNKNOWN": (
+        "StoreUnavailable",
+        "the connection broke during the commit: nobody knows whether it happened; with an idempotency key, ask again",
+    ),
+    "DB_TIMEOUT": (
+        "StoreUnavailable",
+        "the database server did not answer within `PENSTOCK_DATABASE_TIMEOUT_SECONDS`; nothing was recorded",
+    ),
     "DB_POOL_BUSY": ("StoreUnavailable", "all of `PENSTOCK_POOL_SIZE` connections were in use for half a minute"),
     "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
     "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the owner used the key for a job of another kind already"),

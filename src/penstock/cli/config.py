@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,19 +75,26 @@ def _check(app: Penstock) -> None:
     """Say everything that is wrong, not only the first."""
     problems: list[PenstockError] = []
     remarks: list[str] = []
-    try:
-        remarks = app.check_database()
-    except PenstockError as error:
-        problems.append(error)
-    try:
-        _require_writable(app.settings.files_directory)
-    except PenstockError as error:
-        problems.append(error)
+    connection: list[str] = []
+    questions: tuple[Callable[[], object], ...] = (
+        lambda: remarks.extend(app.check_database()),
+        lambda: connection.extend(app.describe_connection()),
+        lambda: _require_writable(app.settings.files_directory),
+    )
+    for question in questions:
+        try:
+            question()
+        except PenstockError as error:
+            problems.append(error)
+    # A database that cannot be reached answers neither of the first two, in the same words.
+    problems = list({problem.message: problem for problem in problems}.values())
     for problem in problems[:-1]:
         print(f"penstock: {problem.message} ({problem.code})", file=sys.stderr)
     if problems:
         raise problems[-1]
     print("all is well: the settings, the app, the database and the files directory")
+    for line in connection:
+        print(line)
     for remark in remarks:
         print(f"to know: {remark}")
     for name, extra in _missing_libraries().items():

@@ -7,24 +7,29 @@ comes back with ``Last-Event-ID`` misses none; and ``progress``, the job as it s
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
+import structlog
 from fastapi import APIRouter, Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
+from penstock.errors import StoreUnavailable
 from penstock.http.problems import documented
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 from penstock.http.vocabularies.tasks.routes import whole
 from penstock.http.vocabularies.tasks.translation import history_line
+from penstock.http.watching import LOOK_SECONDS
 from penstock.http.who import AService, SignedIn
 from penstock.lifecycle.job import HistoryEntry, Job
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
+_log = structlog.get_logger("penstock.live")
 _LAST_SEQUENCE = 2**31 - 1
 
 
@@ -52,7 +57,14 @@ async def follow_job(
     with one.watching.follow(job_id) as changed:
         while True:
             changed.clear()
-            lines, job, state = await run_in_threadpool(_look, job_id, after, who, one)
+            try:
+                lines, job, state = await run_in_threadpool(_look, job_id, after, who, one)
+            except StoreUnavailable as error:
+                _log.warning("cannot see a job; looking again", error=error.message, code=error.code)
+                await asyncio.sleep(LOOK_SECONDS)
+                if one.watching.closed:
+                    return
+                continue
             for line in lines:
                 after = line.sequence
                 yield ServerSentEvent(event="history", id=str(after), raw_data=_text(history_line(line)))

@@ -1,10 +1,12 @@
 """The connection to the database, and the transactions everything runs in.
 
 An operation is a function of a :class:`Transaction`; it never commits. :meth:`Store.write` runs one in a transaction
-of its own and once more when the database says that another try may work (deadlock, busy file). A caller who has a
-SQLAlchemy connection may run operations in its own transaction with :meth:`Store.joined`.
+of its own and once more when the database says that another try may work (deadlock, busy file), or when the connection
+broke before the commit was asked for. A caller who has a SQLAlchemy connection may run operations in its own
+transaction with :meth:`Store.joined`.
 
-Interrupted anywhere before the commit, a transaction leaves nothing; after it, everything.
+Interrupted anywhere before the commit, a transaction leaves nothing; after it, everything. When the connection breaks
+in between, nobody knows which: that is said with a code of its own (``COMMIT_UNKNOWN``) and is not tried again.
 """
 
 from __future__ import annotations
@@ -18,13 +20,8 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import orjson
 import structlog
-from sqlalchemy import (
-    Connection,
-    Engine,
-    create_engine,
-    event,
-)
-from sqlalchemy.engine import URL, Dialect, make_url
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool, StaticPool
@@ -54,6 +51,8 @@ _log = structlog.get_logger("penstock.jobs")
 Result = TypeVar("Result")
 CallersConnection = Connection
 """The connection of a caller who wants something done inside their own transaction."""
+Heard = Callable[[frozenset[str] | None], None]
+"""Called with notices, or with None when any kind may have work."""
 _TRIES = 5
 
 
@@ -125,7 +124,8 @@ class Store:
         self.clock = clock or DatabaseClock()
         self.ways = ways_of(engine.dialect.name, held=self.clock.held() is not None)
         self.neighbours = Neighbours.of(engine.url, self.placement.channel)
-        self._listeners: list[Callable[[frozenset[str]], None]] = []
+        self._listeners: list[Heard] = []
+        self._away = False
         # SQLite has one writer at a time: they queue here, fairly, instead of in its busy handler's sleeps.
         self._turns = Turns.of(engine.url, patience=BUSY_SECONDS) if self.ways.name == "sqlite" else None
         self._writing: AbstractContextManager[None] = self._turns or nullcontext()
@@ -145,9 +145,11 @@ class Store:
         size = _pool_size(self.engine)
         if self.ways.in_our_process:
             most = max(0, size - 2) // 2
-            reads = KeptConnections(self.engine, most=most, is_current=is_current, penstock_begins=None)
-            return KeptConnections(self.engine, most=1, is_current=is_current), reads
-        kept = KeptConnections(self.engine, most=(size - 1) // 2, isolation_level="AUTOCOMMIT")
+            reads = KeptConnections(self.engine, most=most, is_usable=is_current, penstock_begins=None)
+            return KeptConnections(self.engine, most=1, is_usable=is_current), reads
+        from penstock.store.postgresql_engine import is_usable
+
+        kept = KeptConnections(self.engine, most=size // 2, is_usable=is_usable, isolation_level="AUTOCOMMIT")
         return kept, kept
 
     @property
@@ -174,11 +176,14 @@ class Store:
             known = self._dialects[dialect] = placed_copy(dialect, self.placement)
         return known
 
-    def listen(self, listener: Callable[[frozenset[str]], None]) -> None:
-        """Call ``listener`` with the notices of each transaction of this process, once it has committed."""
+    def listen(self, listener: Heard) -> None:
+        """Call ``listener`` with the notices of each transaction of this process, once it has committed.
+
+        And with None when the database answers for the first time after it could not be reached.
+        """
         self._listeners.append(listener)
 
-    def unlisten(self, listener: Callable[[frozenset[str]], None]) -> None:
+    def unlisten(self, listener: Heard) -> None:
         """Do not call ``listener`` any more."""
         self._listeners.remove(listener)
 
@@ -203,15 +208,14 @@ class Store:
                     if self.ways.in_our_process:
                         self._shorten_log(connection)
             except DBAPIError as error:
-                # A connection that broke before the commit was asked for has changed nothing; after that, who knows.
-                lost = error.connection_invalidated and not committing
                 passing = error.orig is not None and self.ways.is_passing(error.orig)
-                if not left or not (lost or passing):
-                    raise self._in_our_words(error) from error
+                if not left or not (passing or self._surely_lost(error, committing)):
+                    raise self._failed(error, committing) from error
             except PoolTimeout as error:
                 raise _all_busy() from error
             else:
                 self.pace.observe(wait=got - asked, whole=perf_counter() - asked)
+                self._answered()
                 self._announce(transaction.notices, transaction.lines)
                 return answer
         raise AssertionError("unreachable: the last try returns or raises")
@@ -221,13 +225,58 @@ class Store:
 
         ``at_once`` promises that it is a single statement, which needs no transaction around it.
         """
-        try:
-            with self._reading(), self._reader(at_once) as connection, connection.begin():
-                return question(Transaction(connection, self))
-        except DBAPIError as error:
-            raise self._in_our_words(error) from error
-        except PoolTimeout as error:
-            raise _all_busy() from error
+        for left in reversed(range(_TRIES)):
+            try:
+                with self._reading(), self._reader(at_once) as connection, connection.begin():
+                    answer = question(Transaction(connection, self))
+            except DBAPIError as error:
+                if not left or not self._surely_lost(error, committing=False):
+                    raise self._failed(error, committing=False) from error
+            except PoolTimeout as error:
+                raise _all_busy() from error
+            else:
+                self._answered()
+                return answer
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _surely_lost(self, error: DBAPIError, committing: bool) -> bool:
+        """Did the connection break without anything having happened? A fresh one may do better.
+
+        Who waited for an answer in vain has waited long enough.
+        """
+        if not error.connection_invalidated or isinstance(error.orig, TimeoutError):
+            return False
+        return not committing or self._did_not_happen(error)
+
+    def _did_not_happen(self, error: DBAPIError) -> bool:
+        return error.orig is not None and self.ways.did_not_happen(error.orig)
+
+    def _failed(self, error: DBAPIError, committing: bool) -> PenstockError:
+        """What a driver's error means to those who do not know SQL."""
+        first_line = str(error.orig).strip().partition("\n")[0]
+        fault = None if error.orig is None else self.ways.fault(error.orig)
+        if fault is None and isinstance(error, DataError | IntegrityError | NotSupportedError | ProgrammingError):
+            return StoreRefused(f"the database refused the statement: {first_line}")
+        self._away = True
+        if committing and error.connection_invalidated and not self._did_not_happen(error):
+            return StoreUnavailable(
+                "the connection broke while the change was being committed, so nobody knows whether it happened: "
+                f"look, or ask again with the same idempotency key ({first_line})",
+                code="COMMIT_UNKNOWN",
+            )
+        if isinstance(error.orig, TimeoutError):
+            return StoreUnavailable(
+                f"the database did not answer within PENSTOCK_DATABASE_TIMEOUT_SECONDS ({first_line})",
+                code="DB_TIMEOUT",
+            )
+        return StoreUnavailable(f"the database is not available: {first_line}", code=fault)
+
+    def _answered(self) -> None:
+        """Whoever reaches the database first after it was away wakes those who wait for it."""
+        if self._away:
+            self._away = False
+            for listener in tuple(self._listeners):
+                listener(None)
 
     @contextmanager
     def joined(self, connection: Connection) -> Iterator[Transaction]:
@@ -282,14 +331,6 @@ class Store:
             driver: Any = connection.connection.driver_connection
             self._checkpoints.run_if_due(opened.path, driver)
 
-    def _in_our_words(self, error: DBAPIError) -> PenstockError:
-        """What a driver's error means to those who do not know SQL."""
-        first_line = str(error.orig).strip().partition("\n")[0]
-        code = None if error.orig is None else self.ways.fault(error.orig)
-        if code is None and isinstance(error, DataError | IntegrityError | NotSupportedError | ProgrammingError):
-            return StoreRefused(f"the database refused the statement: {first_line}")
-        return StoreUnavailable(f"the database is not available: {first_line}", code=code)
-
     def _reader(self, at_once: bool) -> AbstractContextManager[Connection]:
         if at_once and not isinstance(self.engine.pool, StaticPool):
             return self._kept_for_reads.one()
@@ -317,44 +358,38 @@ def open_store(
     pool_size: int = 10,
     sqlite_synchronous: str = "NORMAL",
     schema: str = DEFAULT_SCHEMA,
+    timeout: float | None = 30.0,
+    prepared_statements: str = "auto",
+    listen_url: str | None = None,
 ) -> Store:
-    """Connect to the database that ``url`` names; on a server our tables are in ``schema``."""
+    """Connect to the database that ``url`` names; the last four are for a server's.
+
+    Our tables are in ``schema``. A statement is answered within ``timeout`` seconds; None waits as long as it takes.
+    """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         engine = sqlite_engine(parsed, pool_size=pool_size, synchronous=sqlite_synchronous, json=_json())
         place_by_what_is_there(engine)
-    else:
-        if parsed.drivername == "postgresql":
-            parsed = parsed.set(drivername="postgresql+psycopg")
-        engine = _server_engine(parsed, pool_size)
-        place_tables(engine.dialect, TablePlacement(schema=schema))
+        return Store(engine, clock)
+    ways_of(parsed.get_backend_name())
+    try:
+        from penstock.store.postgresql_engine import postgresql_engine
+
+        engine = postgresql_engine(
+            parsed,
+            pool_size=pool_size,
+            timeout=timeout,
+            prepared_statements=prepared_statements,
+            listen_url=listen_url,
+            json=_json(),
+        )
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"the driver for {parsed.drivername} is not installed ({error}); install penstock[postgres]"
+        ) from error
+    place_tables(engine.dialect, TablePlacement(schema=schema))
     return Store(engine, clock)
 
 
 def _json() -> dict[str, Callable[..., Any]]:
     return {"json_serializer": lambda value: orjson.dumps(value).decode(), "json_deserializer": orjson.loads}
-
-
-def _server_engine(url: URL, pool_size: int) -> Engine:
-    ways_of(url.get_backend_name())
-    try:
-        # One more than asked for: a worker listens on one all the time.
-        engine = create_engine(url, pool_size=pool_size + 1, max_overflow=0, pool_pre_ping=False, **_json())
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"the driver for {url.drivername} is not installed ({error}); install penstock[postgres]"
-        ) from error
-    event.listen(engine, "connect", _prepare_postgresql)
-    return engine
-
-
-def _prepare_postgresql(connection: Any, _record: object) -> None:
-    from psycopg.types.array import ListBinaryDumper
-
-    # Our parameters are arrays of a thousand values: as text each would be escaped by a regular expression.
-    connection.adapters.register_dumper(list, ListBinaryDumper)
-    # Every statement here finds its rows by key. Before a table is analyzed the planner guesses otherwise.
-    connection.execute("SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off")
-    # So there is one plan for each statement, whatever its parameters: it need not be made each time.
-    connection.execute("SET plan_cache_mode = force_generic_plan")
-    connection.commit()

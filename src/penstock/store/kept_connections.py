@@ -5,7 +5,7 @@ writer keeps his, and those who read a single statement keep theirs; on a server
 AUTOCOMMIT. At most half of the pool is kept, so that nobody waits for a connection that does nothing.
 
 Only a clean connection is kept. One on which anything failed goes back to the pool, which takes its transaction back,
-or closes it where even that fails.
+or closes it where even that fails. One that the other side has closed meanwhile is not handed out (``is_usable``).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class KeptConnections:
     """A few connections of an engine, ready for use; with ``most=0`` none is kept, but each is let go of for sure."""
 
     def __init__(
-        self, engine: Engine, *, most: int, is_current: Callable[[Connection], bool] = lambda _: True, **options: Any
+        self, engine: Engine, *, most: int, is_usable: Callable[[Connection], bool] = lambda _: True, **options: Any
     ) -> None:
         self._engine = engine
         self._most = most
-        self._is_current = is_current
+        self._is_usable = is_usable
         self._options = options
         self._idle: list[Connection] = []
         self._changing = threading.Lock()
@@ -56,13 +56,9 @@ class KeptConnections:
             connection.close()
 
     def _take(self) -> Connection:
-        while True:
-            with self._changing:
-                if not self._idle:
-                    break
-                connection = self._idle.pop()
+        while (connection := self._idle_one()) is not None:
             try:
-                if self._is_current(connection):
+                if self._is_usable(connection):
                     return connection
             except BaseException:
                 connection.close()
@@ -70,6 +66,10 @@ class KeptConnections:
             connection.invalidate()
             connection.close()
         return self._engine.connect().execution_options(**self._options)
+
+    def _idle_one(self) -> Connection | None:
+        with self._changing:
+            return self._idle.pop() if self._idle else None
 
     def _give_back(self, connection: Connection) -> None:
         if connection.invalidated or connection.in_transaction():

@@ -37,11 +37,13 @@ class Presence:
         self.name = path.name
         self._socket = bound
         self._path = path
+        self._coming = select.poll()  # unlike select, it takes descriptors beyond 1,023
+        self._coming.register(bound, select.POLLIN)
 
     def hear(self, timeout: float) -> frozenset[str]:
         """What was told meanwhile; nothing when the time is over."""
         heard: set[str] = set()
-        select.select([self._socket], [], [], timeout)
+        self._coming.poll(timeout * 1000.0)
         with suppress(BlockingIOError):
             while True:
                 heard.update(self._socket.recv(_MOST_BYTES).decode(errors="replace").split("\n"))

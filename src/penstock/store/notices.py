@@ -1,15 +1,17 @@
 """What a transaction tells the workers once it has committed: a kind has work, or a job was stopped.
 
 A notice is a short text, because that is what PostgreSQL's NOTIFY carries: the kind's name, or the job's id behind an
-exclamation mark, which no kind's name has.
+exclamation mark, which no kind's name has. A listener proves that it hears by a text behind a question mark. Anybody
+who may connect may send to our channel: what is none of these means nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from uuid import UUID
+from uuid import UUID, uuid4
 
 _STOPPED = "!"
+_PROOF = "?"
 
 
 def stopped(job_id: UUID) -> str:
@@ -20,7 +22,25 @@ def stopped(job_id: UUID) -> str:
 def stopped_jobs(notices: Iterable[str]) -> frozenset[UUID]:
     """The jobs that were stopped, among what was told.
 
-    >>> stopped_jobs(["thumbnails", "!01978f7e-7000-7000-8000-000000000001"])
+    >>> stopped_jobs(["thumbnails", "!01978f7e-7000-7000-8000-000000000001", "!hello"])
     frozenset({UUID('01978f7e-7000-7000-8000-000000000001')})
     """
-    return frozenset(UUID(one[len(_STOPPED) :]) for one in notices if one.startswith(_STOPPED))
+    found = (_id_of(one[len(_STOPPED) :]) for one in notices if one.startswith(_STOPPED))
+    return frozenset(one for one in found if one is not None)
+
+
+def new_proof() -> str:
+    """A notice that a listener sends to itself."""
+    return f"{_PROOF}{uuid4()}"
+
+
+def is_proof(notice: str) -> bool:
+    """Is this some listener's own affair?"""
+    return notice.startswith(_PROOF)
+
+
+def _id_of(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -72,3 +72,39 @@ def check_database(store: Store, schemas: Sequence[Schema]) -> None:
         is_current(store, schemas)
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise StoreUnavailable(f"the database {path} cannot be written: its folder is missing, or not ours to write in")
+
+
+def describe_connection(store: Store) -> list[str]:
+    """How a server is reached, in words for whoever set it up; nothing for an embedded database."""
+    if store.ways.name != "postgresql":
+        return []
+    from penstock.store.postgresql_engine import connector_of
+
+    connector = connector_of(store.engine)
+    with store.engine.connect() as connection:
+        version = connection.exec_driver_sql("SHOW server_version").scalar()
+    way = "through a pooler" if connector.behind_pooler else "directly"
+    prepared = "are" if connector.prepares() else "are not"
+    return [
+        f"PostgreSQL {version} is reached {way}; statements {prepared} prepared there",
+        _describe_listening(store),
+    ]
+
+
+def _describe_listening(store: Store) -> str:
+    from psycopg import Error
+
+    from penstock.store.postgresql_listener import CannotListen, PostgreSQLListener
+
+    listener = PostgreSQLListener(store)
+    try:
+        listener.listen(listener.close, lambda notice: None)
+    except Error as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise StoreUnavailable(f"PENSTOCK_LISTEN_URL cannot be used: {first_line}") from error
+    except CannotListen as error:
+        return (
+            f"workers do not hear of new work and look for it instead: {error}; "
+            "set PENSTOCK_LISTEN_URL to an address that leads to the server directly"
+        )
+    return "workers hear of new work at once"

@@ -1,35 +1,39 @@
 """Hearing of new work, and of jobs that were stopped, without asking for it.
 
-PostgreSQL tells (LISTEN on one connection of its own); a lost connection is made again, and everybody is woken then,
-because nobody knows what was missed. SQLite cannot tell another process: there a process of the same user and machine
-is told by a socket of its own (``store.neighbours``). For everybody else SQLite's ``data_version`` changes with every
-commit: reading it takes microseconds, so it is looked at ten times a second. What this process itself commits is
-announced by the store, at once.
+PostgreSQL tells (LISTEN on one connection of its own, ``store.postgresql_listener``); a lost connection is made again,
+and everybody is woken then, because nobody knows what was missed. SQLite cannot tell another process: there a process
+of the same user and machine is told by a socket of its own (``store.neighbours``). For everybody else SQLite's
+``data_version`` changes with every commit: reading it takes microseconds, so it is looked at ten times a second. What
+this process itself commits is announced by the store, at once; so is that the database answers again.
 """
 
 from __future__ import annotations
 
-import contextlib
 import random
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
-from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from penstock.errors import PenstockError
-from penstock.store.engine import Store
+from penstock.store.engine import Heard, Store
 from penstock.store.neighbours import Presence
 from penstock.store.sqlite_engine import is_current
 
-Heard = Callable[[frozenset[str] | None], None]
-"""Called with notices, or None when any kind may have work."""
+if TYPE_CHECKING:
+    from penstock.store.postgresql_listener import PostgreSQLListener
 
+DEAF_POLL_SECONDS = 1.0
+"""How often a worker looks for work at the longest while nobody can tell it."""
 _WATCH_SECONDS = 0.1
-_LISTEN_SECONDS = 1.0
+_FIRST_WAIT = 0.05
+_LONGEST_WAIT = 0.5
+"""Between two tries to listen: one of a worker's threads that looks often is enough, since it wakes the others."""
+_LOOK_AGAIN_SECONDS = 60.0
+"""Whether a pooler has come to keep sessions is not asked every second."""
 _log = structlog.get_logger("penstock.wakeups")
 
 
@@ -41,11 +45,15 @@ class Wakeups:
         self._heard = heard
         self._presence: Presence | None = None
         self._stop = threading.Event()
+        self._pause = threading.Event()
         self.listening = threading.Event()
         self._thread: threading.Thread | None = None
+        self._listener: PostgreSQLListener | None = None
+        self._failures = 0
+        self._said: str | None = None
         driver: Any = store.engine.dialect.loaded_dbapi
-        self._errors: tuple[type[Exception], ...] = (PenstockError, SQLAlchemyError, driver.Error, OSError)
-        store.listen(heard)
+        self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error, OSError, PenstockError)
+        store.listen(self._told_by_store)
 
     def start(self, presence: Presence | None) -> None:
         """Begin to listen; ``presence`` is the worker's own socket, if it has one."""
@@ -62,48 +70,98 @@ class Wakeups:
     def stop(self) -> None:
         """Stop listening."""
         self._stop.set()
-        self._store.unlisten(self._heard)
+        self._pause.set()
+        self._store.unlisten(self._told_by_store)
         if self._thread is not None:
-            if self._store.ways.name == "postgresql":
-                # Its own notice ends the thread's wait; where even that fails, the wait ends by itself.
-                with contextlib.suppress(SQLAlchemyError), self._store.engine.begin() as connection:
-                    self._store.ways.tell(connection, self._store.placement.channel, [""])
+            listener = self._listener
+            if listener is not None:
+                listener.close()
             self._thread.join()
 
-    def _again_and_again(self, listen: Callable[[Connection], None]) -> None:
-        failures = 0
+    def _told_by_store(self, notices: frozenset[str] | None) -> None:
+        """What this process has committed; None when the database answers again after it was away."""
+        if notices is None:
+            self._pause.set()
+        self._heard(notices)
+
+    def _again_and_again(self, listen: Callable[[], None]) -> None:
         while not self._stop.is_set():
             try:
-                with self._store.engine.connect() as connection:
-                    listen(connection.execution_options(isolation_level="AUTOCOMMIT"))
+                listen()
             except self._errors as error:
-                failures += 1
-                _log.warning("cannot hear of new work; polling goes on", error=str(error).strip(), failures=failures)
-                self.listening.clear()
-                self._stop.wait(min(30.0, 2.0 ** min(failures, 5)) * (0.5 + random.random() / 2))
+                self._wait_after(error, None)
+            except Exception as error:  # noqa: BLE001 - who hears of new work must outlive every mistake, and say it
+                self._wait_after(error, error)
 
-    def _listen(self, connection: Connection) -> None:
-        driver: Any = connection.connection.driver_connection
-        driver.execute(f"LISTEN {self._store.placement.channel}")
-        self._heard(None)
-        self.listening.set()
-        while not self._stop.is_set():
-            for notice in driver.notifies(timeout=_LISTEN_SECONDS, stop_after=1):
-                self._heard(frozenset({notice.payload}))
+    def _wait_after(self, error: Exception, unforeseen: Exception | None) -> None:
+        if self._stop.is_set():
+            return
+        self._failures += 1
+        wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
+        _log.warning(
+            "cannot hear of new work; polling goes on",
+            error=str(error).strip(),
+            failures=self._failures,
+            wait=wait,
+            exc_info=unforeseen,
+        )
+        self._be_deaf()
+        self._rest(wait)
 
-    def _watch(self, connection: Connection) -> None:
-        driver: Any = connection.connection.driver_connection
-        cursor = driver.cursor()
-        seen = cursor.execute("PRAGMA data_version").fetchone()
+    def _rest(self, seconds: float) -> None:
+        """Wait; the database that answers again ends it, and so does the end."""
+        self._pause.wait(seconds)
+        if not self._stop.is_set():
+            self._pause.clear()
+
+    def _be_deaf(self) -> None:
+        """From now on the lanes look for themselves, and more often: wake them so that they do."""
+        if self.listening.is_set():
+            self.listening.clear()
+            self._heard(None)
+
+    def _begin_to_hear(self) -> None:
+        if self._failures or self._said:
+            _log.info("new work is heard of", failures=self._failures)
+        self._failures, self._said = 0, None
         self.listening.set()
-        while not self._stop.is_set() and is_current(connection):
-            told = self._told()
-            version = cursor.execute("PRAGMA data_version").fetchone()
-            if told:
-                self._heard(told)
-            elif version != seen:
-                self._heard(None)
-            seen = version
+        self._heard(None)  # nobody knows what was missed
+
+    def _listen(self) -> None:
+        from penstock.store.postgresql_listener import CannotListen, PostgreSQLListener
+
+        self._listener = PostgreSQLListener(self._store)
+        if self._stop.is_set():
+            return
+        try:
+            self._listener.listen(self._begin_to_hear, lambda notice: self._heard(frozenset({notice})))
+        except CannotListen as error:
+            self._be_deaf()
+            if str(error) != self._said:
+                self._said = str(error)
+                _log.warning(
+                    "work submitted elsewhere is found by looking for it, not by notices; "
+                    "set PENSTOCK_LISTEN_URL to an address that leads to the server directly",
+                    reason=str(error),
+                    every_seconds=DEAF_POLL_SECONDS,
+                )
+            self._rest(_LOOK_AGAIN_SECONDS)
+
+    def _watch(self) -> None:
+        with self._store.engine.connect() as connection:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            driver: Any = connection.connection.driver_connection
+            cursor = driver.cursor()
+            seen = cursor.execute("PRAGMA data_version").fetchone()
+            self._begin_to_hear()
+            while not self._stop.is_set() and is_current(connection):
+                told = self._told()
+                version = cursor.execute("PRAGMA data_version").fetchone()
+                if told:
+                    self._heard(told)
+                elif version != seen:
+                    self._heard(None)
+                seen = version
 
     def _told(self) -> frozenset[str]:
         """What a neighbour has told; wait for it a little."""

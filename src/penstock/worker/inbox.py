@@ -46,6 +46,11 @@ class Inbox:
             self._woken = True
             self._changed.notify()
 
+    def wait_for_wake(self, timeout: float) -> None:
+        """Wait for a wake-up alone, and leave it to be taken."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._woken, timeout)
+
     def take_wake(self) -> bool:
         """Was there a wake-up since the last time?"""
         with self._changed:

@@ -6,8 +6,9 @@ they are written, or at the same time where a database server works beside us: s
 the one before is recorded.
 
 What can go wrong here, and what happens then: a claim that fails took nothing. A record that fails for want of the
-database is kept and tried again, until it lands or the leases run out and somebody else has the items. A value the
-database refuses is found by halving the batch, and only its item fails.
+database is kept and tried again, until it lands or the leases run out and somebody else has the items. Between two such
+tries there is a second at most, and none once anybody in this process has reached the database. A value the database
+refuses is found by halving the batch, and only its item fails.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from uuid import UUID
 
 import structlog
 
-from penstock.errors import PenstockError, StoreRefused
+from penstock.errors import PenstockError, StoreRefused, StoreUnavailable
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import Caller, worker
 from penstock.lifecycle.job import Claimed
@@ -46,6 +47,10 @@ from penstock.worker.telling import tell
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
 _LEAST_WAIT = 0.005
+_FIRST_WAIT = 0.1
+_LONGEST_WAIT = 30.0
+_LONGEST_WAIT_FOR_STORE = 1.0
+"""Many jobs may wait behind a database that was away, and somebody behind each of them."""
 _ROLE = attrgetter("role")
 _log = structlog.get_logger("penstock.lane")
 
@@ -71,8 +76,10 @@ class Lane:
         machine: Machine,
         *,
         job_id: UUID | None = None,
+        poll_seconds: Callable[[], float] | None = None,
     ) -> None:
         self.kind = kind
+        self._poll_seconds = poll_seconds or (lambda: settings.poll_seconds)
         self._job_id = job_id
         self.inbox = Inbox()
         self.idle = threading.Event()
@@ -112,7 +119,9 @@ class Lane:
                 self._failures = 0
             except Exception as error:  # noqa: BLE001 - a lane must outlive its own mistakes, and they are logged
                 self._failures += 1
-                wait = min(30.0, 0.1 * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
+                away = isinstance(error, StoreUnavailable)
+                longest = _LONGEST_WAIT_FOR_STORE if away else _LONGEST_WAIT
+                wait = min(longest, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
                 unforeseen = None if isinstance(error, PenstockError) else error
                 _log.warning(
                     "the lane's work failed; trying again",
@@ -124,11 +133,18 @@ class Lane:
                 self._points.announce("failed")
                 if self._stopping.is_set() and self._failures > 3:
                     break  # the leases will run out, and another worker goes on
-                self._pause.wait(min(wait, 1.0) if self._stopping.is_set() else wait)
+                self._wait_after_failure(min(wait, 1.0) if self._stopping.is_set() else wait, away=away)
         for runner in self._runners.values():
             runner.close()
         if self._writer is not None:
             self._writer.shutdown()
+
+    def _wait_after_failure(self, seconds: float, *, away: bool) -> None:
+        """Wait; whoever reaches the database meanwhile wakes a lane that waits for it."""
+        if away and not self._stopping.is_set():
+            self.inbox.wait_for_wake(seconds)
+        else:
+            self._pause.wait(seconds)
 
     def run_once(self) -> None:
         """Wait for something to do, and do it once."""
@@ -164,8 +180,8 @@ class Lane:
         if self._stopping.is_set():
             return 0.0 if not self._held else 0.05
         if not self._has_room():
-            return self._settings.poll_seconds
-        return max(0.0, min(self._due_at - time.monotonic(), self._settings.poll_seconds))
+            return self._poll_seconds()
+        return max(0.0, min(self._due_at - time.monotonic(), self._poll_seconds()))
 
     @property
     def _due_at(self) -> float:
@@ -189,7 +205,8 @@ class Lane:
             self._store, self.kind.name, self._worker_name, size=size, lease_seconds=length, job_id=self._job_id
         )
         now = time.monotonic()
-        wait = self._settings.poll_seconds if claimed.wait is None else min(claimed.wait, self._settings.poll_seconds)
+        poll = self._poll_seconds()
+        wait = poll if claimed.wait is None else min(claimed.wait, poll)
         self._claim_again_at = now + max(wait, 0.0 if claimed.items else _LEAST_WAIT)
         self._in_line = claimed.wait is not None
         if not claimed.items:

@@ -30,7 +30,7 @@ from penstock.settings import Settings
 from penstock.store.engine import Store
 from penstock.store.neighbours import Presence
 from penstock.store.notices import stopped_jobs
-from penstock.store.wakeups import Wakeups
+from penstock.store.wakeups import DEAF_POLL_SECONDS, Wakeups
 from penstock.worker.lane import Lane
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
@@ -96,6 +96,7 @@ class Worker:
                     self.points,
                     machine,
                     job_id=self._job_id,
+                    poll_seconds=self._poll_seconds,
                 )
             )
         keeper = LeaseKeeper(self._store, self._lanes)
@@ -186,6 +187,11 @@ class Worker:
         names = {kind.name for kind in self._chosen}
         counts = self._store.read(count_by_state)
         return any(count for (kind, state), count in counts.items() if kind in names and state in _IN_FLIGHT)
+
+    def _poll_seconds(self) -> float:
+        """How often a lane looks for work by itself: more often while nobody can tell it."""
+        usual = self._settings.poll_seconds
+        return usual if self._wakeups.listening.is_set() else min(usual, DEAF_POLL_SECONDS)
 
     def _heard(self, notices: frozenset[str] | None) -> None:
         stopped = stopped_jobs(notices or ())

@@ -88,6 +88,9 @@ class Ways(Protocol):
     def fault(self, error: BaseException) -> str | None:
         """The code for what is wrong with the database itself (a full disk), where that is what the error says."""
 
+    def did_not_happen(self, error: BaseException) -> bool:
+        """Does the error of a lost connection say that the server had not begun with what was asked?"""
+
 
 class ByTheHeldClock:
     """The same ways, but the time is a parameter: for tests that hold the clock."""

@@ -40,6 +40,8 @@ _NOTIFY = text("SELECT pg_notify(:channel, notice) FROM unnest(CAST(:notices AS 
 # Serialization failure, deadlock, lock not available, and a unique key that somebody took at the same instant: the
 # next try finds their row and is answered with it.
 _PASSING_STATES = frozenset({"40001", "40P01", "55P03", "23505"})
+# The server ended a session because it was idle, or idle in a transaction: so it was not at work for us.
+_IDLE_STATES = frozenset({"57P05", "25P03"})
 _FAULTS = {
     "53100": "DATABASE_FULL",
     "25006": "DATABASE_READ_ONLY",
@@ -130,6 +132,15 @@ class PostgreSQL:
     def fault(self, error: BaseException) -> str | None:
         """By PostgreSQL's own state."""
         return _FAULTS.get(getattr(error, "sqlstate", None) or "")
+
+    def did_not_happen(self, error: BaseException) -> bool:
+        """The last word of a server that found us idle; the driver's "connection lost" comes on top of it."""
+        told: BaseException | None = error
+        while told is not None:
+            if getattr(told, "sqlstate", None) in _IDLE_STATES:
+                return True
+            told = told.__cause__ or told.__context__
+        return False
 
 
 @cache

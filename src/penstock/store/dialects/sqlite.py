@@ -163,6 +163,10 @@ class SQLite:
         """By SQLite's own code."""
         return _FAULTS.get(primary_code(error) or 0)
 
+    def did_not_happen(self, error: BaseException) -> bool:
+        """There is no connection to be lost."""
+        return False
+
 
 _FAULTS = {
     sqlite3.SQLITE_FULL: "DATABASE_FULL",
