@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -25,13 +26,45 @@ class Call:
     runner: Runner | None = None
     renew_at: float = 0.0
     """When, by our own watch, the lease behind it wants renewing."""
+    deadline: float | None = None
+    """When, by our own watch, it has to have ended; None before it begins, and without a time limit."""
+    _ends: list[None] = field(default_factory=lambda: [None])
+
+    def set_deadline(self) -> None:
+        """Its time begins; for a plan, begins again with each item."""
+        if self.timeout is not None:
+            self.deadline = time.monotonic() + self.timeout
+
+    @property
+    def is_open(self) -> bool:
+        """Has nobody said yet how it ended?"""
+        return bool(self._ends)
+
+    def end(self) -> bool:
+        """It has ended: True for the first who says so. A runner, the watchdog and a stopping worker may all try."""
+        try:
+            self._ends.pop()
+        except IndexError:
+            return False
+        return True
+
+    def too_late(self) -> str:
+        """What is said of it past its deadline."""
+        return f"the handler ran longer than {self.timeout:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An answer that came in bytes: reading it may run the handler's own code, so whoever concludes does it."""
+
+    read: Callable[[], tuple[Any, BaseException | None]]
 
 
 EndedCall = tuple[Call, Any, BaseException | None]
 """A call with what it returned, or with what it raised."""
 
 Ended = Callable[[Sequence[EndedCall]], None]
-"""Told of every call exactly once, from whichever thread it ended in; it must not block."""
+"""Told of every call that ended, from whichever thread it ended in; of one that was abandoned it may be told late."""
 
 
 class Runner(Protocol):
@@ -50,6 +83,20 @@ class Runner(Protocol):
 
     def stop_waiting(self) -> None:
         """End all calls that have not started."""
+
+    def calls(self) -> Collection[Call]:
+        """The calls it has in hand: they wait, run, or are on their way to whoever is told."""
+
+    def abandon(self, call: Call) -> None:
+        """Nobody waits for this call any more: its place is free again, though it may run on."""
+
+    @property
+    def abandoned(self) -> int:
+        """Calls that were given up and still run."""
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Are so many calls given up and still running that no other can start?"""
 
     def close(self) -> None:
         """Let go of threads and processes; what still runs is not waited for."""
