@@ -58,12 +58,12 @@ class StrAnswersTrap(Exception):
 
 
 class CauseRaises(Exception):
-    @property  # type: ignore[override]
-    def __cause__(self) -> NoReturn:
+    @property
+    def __cause__(self) -> NoReturn:  # type: ignore[override]
         raise RuntimeError("no cause")
 
-    __context__ = __cause__  # type: ignore[assignment]
-    __notes__ = __cause__  # type: ignore[assignment]
+    __context__ = __cause__
+    __notes__ = __cause__
 
 
 class ClassLies(Exception):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -34,6 +36,20 @@ class Call:
         """Its time begins; for a plan, begins again with each item."""
         if self.timeout is not None:
             self.deadline = time.monotonic() + self.timeout
+
+    @contextmanager
+    def off_the_clock(self) -> Iterator[None]:
+        """While we work for it ourselves, with the database, its time does not run; it begins again after that."""
+        if self.timeout is not None:
+            self.deadline = math.inf
+        yield
+        self.set_deadline()
+
+    def look_again_in(self, now: float) -> float:
+        """When its deadline may have passed; not later than its time limit, for a clock that stands may go on."""
+        if self.deadline is None or self.timeout is None:
+            return math.inf
+        return max(0.001, min(self.deadline - now, self.timeout))
 
     @property
     def is_open(self) -> bool:

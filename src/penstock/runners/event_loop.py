@@ -239,9 +239,9 @@ class _Slots:
 
     def _look_at_the_clock(self, call: Call, task: asyncio.Task[None]) -> None:
         """Its time is up, unless it was given more meanwhile."""
-        assert call.deadline is not None
-        if call.deadline > self._loop.time():
-            self._timers[call] = self._loop.call_at(call.deadline, self._look_at_the_clock, call, task)
+        now = self._loop.time()
+        if call.deadline is not None and call.deadline > now:
+            self._timers[call] = self._loop.call_later(call.look_again_in(now), self._look_at_the_clock, call, task)
             return
         self._overdue.add(call)
         task.cancel()

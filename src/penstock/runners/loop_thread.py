@@ -90,7 +90,8 @@ class LoopThread:
             except BaseException as error:  # noqa: BLE001 - a task of a handler's raised SystemExit or its like
                 _log.warning("a task of a handler ended the event loop, which goes on", error=type(error).__name__)
         with contextlib.suppress(BaseException):
-            self.loop.run_until_complete(asyncio.Task(self._clean_up(), loop=self.loop))
+            self.loop.set_task_factory(None)  # a handler may have set one
+            self.loop.run_until_complete(self._clean_up())
         self.loop.close()
 
     async def _clean_up(self) -> None:

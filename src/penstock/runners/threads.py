@@ -185,15 +185,14 @@ class ThreadRunner:
         """End calls whose time is up, for as long as there are any with a limit."""
         while True:
             with self._changed:
-                deadlines = {call: call.deadline for call in self._running if call.deadline is not None}
-                if self._closed or not deadlines:
+                limited = [call for call in self._running if call.deadline is not None]
+                if self._closed or not limited:
                     self._watching = False
                     return
                 now = time.monotonic()
-                overdue = [call for call, deadline in deadlines.items() if deadline <= now]
-                given_up = [call for call in overdue if self._give_up(call)]
+                given_up = [call for call in limited if (call.deadline or now) <= now and self._give_up(call)]
                 if not given_up:
-                    self._changed.wait(max(0.001, min(deadlines.values()) - now))
+                    self._changed.wait(min(call.look_again_in(now) for call in limited))
                     continue
             for call in given_up:
                 call.stop.set = True

@@ -272,12 +272,13 @@ class Lane:
         """The end of a call; nothing when it has ended already."""
         claimed: Claimed = call.owner
         if not call.end():
-            _log.info(
-                "a call that was given up has ended, which changes nothing",
-                kind=self.kind.name,
-                job=str(claimed.job_id),
-                item=claimed.item_id,
-            )
+            if outcome != outcomes.released():  # of one that was told to stop, that is what is expected
+                _log.info(
+                    "a call that was given up has ended, which changes nothing",
+                    kind=self.kind.name,
+                    job=str(claimed.job_id),
+                    item=claimed.item_id,
+                )
             return ()
         return (Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome),)
 

@@ -1,7 +1,7 @@
 """From a claimed item to the call that runs it: a kind's plan, process or finalize.
 
 A kind's ``timeout`` bounds each try of an item and of finalize. A plan may take as long as it likes, as long as it goes
-on: its time begins again with every item it yields, and with every batch that is persisted.
+on: its time begins again with every item it yields, and does not run while a batch is persisted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.operations.heartbeat import say
 from penstock.operations.inspect import get_job, items
-from penstock.operations.items import Encoded
 from penstock.runners.contract import Call, StopFlag
 from penstock.settings import Settings
 from penstock.store.engine import Store
@@ -80,10 +79,12 @@ class Steps:
             produced = iter(self._behind(job, _counted(planned, call)))
             while batch := self._persisting.take(produced):
                 job.check()
-                position = job.planned if writing is None else writing.result()
-                writing = writer.submit(self._persist, call, batch, position)
+                with call.off_the_clock():
+                    position = job.planned if writing is None else writing.result()
+                writing = writer.submit(self._persisting.persist, call.owner, batch, position, call.stop)
             if writing is not None:
-                writing.result()
+                with call.off_the_clock():
+                    writing.result()
 
     async def _plan_on_loop(self, call: Call) -> None:
         job = await asyncio.to_thread(self._work_job, call)
@@ -93,18 +94,14 @@ class Steps:
             async for one in self._behind(job, _counted_async(planned, call)):
                 batch.append(one)
                 if len(batch) >= self._persisting.rows:
-                    position = await asyncio.to_thread(self._encode_and_persist, call, batch, position)
+                    position = await asyncio.to_thread(self._persist, call, batch, position)
                     batch = []
         if batch:
-            await asyncio.to_thread(self._encode_and_persist, call, batch, position)
+            await asyncio.to_thread(self._persist, call, batch, position)
 
-    def _encode_and_persist(self, call: Call, batch: list[JSON], position: int) -> int:
-        return self._persist(call, self._persisting.encode(batch), position)
-
-    def _persist(self, call: Call, batch: list[Encoded], position: int) -> int:
-        last = self._persisting.persist(call.owner, batch, position, call.stop)
-        call.set_deadline()
-        return last
+    def _persist(self, call: Call, batch: list[JSON], position: int) -> int:
+        with call.off_the_clock():
+            return self._persisting.persist(call.owner, self._persisting.encode(batch), position, call.stop)
 
     def _begin_plan(self, job: WorkJob) -> Any:
         plan = self._kind.handler(ItemRole.PLAN)
@@ -125,7 +122,8 @@ class Steps:
 
     def _work_job(self, call: Call) -> WorkJob:
         claimed: Claimed = call.owner
-        job = self._store.read(lambda transaction: get_job(transaction, claimed.job_id, SYSTEM), at_once=True)
+        with call.off_the_clock():
+            job = self._store.read(lambda transaction: get_job(transaction, claimed.job_id, SYSTEM), at_once=True)
         return WorkJob(
             id=job.id,
             kind=job.kind,
