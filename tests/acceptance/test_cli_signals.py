@@ -107,20 +107,24 @@ def classified(item):
 """
 
 
-def test_a_worker_ends_at_its_deadline_whatever_hangs(real_terminal: Terminal) -> None:
-    (real_terminal.directory / "hanging.py").write_text(HANGING)
-    settings = {"PENSTOCK_APP": "hanging:app", "PENSTOCK_STOP_GRACE_SECONDS": "0.1"}
+def test_a_worker_ends_at_its_deadline_whatever_hangs(terminal: Terminal) -> None:
+    (terminal.directory / "hanging.py").write_text(HANGING)
+    settings = {
+        "PENSTOCK_APP": "hanging:app",
+        "PENSTOCK_STOP_GRACE_SECONDS": "0.1",
+        "PENSTOCK_TIMEOUT_GRACE_SECONDS": "600",
+    }
     names = ("thread", "loop", "classified")
-    with real_terminal.running("worker", **settings) as worker:
+    with terminal.running("worker", **settings) as worker:
         next_line(worker)
         for name in names:
-            assert real_terminal.run("submit", name, PENSTOCK_APP="hanging:app").code == 0
-        until(lambda: all((real_terminal.directory / name).exists() for name in names), "all of them hang")
+            assert terminal.run("submit", name, PENSTOCK_APP="hanging:app").code == 0
+        until(lambda: all((terminal.directory / name).exists() for name in names), "all of them hang")
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(timeout=60) == 0
         assert "stopping" in next_line(worker)
         assert next_line(worker) == "ending, with threads that still run: left-behind"
     for name in names:
-        [job] = real_terminal.app.jobs(kind=name)
-        [item] = real_terminal.app.items(job.id)
+        [job] = terminal.app.jobs(kind=name)
+        [item] = terminal.app.items(job.id)
         assert (item.status, item.attempts, item.locked_by) == (ItemStatus.PENDING, 0, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory, _migrated_sqlite: Path) -> Iterator[Any]:
+def ran(tmp_path_factory: pytest.TempPathFactory, _migrated_sqlite: Path) -> Callable[[str], Ran]:
     done: dict[str, Ran] = {}
     folder, streams = Path.cwd(), (sys.stdout, sys.stderr)
 
@@ -43,7 +43,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, _migrated_sqlite: Path) -> Ite
             sys.stdout, sys.stderr = streams
         return done[place]
 
-    yield run
+    return run
 
 
 def _run(place: str, folder: Path) -> Ran:
