@@ -194,8 +194,11 @@ def replace_streams() -> str:
     return "fine"
 
 
+over = threading.Event()
+
+
 def leave_thread() -> str:
-    threading.Thread(target=threading.Event().wait, args=(30.0,), daemon=False).start()
+    threading.Thread(target=over.wait, args=(30.0,), daemon=False).start()
     return "fine"
 
 

@@ -67,6 +67,7 @@ def _run(place: str, folder: Path) -> Ran:
     stopping = threading.Thread(target=worker.stop, args=(0.0,), daemon=True)
     stopping.start()
     stopping.join(PATIENCE)
+    hostile.over.set()
     broken = violations(app.store)
     return Ran(dict(zip(names, items[::2], strict=True)), items[1::2], not stopping.is_alive(), afterwards, broken)
 

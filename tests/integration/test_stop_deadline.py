@@ -223,6 +223,12 @@ def test_a_lane_may_add_a_runner_while_it_is_told_to_stop(app: Penstock) -> None
             dropped.append(self.name)
             add(lane, f"after {self.name}")
 
+        def start_waiting(self) -> None:
+            pass
+
+        def calls(self) -> list[object]:
+            return []
+
         def close(self) -> None:
             pass
 

@@ -13,6 +13,7 @@ from typing import Any
 UNREADABLE = "(its message cannot be read)"
 _LONGEST_NAME = 100
 _LONGEST_TEXT = 20_000
+_LONGEST_SHOWN = 2_000
 _NAME_OF: Any = type.__dict__["__name__"].__get__
 _CAUSE_OF: Any = BaseException.__dict__["__cause__"].__get__
 _TRACEBACK_OF: Any = BaseException.__dict__["__traceback__"].__get__
@@ -58,11 +59,14 @@ def cause_of(error: BaseException) -> BaseException | None:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback as Python prints it; only its frames where the exception cannot be printed."""
-    try:
-        return "".join(tracebacks.format_exception(error))
-    except BaseException:  # noqa: BLE001 - messages, notes, causes and groups are anybody's code
-        return f"{_frames_of(error)}{class_name(error)}: {UNREADABLE}\n"
+    """The traceback as Python prints it; only its frames where the exception cannot be printed, or says too much."""
+    message = text_of(error)
+    if len(message) < _LONGEST_TEXT:
+        try:
+            return "".join(tracebacks.format_exception(error))
+        except BaseException:  # noqa: BLE001 - messages, notes, causes and groups are anybody's code
+            message = UNREADABLE
+    return f"{_frames_of(error)}{class_name(error)}: {plain(message, _LONGEST_SHOWN)}\n"
 
 
 def plain(text: str, most: int) -> str:

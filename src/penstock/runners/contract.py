@@ -97,6 +97,9 @@ class Runner(Protocol):
     def stop(self, calls: Collection[Call]) -> None:
         """End these calls: those that wait never start, those that run are interrupted. Each ends with ``Stopped``."""
 
+    def start_waiting(self) -> None:
+        """Start what waits and has room: asked now and then, in case a thread or a process could not be had before."""
+
     def stop_waiting(self) -> None:
         """End all calls that have not started."""
 

@@ -43,7 +43,7 @@ class EventLoopRunner:
     def resize(self, concurrency: int) -> None:
         """Slots too many end with the call in hand; new ones are made for what waits."""
         self.concurrency = concurrency
-        self._slots.soon(self._slots.fill)
+        self.start_waiting()
 
     def stop(self, calls: Collection[Call]) -> None:
         """Drop those that wait and cancel those that run."""
@@ -51,6 +51,10 @@ class EventLoopRunner:
             call.stop.set = True
         for slots in (self._slots, *self._left):
             slots.soon(slots.interrupt, tuple(calls))
+
+    def start_waiting(self) -> None:
+        """Make slots for what waits."""
+        self._slots.soon(self._slots.fill)
 
     def stop_waiting(self) -> None:
         """Drop all that wait, also where the loop is kept by a handler."""
@@ -219,9 +223,9 @@ class _Slots:
 
     async def _make(self, call: Call, task: asyncio.Task[None]) -> EndedCall:
         """Make one call; whatever it raises is its answer."""
-        call.set_deadline()
-        if call.deadline is not None:
-            self._timers[call] = self._loop.call_at(call.deadline, self._look_at_the_clock, call, task)
+        if call.timeout is not None:
+            call.set_deadline()
+            self._timers[call] = self._loop.call_later(call.timeout, self._look_at_the_clock, call, task)
         try:
             return call, await call.function(call.argument), None
         except asyncio.CancelledError as error:
@@ -233,7 +237,7 @@ class _Slots:
         except BaseException as error:  # noqa: BLE001 - whatever it raises is its outcome
             return call, None, error
         finally:
-            if call.deadline is not None:
+            if call.timeout is not None:
                 self._timers.pop(call).cancel()
                 self._overdue.discard(call)
 

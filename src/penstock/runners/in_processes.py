@@ -31,6 +31,7 @@ class ProcessRunner:
         self._ended = ended
         self._memory_bytes = memory_bytes
         self._pool = ProcessPool(concurrency)
+        self._closed = False
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
         self._running: dict[Call, Future[Answer] | None] = {}
@@ -56,6 +57,13 @@ class ProcessRunner:
         for future in futures:
             self._pool.cancel(future)
 
+    def start_waiting(self) -> None:
+        """Feed the pool, or a new one should its manager have failed."""
+        with self._lock:
+            if self._pool.is_closed and not self._closed:
+                self._pool = ProcessPool(self._most)
+        self._feed()
+
     def stop_waiting(self) -> None:
         """Drop all that wait."""
         self._drop(tuple(self._waiting))
@@ -71,6 +79,7 @@ class ProcessRunner:
 
     def close(self) -> None:
         """Kill what still runs."""
+        self._closed = True
         self._pool.close(grace=0)
 
     def _drop(self, calls: Sequence[Call]) -> None:

@@ -107,6 +107,11 @@ class ProcessPool:
         """The process ids of the children there are now."""
         return tuple(self._children.copy())
 
+    @property
+    def is_closed(self) -> bool:
+        """Does it take no more calls: closed, or by a fault of its manager?"""
+        return self._close_at is not None
+
     def submit(self, call: Callable[[Any], Any], argument: Any, limits: Limits) -> Future[Any]:
         """Have ``call(argument)`` run in a child; both travel by pickle, so the function needs an importable name."""
         unread = self.submit_unread(call, argument, limits)

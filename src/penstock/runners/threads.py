@@ -74,6 +74,11 @@ class ThreadRunner:
             given_up = [call for call in calls if self._give_up(call)]
         self._ended([(call, None, Stopped("stopped")) for call in (*dropped, *given_up)])
 
+    def start_waiting(self) -> None:
+        """Make threads for what waits."""
+        with self._changed:
+            self._hire()
+
     def stop_waiting(self) -> None:
         """Drop all that wait."""
         with self._changed:
@@ -171,8 +176,8 @@ class ThreadRunner:
                 return None
             call = self._waiting.popleft()
             self._running.add(call)
-            call.set_deadline()
-            if call.deadline is not None:
+            if call.timeout is not None:
+                call.set_deadline()
                 if not self._watching:
                     self._watching = self._start_thread(self._watch, f"{self._name}-watch")
                 self._changed.notify_all()

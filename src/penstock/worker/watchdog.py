@@ -44,7 +44,7 @@ def watch(lane: Lane, concluding: Concluding, grace: float) -> None:
     _end_overdue(lane, open_calls, time.monotonic() - grace)
     _end_lost(lane, open_calls, being_concluded)
     for runner in lane.runners:
-        runner.resize(runner.concurrency)  # where a thread could not be had, it is asked for again
+        runner.start_waiting()
         if runner.is_exhausted:
             runner.stop_waiting()
 

@@ -81,6 +81,7 @@ class Worker:
         self._gauges = {kind: Bounded(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
         self._chosen: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
         self._loop_thread: EventLoopThread | None = None
+        self._making = threading.Lock()
         self._lanes: list[Lane] = []
         self._threads: list[threading.Thread] = []
         self._duties: list[Loop] = []
@@ -313,8 +314,9 @@ class Worker:
         concurrency = kind.policy.concurrency or _CONCURRENCY[place]
         match place:
             case RunsIn.EVENT_LOOP:
-                if self._loop_thread is None:
-                    self._loop_thread = EventLoopThread()
+                with self._making:  # lanes make runners in threads of their own
+                    if self._loop_thread is None:
+                        self._loop_thread = EventLoopThread()
                 return EventLoopRunner(self._loop_thread, concurrency, ended)
             case RunsIn.THREADS:
                 most = self._settings.most_abandoned_threads
