@@ -264,6 +264,25 @@ class Settings(BaseSettings):
             description="How long running handlers may go on after SIGTERM before they are stopped and handed back.",
         ),
     ] = 25.0
+    timeout_grace_seconds: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_TIMEOUT_GRACE_SECONDS",
+            gt=0,
+            description=(
+                "How long after its kind's timeout an item that did not end is waited for before the watchdog ends it; "
+                "also how long a kind's classify may take."
+            ),
+        ),
+    ] = 10.0
+    most_abandoned_threads: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_MOST_ABANDONED_THREADS",
+            ge=0,
+            description="How many threads of a kind that were given up may still run before none is replaced any more.",
+        ),
+    ] = 64
     stale_minutes: Annotated[
         float,
         Field(

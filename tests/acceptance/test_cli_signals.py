@@ -76,3 +76,55 @@ def test_control_c_ends_the_demo_quietly(terminal: Terminal) -> None:
         assert demo.stderr is not None
         assert demo.stderr.read() == ""
     assert not list(terminal.directory.glob("penstock-demo-*")), "what was temporary is gone"
+
+
+HANGING = """
+import sys, threading, asyncio
+from pathlib import Path
+from penstock import Penstock
+
+app = Penstock()
+never = threading.Event()
+
+
+@app.kind("thread")
+def thread(item):
+    threading.Thread(target=never.wait, name="left-behind", daemon=False).start()
+    sys.stdout = None
+    Path("thread").touch()
+    never.wait()
+
+
+@app.kind("loop")
+async def loop(item):
+    Path("loop").touch()
+    never.wait()
+
+
+@app.kind("classified", classify=lambda error: Path("classified").touch() or never.wait())
+def classified(item):
+    raise ValueError("no")
+"""
+
+
+def test_a_worker_ends_at_its_deadline_whatever_hangs(terminal: Terminal) -> None:
+    (terminal.directory / "hanging.py").write_text(HANGING)
+    settings = {
+        "PENSTOCK_APP": "hanging:app",
+        "PENSTOCK_STOP_GRACE_SECONDS": "0.1",
+        "PENSTOCK_TIMEOUT_GRACE_SECONDS": "600",
+    }
+    names = ("thread", "loop", "classified")
+    with terminal.running("worker", **settings) as worker:
+        next_line(worker)
+        for name in names:
+            assert terminal.run("submit", name, PENSTOCK_APP="hanging:app").code == 0
+        until(lambda: all((terminal.directory / name).exists() for name in names), "all of them hang")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(timeout=60) == 0
+        assert "stopping" in next_line(worker)
+        assert next_line(worker) == "ending, with threads that still run: left-behind"
+    for name in names:
+        [job] = terminal.app.jobs(kind=name)
+        [item] = terminal.app.items(job.id)
+        assert (item.status, item.attempts, item.locked_by) == (ItemStatus.PENDING, 0, None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
+from pathlib import Path
 
 from penstock import Permanent, WorkItem
 
@@ -39,3 +41,34 @@ def vanish(item: WorkItem) -> None:
 def refuse(item: WorkItem) -> None:
     """Say what is wrong, from another process."""
     raise Permanent("no such thing", code="NO_SUCH_THING")
+
+
+def same(item: WorkItem) -> object:
+    """The input."""
+    return item.input
+
+
+def fail(item: WorkItem) -> None:
+    """Raise what a kind may classify."""
+    raise LookupError("410")
+
+
+async def fail_slowly(item: WorkItem) -> None:
+    """The same, as a coroutine."""
+    raise LookupError("410")
+
+
+def spin_deaf(item: WorkItem) -> None:
+    """Never come back, whatever signal comes; say where we are."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    Path(item.params).touch()
+    spin(item)
+
+
+def wait_for_file(path: Path, seconds: float) -> None:
+    """Until a child process has written it."""
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} was not written"
+        time.sleep(0.01)

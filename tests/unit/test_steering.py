@@ -350,7 +350,7 @@ def release_together(runner: Runner, gates: Sequence[Future[None]]) -> None:
             gate.set_result(None)
 
     if isinstance(runner, EventLoopRunner):
-        runner._loop.call_soon_threadsafe(release)
+        runner._slots.thread.loop.call_soon_threadsafe(release)
     else:
         release()
 
@@ -360,5 +360,5 @@ def some_began(hall: Bay, runner: Runner) -> bool:
     if not isinstance(runner, EventLoopRunner):
         return True
     for _ in range(20):
-        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), runner._loop).result(PATIENCE)
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), runner._slots.thread.loop).result(PATIENCE)
     return not hall.begun.empty()

@@ -44,6 +44,18 @@ ON_JOBS = {
         "",
         "the handler raised something that is not an error of Penstock's; the message begins with its class",
     ),
+    "OUTCOME_UNREADABLE": OnJobs(
+        "item, job",
+        "by tries",
+        "",
+        "what the handler raised cannot be read, or its kind's `classify` did not answer in time",
+    ),
+    "CALL_LOST": OnJobs(
+        "item, job", "by tries", "", "the worker lost sight of the call: a fault of Penstock's, please report it"
+    ),
+    "KIND_UNKNOWN": OnJobs(
+        "item, job", "TERMINAL", "", "the job was recorded with a step that its kind, as deployed now, does not have"
+    ),
     "DISK_FULL": OnJobs("item, job", "by tries", "", "there was no room on the disk (`OSError` of that number)"),
     "REDIS_UNAVAILABLE": OnJobs("item, job", "by tries", "", "Redis could not be reached (an error of `redis`)"),
     "GPU_OOM": OnJobs("item, job", "by tries", "", "the GPU's memory was used up (`OutOfMemoryError` of `torch`)"),

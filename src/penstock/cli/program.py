@@ -1,6 +1,7 @@
 """All commands in one program, and the one place where an error becomes a line and an exit code.
 
-Exit codes: 0 all is well, 1 the work failed, 2 the question was wrong, 3 the job was canceled, 130 Ctrl-C.
+Exit codes: 0 all is well, 1 the work failed, 2 the question was wrong, 3 the job was canceled, 4 a worker could not
+hand back what it held, 130 Ctrl-C.
 """
 
 from __future__ import annotations

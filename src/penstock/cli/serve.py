@@ -34,6 +34,7 @@ def serve(
     penstock serve --samples
     penstock serve --no-worker --port 9000
     """
+    from penstock.cli.leaving import leave_threads_behind
     from penstock.cli.serving import greeting, require_server, run
     from penstock.errors import InvalidInput
     from penstock.settings import load_settings
@@ -64,3 +65,4 @@ def serve(
             print("\n".join(greeting(api, address)), flush=True)
 
         run(Server(api, host=host, port=port, grace=settings.stop_grace_seconds, started=say), one.app, host, port)
+    leave_threads_behind(0)

@@ -12,6 +12,8 @@ import typer
 
 from penstock.cli.options import AppOption
 
+_CLOSING_SECONDS = 4.0
+
 
 def worker(
     kind: Annotated[
@@ -21,7 +23,8 @@ def worker(
 ) -> None:
     """Run jobs until SIGTERM or Ctrl-C.
 
-    Then it finishes what is in hand, or hands it back after the grace (PENSTOCK_STOP_GRACE_SECONDS).
+    Then it finishes what is in hand, or hands it back after the grace (PENSTOCK_STOP_GRACE_SECONDS), and exits with 0;
+    with 4 when something could not be handed back. A few seconds after the grace it ends whatever hangs.
     A second signal ends the program at once; what it held is taken over when its leases run out.
 
     \b
@@ -30,9 +33,11 @@ def worker(
     penstock worker --app shop.jobs:app --kind price-check --kind stock-check
     """
     from penstock.cli.application import opened
+    from penstock.cli.leaving import NOT_HANDED_BACK, leave_threads_behind, leave_within, say
     from penstock.errors import ConfigurationError
     from penstock.settings import load_settings
     from penstock.worker.interpreter import settle_interpreter
+    from penstock.worker.worker import STOP_SECONDS
 
     with opened(app, log_level=load_settings().log_level) as one:
         names = kind or [each.name for each in one.kinds]
@@ -44,8 +49,11 @@ def worker(
         working.start()
         print(f"worker {working.name} runs {', '.join(names)}", flush=True)
         stop.wait()
-        print("stopping: what is in hand is finished or handed back; a second signal ends it at once", flush=True)
-        working.stop()
+        say("stopping: what is in hand is finished or handed back; a second signal ends it at once")
+        leave_within(one.settings.stop_grace_seconds + STOP_SECONDS + _CLOSING_SECONDS, NOT_HANDED_BACK)
+        code = 0 if working.stop() else NOT_HANDED_BACK
+    leave_threads_behind(code)
+    raise typer.Exit(code)
 
 
 def _until_told_to_stop() -> threading.Event:

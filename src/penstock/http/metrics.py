@@ -28,6 +28,7 @@ _OF_LANES = {
     "db_latency_ewma": "Smoothed milliseconds of a transaction.",
     "pool_wait_ms": "Smoothed milliseconds of the wait for a connection, or for one's turn to write.",
     "held": "Items in a worker's hands.",
+    "abandoned": "Calls that were given up and still run: threads that hang, coroutines that will not be cancelled.",
 }
 
 

@@ -23,7 +23,7 @@ from penstock.operations.workers import WorkerSeen
 routes = APIRouter(prefix="/api", tags=["operating"])
 _OF_LANES = (
     "claim_size", "concurrency", "ingest_rows", "lease_seconds", "items_sec", "rows_sec", "error_rate",
-    "not_found_rate", "retry_rate", "db_latency_ewma", "pool_wait_ms", "held",
+    "not_found_rate", "retry_rate", "db_latency_ewma", "pool_wait_ms", "held", "abandoned",
 )  # fmt: skip
 
 
@@ -61,6 +61,7 @@ class LaneShown(BaseModel):
     db_latency_ewma: float | None
     pool_wait_ms: float | None
     held: int | None
+    abandoned: int | None = Field(description="Calls that were given up and still run.")
 
 
 class WorkerShown(BaseModel):
@@ -72,6 +73,7 @@ class WorkerShown(BaseModel):
     alive: bool = Field(description="Was it seen within the last half minute?")
     kinds: list[str]
     held: dict[str, int] = Field(description="Items in its hands, by kind.")
+    abandoned: dict[str, int] = Field(description="Calls it gave up that still run, by kind.")
 
 
 class ProviderShown(BaseModel):
@@ -165,6 +167,7 @@ def _worker(worker: WorkerSeen) -> dict[str, Any]:
         "alive": worker.alive,
         "kinds": worker.data.get("kinds", []),
         "held": worker.data.get("held", {}),
+        "abandoned": worker.data.get("abandoned", {}),
     }
 
 

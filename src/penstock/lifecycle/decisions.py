@@ -15,6 +15,7 @@ from penstock.errors import (
     Killed,
     KindUnknown,
     NotFound,
+    PenstockError,
     Permanent,
     Postponed,
     Retryable,
@@ -22,6 +23,7 @@ from penstock.errors import (
     StoreUnavailable,
 )
 from penstock.lifecycle import outcomes
+from penstock.lifecycle.error_text import cause_of, described, text_of
 from penstock.lifecycle.known_errors import known_code
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import Policy
@@ -29,6 +31,7 @@ from penstock.lifecycle.states import ItemStatus, KilledBy, Phase
 
 _SHORTEST_WAIT = 0.05
 _LONGEST_WAIT = 86_400.0
+_KILLERS = frozenset(one.value for one in KilledBy)
 
 
 def judge(
@@ -46,27 +49,41 @@ def judge(
     """
     match error:
         case Skip():
-            return outcomes.skipped(error.message, error.code)
+            return outcomes.skipped(_message(error), _code(error))
         case Postponed():
-            return outcomes.postponed(error.message, error.code, _within(error.retry_after))
+            return outcomes.postponed(_message(error), _code(error), _within(_retry_after(error) or 0.0))
         case NotFound():
             if attempt <= policy.not_found_retries:
-                return outcomes.retried(error.message, error.code, policy.backoff.delay(attempt, None, chance))
-            return outcomes.not_found(error.message, error.code)
+                return outcomes.retried(_message(error), _code(error), policy.backoff.delay(attempt, None, chance))
+            return outcomes.not_found(_message(error), _code(error))
         case Permanent():
-            return outcomes.failed(error.message, error.code, killed_by=_killer(error), traceback=traceback)
+            return outcomes.failed(_message(error), _code(error), killed_by=_killer(error), traceback=traceback)
         case InvalidInput() | ConfigurationError() | KindUnknown():
-            return outcomes.failed(error.message, error.code, traceback=traceback)
+            return outcomes.failed(_message(error), _code(error), traceback=traceback)
         case Retryable():
-            text, code, wait = error.message, error.code, error.retry_after
+            text, code, wait = _message(error), _code(error), _retry_after(error)
         case Killed() | StoreUnavailable():
-            text, code, wait = error.message, error.code, None
+            text, code, wait = _message(error), _code(error), None
         case _:
-            text = f"{type(error).__name__}: {error}".rstrip(": ")
-            code, wait = known_code(error) or "UNEXPECTED_ERROR", None
+            text, code, wait = described(error), known_code(error) or "UNEXPECTED_ERROR", None
     return again(
         text, code, attempt, policy, killed_by=_killer(error), retry_after=wait, traceback=traceback, chance=chance
     )
+
+
+def _message(error: PenstockError) -> str:
+    """Its message; a class derived from ours may have forgotten to set it, or to set it to a text."""
+    return text_of(getattr(error, "message", error))
+
+
+def _code(error: PenstockError) -> str:
+    return text_of(error.code)
+
+
+def _retry_after(error: Retryable | Postponed) -> float | None:
+    """The wait it asks for, where that is a number."""
+    wait: object = getattr(error, "retry_after", None)
+    return float(wait) if isinstance(wait, int | float) else None
 
 
 def _within(seconds: float) -> float:
@@ -94,8 +111,8 @@ def again(
 
 def _killer(error: BaseException) -> KilledBy | None:
     """Who ended the handler: the error itself says, or the one a kind's classify turned into it."""
-    for one in (error, error.__cause__):
-        if isinstance(one, Killed):
+    for one in (error, cause_of(error)):
+        if isinstance(one, Killed) and one.killed_by in _KILLERS:
             return KilledBy(one.killed_by)
     return None
 

@@ -107,12 +107,12 @@ def released() -> Outcome:
 
 
 def _cut(text: str, most: int) -> str:
-    text = storable_text(text)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    short = storable_text(text[:most])
+    return short if len(text) <= most else short[:-1] + "…"
 
 
 def _tail(text: str | None) -> str | None:
     if text is None:
         return None
-    text = storable_text(text)
-    return text if len(text) <= _LONGEST_TRACEBACK else "…" + text[-_LONGEST_TRACEBACK:]
+    end = storable_text(text[-_LONGEST_TRACEBACK:])
+    return end if len(text) <= _LONGEST_TRACEBACK else "…" + end

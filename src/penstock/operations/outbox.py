@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from penstock.lifecycle.error_text import described
 from penstock.lifecycle.payloads import JSON, encode, storable_text
 from penstock.lifecycle.retry import Backoff
 from penstock.store.engine import Store, Transaction
@@ -73,10 +74,10 @@ def relay(store: Store, send: Send) -> int:
             continue
         try:
             send(Message(row.id, row.topic, row.key, row.payload, row.created_at))
-        except Exception as error:  # noqa: BLE001 - whatever the transport raises, the message stays and is tried again
+        except BaseException as error:  # noqa: BLE001 - whatever the transport raises, the message stays and is tried again
             if row.key is not None:
                 held_up.add(row.key)
-            failed.append((row, f"{type(error).__name__}: {error}"))
+            failed.append((row, described(error)))
         else:
             sent.append(row.id)
     if rows:

@@ -12,7 +12,7 @@ def make_call(asked: tuple[Callable[[Any], Any], Any]) -> Any:
     """Make one call in the child; an async function gets a loop of its own."""
     function, argument = asked
     answer = function(argument)
-    if not hasattr(answer, "__await__"):
+    if not hasattr(type(answer), "__await__"):  # of its type: the object itself may do anything when it is asked
         return answer
 
     import asyncio

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -25,13 +28,59 @@ class Call:
     runner: Runner | None = None
     renew_at: float = 0.0
     """When, by our own watch, the lease behind it wants renewing."""
+    deadline: float | None = None
+    """When, by our own watch, it has to have ended; None before it begins, and without a time limit."""
+    _ends: list[None] = field(default_factory=lambda: [None])
+
+    def set_deadline(self) -> None:
+        """Its time begins; for a plan, begins again with each item."""
+        if self.timeout is not None:
+            self.deadline = time.monotonic() + self.timeout
+
+    @contextmanager
+    def off_the_clock(self) -> Iterator[None]:
+        """While we work for it ourselves, with the database, its time does not run; it begins again after that."""
+        if self.timeout is not None:
+            self.deadline = math.inf
+        yield
+        self.set_deadline()
+
+    def look_again_in(self, now: float) -> float:
+        """When its deadline may have passed; not later than its time limit, for a clock that stands may go on."""
+        if self.deadline is None or self.timeout is None:
+            return math.inf
+        return max(0.001, min(self.deadline - now, self.timeout))
+
+    @property
+    def is_open(self) -> bool:
+        """Has nobody said yet how it ended?"""
+        return bool(self._ends)
+
+    def end(self) -> bool:
+        """It has ended: True for the first who says so. A runner, the watchdog and a stopping worker may all try."""
+        try:
+            self._ends.pop()
+        except IndexError:
+            return False
+        return True
+
+    def too_late(self) -> str:
+        """What is said of it past its deadline."""
+        return f"the handler ran longer than {self.timeout:g} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An answer that came in bytes: reading it may run the handler's own code, so whoever concludes does it."""
+
+    read: Callable[[], tuple[Any, BaseException | None]]
 
 
 EndedCall = tuple[Call, Any, BaseException | None]
 """A call with what it returned, or with what it raised."""
 
 Ended = Callable[[Sequence[EndedCall]], None]
-"""Told of every call exactly once, from whichever thread it ended in; it must not block."""
+"""Told of every call that ended, from whichever thread it ended in; of one that was abandoned it may be told late."""
 
 
 class Runner(Protocol):
@@ -48,8 +97,25 @@ class Runner(Protocol):
     def stop(self, calls: Collection[Call]) -> None:
         """End these calls: those that wait never start, those that run are interrupted. Each ends with ``Stopped``."""
 
+    def start_waiting(self) -> None:
+        """Start what waits and has room: asked now and then, in case a thread or a process could not be had before."""
+
     def stop_waiting(self) -> None:
         """End all calls that have not started."""
+
+    def calls(self) -> Collection[Call]:
+        """The calls it has in hand: they wait, run, or are on their way to whoever is told."""
+
+    def abandon(self, call: Call) -> None:
+        """Nobody waits for this call any more: its place is free again, though it may run on."""
+
+    @property
+    def abandoned(self) -> int:
+        """Calls that were given up and still run."""
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Are so many calls given up and still running that no other can start?"""
 
     def close(self) -> None:
         """Let go of threads and processes; what still runs is not waited for."""

@@ -1,156 +1,264 @@
 """Async handlers, on an event loop in a thread of its own.
 
 A slot is a task that makes one call after the other: a thousand calls that never wait cost one task, not a thousand.
+A task that somebody cancelled (its own handler, a neighbour, we) makes no further call: a new one takes its place.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
+import contextlib
 from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from penstock.errors import Stopped, TimeLimitExceeded
 from penstock.runners.contract import Call, Ended, EndedCall
+from penstock.runners.loop_thread import EventLoopThread, LoopThread
+
+__all__ = ["EventLoopRunner", "EventLoopThread"]
 
 _CALLS_BEFORE_YIELD = 64
-
-
-class EventLoopThread:
-    """An event loop that runs until it is closed."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="penstock-loop", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        self.loop.run_forever()
-        leftover = asyncio.all_tasks(self.loop)
-        for task in leftover:
-            task.cancel()
-        self.loop.run_until_complete(asyncio.gather(*leftover, return_exceptions=True))
-        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-        self.loop.close()
-
-    def close(self) -> None:
-        """Stop the loop and wait for its thread."""
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(timeout=5)
 
 
 class EventLoopRunner:
     """Makes calls to async functions on a shared loop."""
 
+    is_exhausted = False
+
     def __init__(self, thread: EventLoopThread, concurrency: int, ended: Ended) -> None:
         self.concurrency = concurrency
-        self._loop = thread.loop
-        self._ended = ended
-        self._waiting: deque[Call] = deque()
-        self._running: dict[Call, asyncio.Task[None]] = {}
-        self._slots: set[asyncio.Task[None]] = set()
-        self._reports: list[EndedCall] = []
+        self.ended = ended
+        self._slots = _Slots(self, thread.join_in(self))
+        self._left: list[_Slots] = []
 
     def start(self, calls: Sequence[Call]) -> None:
         """Hand the calls to the loop."""
-        self._loop.call_soon_threadsafe(self._accept, calls)
+        slots = self._slots
+        slots.waiting.extend(calls)
+        slots.soon(slots.fill)
+        if slots is not self._slots:  # everybody moved meanwhile
+            self._take_over(slots)
 
     def resize(self, concurrency: int) -> None:
         """Slots too many end with the call in hand; new ones are made for what waits."""
         self.concurrency = concurrency
-        self._loop.call_soon_threadsafe(self._accept, ())
+        self.start_waiting()
 
     def stop(self, calls: Collection[Call]) -> None:
         """Drop those that wait and cancel those that run."""
         for call in calls:
             call.stop.set = True
-        self._loop.call_soon_threadsafe(self._interrupt, tuple(calls))
+        for slots in (self._slots, *self._left):
+            slots.soon(slots.interrupt, tuple(calls))
+
+    def start_waiting(self) -> None:
+        """Make slots for what waits."""
+        self._slots.soon(self._slots.fill)
 
     def stop_waiting(self) -> None:
-        """Drop all that wait."""
-        self._loop.call_soon_threadsafe(self._drop_waiting)
+        """Drop all that wait, also where the loop is kept by a handler."""
+        dropped: list[EndedCall] = []
+        for call in self._slots.pop_waiting():
+            call.stop.set = True
+            dropped.append((call, None, Stopped("stopped before it started")))
+        self.ended(dropped)
+
+    def calls(self) -> Collection[Call]:
+        """Those that wait, run, or were just reported, on this loop or on one that was left."""
+        return [call for slots in (self._slots, *self._left) for call in slots.calls()]
+
+    def abandon(self, call: Call) -> None:
+        """Cancel it once more and give its place to another."""
+        call.stop.set = True
+        for slots in (self._slots, *self._left):
+            slots.soon(slots.abandon, call)
+
+    @property
+    def abandoned(self) -> int:
+        """Calls that were given up and still run, here or on a loop that was left to them."""
+        return sum(slots.abandoned for slots in (self._slots, *self._left) if slots.thread.is_alive)
 
     def close(self) -> None:
         """Nothing to let go of: the loop is shared."""
 
-    def _drop_waiting(self) -> None:
-        dropped = [(call, None, Stopped("stopped before it started")) for call in self._waiting]
-        self._waiting.clear()
-        self._ended(dropped)
+    def has_overdue(self, moment: float) -> bool:
+        """Has it a call that had to end before that moment?"""
+        return any(call.deadline is not None and call.deadline <= moment for call in self._slots.calls())
 
-    def _accept(self, calls: Sequence[Call]) -> None:
-        self._waiting.extend(calls)
-        idle = len(self._slots) - len(self._running)
-        for _ in range(min(self.concurrency - len(self._slots), len(self._waiting) - idle)):
-            slot = self._loop.create_task(self._slot())
-            self._slots.add(slot)
-            slot.add_done_callback(self._slots.discard)
+    def runs(self, task: asyncio.Task[Any]) -> bool:
+        """Is the task one of its own, with a call in hand?"""
+        return task in tuple(self._slots.running.values())
+
+    def move(self, new: LoopThread, blocker: asyncio.Task[Any] | None) -> None:
+        """Go on with another loop.
+
+        The call that keeps the old one stays there: the watchdog ends it when its time is up. The others did nothing
+        wrong, and go back without a try; where nobody can be blamed, each of them has its own time limit.
+        """
+        old, self._slots = self._slots, _Slots(self, new)
+        self._left = [one for one in self._left if one.thread.is_alive] + [old]
+        ended = [*old.reports, *old.handing]
+        for call, task in tuple(old.running.items()) if blocker is not None else ():
+            if task is blocker:
+                old.abandoned = 1
+            else:
+                call.stop.set = True
+                ended.append((call, None, Stopped("another handler kept the event loop")))
+        self.ended(ended)
+        self._take_over(old)
+
+    def _take_over(self, old: _Slots) -> None:
+        self._slots.waiting.extend(old.pop_waiting())
+        self._slots.soon(self._slots.fill)
+
+
+class _Slots:
+    """The tasks of one runner on one loop; what is not said to be otherwise happens in the loop's thread."""
+
+    def __init__(self, runner: EventLoopRunner, thread: LoopThread) -> None:
+        self.thread = thread
+        self.waiting: deque[Call] = deque()  # filled and emptied from any thread: each step of a deque is atomic
+        self.running: dict[Call, asyncio.Task[None]] = {}
+        self.reports: list[EndedCall] = []
+        self.handing: list[EndedCall] = []
+        self.abandoned = 0
+        self._runner = runner
+        self._loop = thread.loop
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timers: dict[Call, asyncio.TimerHandle] = {}
+        self._overdue: set[Call] = set()
+
+    def soon(self, function: object, *arguments: object) -> None:
+        """From any thread: have something done in the loop's."""
+        with contextlib.suppress(RuntimeError):  # a loop that was left and has closed
+            self._loop.call_soon_threadsafe(function, *arguments)  # type: ignore[arg-type]
+
+    def calls(self) -> list[Call]:
+        """From any thread: what is in hand here."""
+        reported = [call for call, _, _ in (*tuple(self.reports), *tuple(self.handing))]
+        return [*tuple(self.waiting), *tuple(self.running), *reported]
+
+    def pop_waiting(self) -> list[Call]:
+        """From any thread: take all that waits away."""
+        popped: list[Call] = []
+        with contextlib.suppress(IndexError):
+            while True:
+                popped.append(self.waiting.popleft())
+        return popped
+
+    def fill(self) -> None:
+        """Make slots for what waits."""
+        if self.thread.is_leaving:
+            return
+        idle = len(self._tasks) - len(self.running)
+        for _ in range(min(self._runner.concurrency - len(self._tasks), len(self.waiting) - idle)):
+            # Not by the loop's own create_task: a handler may have set a task factory.
+            task = asyncio.Task(self._slot(), loop=self._loop)
+            self._tasks.add(task)
+            task.add_done_callback(self._slot_over)
+
+    def interrupt(self, calls: Sequence[Call]) -> None:
+        """Drop those of the calls that wait, and cancel those that run."""
+        for call in tuple(self.waiting):
+            if call.stop.set:
+                with contextlib.suppress(ValueError):
+                    self.waiting.remove(call)
+                    self._report((call, None, Stopped("stopped before it started")))
+        for call in calls:
+            task = self.running.get(call)
+            if task is not None:
+                task.cancel()
+
+    def abandon(self, call: Call) -> None:
+        """Leave a running call to itself."""
+        task = self.running.pop(call, None)
+        if task is not None and not self.thread.is_leaving:
+            self.abandoned += 1
+            self._tasks.discard(task)
+            task.cancel()
+            self.fill()
+
+    def _slot_over(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if self.waiting:
+            self.fill()
 
     def _report(self, ended: EndedCall) -> None:
         """Hand over what ends in one turn of the loop together."""
-        if not self._reports:
+        if not self.reports:
             self._loop.call_soon(self._hand_over)
-        self._reports.append(ended)
+        self.reports.append(ended)
 
     def _hand_over(self) -> None:
-        reports, self._reports = self._reports, []
-        self._ended(reports)
-
-    def _interrupt(self, calls: Sequence[Call]) -> None:
-        for call in calls:
-            task = self._running.get(call)
-            if task is not None:
-                task.cancel()
+        self.handing, self.reports = self.reports, []
+        self._runner.ended(self.handing)
+        self.handing = []
 
     async def _slot(self) -> None:
         task = asyncio.current_task()
         assert task is not None
         made = 0
-        while self._waiting and len(self._slots) <= self.concurrency:
-            call = self._waiting.popleft()
+        while self.waiting and len(self._tasks) <= self._runner.concurrency:
+            try:
+                call = self.waiting.popleft()
+            except IndexError:  # somebody else was quicker
+                break
             if call.stop.set:
                 self._report((call, None, Stopped("stopped before it started")))
                 continue
-            self._running[call] = task
-            try:
-                if call.timeout is None:
-                    result = await call.function(call.argument)
-                else:
-                    result = await self._in_time(call)
-                ended: EndedCall = (call, result, None)
-            except asyncio.CancelledError as error:
-                ended = (call, None, _meaning(call, task, error))
-            except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - whatever it raises is its outcome
-                ended = (call, None, error)
-            finally:
-                del self._running[call]
-            while task.cancelling():
-                task.uncancel()  # that was meant for the call, not for those that follow in this slot
+            self.running[call] = task
+            ended = await self._make(call, task)
             self._report(ended)
+            if self.running.pop(call, None) is None:  # abandoned: another task has this one's place
+                self.abandoned -= 1
+                return
+            if task.cancelling():
+                break  # a cancellation may still be under way to this task, and is not meant for the next call
             made += 1
             if made % _CALLS_BEFORE_YIELD == 0:
                 await asyncio.sleep(0)
         # At once, not when the task is over: of slots that end in one turn of the loop only those too many may go.
-        self._slots.discard(task)
+        self._tasks.discard(task)
 
-    async def _in_time(self, call: Call) -> Any:
-        """Make a call that has a time limit."""
-        deadline = asyncio.timeout(call.timeout)
+    async def _make(self, call: Call, task: asyncio.Task[None]) -> EndedCall:
+        """Make one call; whatever it raises is its answer."""
+        if call.timeout is not None:
+            call.set_deadline()
+            self._timers[call] = self._loop.call_later(call.timeout, self._look_at_the_clock, call, task)
         try:
-            async with deadline:
-                return await call.function(call.argument)
-        except TimeoutError as error:
-            if deadline.expired():
-                raise TimeLimitExceeded(f"the handler ran longer than {call.timeout:g} s") from error
-            raise
+            return call, await call.function(call.argument), None
+        except asyncio.CancelledError as error:
+            return call, None, self._meaning(call, error)
+        except GeneratorExit as error:
+            if not self._loop.is_running():
+                raise  # the interpreter takes this task away; a handler's own GeneratorExit is like any other
+            return call, None, error
+        except BaseException as error:  # noqa: BLE001 - whatever it raises is its outcome
+            return call, None, error
+        finally:
+            if call.timeout is not None:
+                self._timers.pop(call).cancel()
+                self._overdue.discard(call)
 
+    def _look_at_the_clock(self, call: Call, task: asyncio.Task[None]) -> None:
+        """Its time is up, unless it was given more meanwhile."""
+        now = self._loop.time()
+        if call.deadline is not None and call.deadline > now:
+            self._timers[call] = self._loop.call_later(call.look_again_in(now), self._look_at_the_clock, call, task)
+            return
+        self._overdue.add(call)
+        task.cancel()
 
-def _meaning(call: Call, slot: asyncio.Task[None], error: asyncio.CancelledError) -> BaseException:
-    """Why a call was cancelled."""
-    if call.stop.set:
-        return Stopped("stopped while it ran")
-    if slot.cancelling():
-        raise error  # the loop is closing
-    return error  # the handler's own: something it waited for was cancelled
+    def _meaning(self, call: Call, error: asyncio.CancelledError) -> BaseException:
+        """Why a call was cancelled."""
+        if call in self._overdue:
+            late = TimeLimitExceeded(call.too_late())
+            late.__cause__ = error
+            return late
+        if call.stop.set:
+            return Stopped("stopped while it ran")
+        if self.thread.is_leaving:
+            call.stop.set = True
+            return Stopped("the event loop ends")
+        return error  # its own, or a neighbour's: something it waited for was cancelled

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Collection, Sequence
 from concurrent.futures import CancelledError, Future
 from functools import partial
-from typing import Any
 
 from penstock.errors import Stopped
 from penstock.runners.child_call import make_call
-from penstock.runners.contract import Call, Ended, EndedCall
-from penstock.runners.processes import Limits, ProcessPool
+from penstock.runners.contract import Call, Ended, EndedCall, Unread
+from penstock.runners.processes import Answer, Limits, ProcessPool
 
 
 class ProcessRunner:
-    """Makes calls in a pool of processes; the function and its argument travel by pickle."""
+    """Makes calls in a pool of processes; the function and its argument travel by pickle.
+
+    What a handler answered is not read here: an object's way back from bytes is the handler's code, and this is the
+    thread that kills the other processes on time.
+    """
+
+    abandoned = 0
+    is_exhausted = False
 
     def __init__(self, concurrency: int, ended: Ended, *, memory_bytes: int | None) -> None:
         self.concurrency = self._most = concurrency
         self._ended = ended
         self._memory_bytes = memory_bytes
         self._pool = ProcessPool(concurrency)
+        self._closed = False
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
-        self._running: dict[Call, Future[Any] | None] = {}
+        self._running: dict[Call, Future[Answer] | None] = {}
 
     def start(self, calls: Sequence[Call]) -> None:
         """Give the pool as many as it has processes, and the others when it has ended some."""
@@ -49,12 +57,29 @@ class ProcessRunner:
         for future in futures:
             self._pool.cancel(future)
 
+    def start_waiting(self) -> None:
+        """Feed the pool, or a new one should its manager have failed."""
+        with self._lock:
+            if self._pool.is_closed and not self._closed:
+                self._pool = ProcessPool(self._most)
+        self._feed()
+
     def stop_waiting(self) -> None:
         """Drop all that wait."""
         self._drop(tuple(self._waiting))
 
+    def calls(self) -> Collection[Call]:
+        """Those that wait and those that run."""
+        with self._lock:
+            return [*self._waiting, *self._running]
+
+    def abandon(self, call: Call) -> None:
+        """Kill its process."""
+        self.stop([call])
+
     def close(self) -> None:
         """Kill what still runs."""
+        self._closed = True
         self._pool.close(grace=0)
 
     def _drop(self, calls: Sequence[Call]) -> None:
@@ -62,6 +87,7 @@ class ProcessRunner:
         for call in calls:
             with self._lock, contextlib.suppress(ValueError):  # it has started meanwhile
                 self._waiting.remove(call)
+                call.stop.set = True
                 dropped.append((call, None, Stopped("stopped before it started")))
         self._ended(dropped)
 
@@ -73,8 +99,10 @@ class ProcessRunner:
                 call = self._waiting.popleft()
                 self._running[call] = None
             limits = Limits(timeout=call.timeout, memory_bytes=self._memory_bytes)
+            if call.timeout is not None:  # the pool's own clock starts later; this one is for whoever watches the pool
+                call.deadline = time.monotonic() + self._pool.start_timeout + call.timeout
             try:
-                future = self._pool.submit(make_call, (call.function, call.argument), limits)
+                future = self._pool.submit_unread(make_call, (call.function, call.argument), limits)
             except Exception as error:  # noqa: BLE001 - a function or an argument that cannot travel is its outcome
                 with self._lock:
                     del self._running[call]
@@ -86,13 +114,14 @@ class ProcessRunner:
             if call.stop.set:
                 self._pool.cancel(future)
 
-    def _finish(self, call: Call, future: Future[Any]) -> None:
-        with self._lock:
-            self._running.pop(call, None)
+    def _finish(self, call: Call, future: Future[Answer]) -> None:
         try:
             error = future.exception()
         except CancelledError:
+            call.stop.set = True
             self._ended([(call, None, Stopped("stopped"))])
         else:
-            self._ended([(call, None if error is not None else future.result(), error)])
+            self._ended([(call, None if error is not None else Unread(future.result().read), error)])
+        with self._lock:
+            self._running.pop(call, None)
         self._feed()

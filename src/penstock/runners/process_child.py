@@ -24,6 +24,8 @@ from typing import Any, NoReturn, TypedDict
 
 LENGTH_BYTES = 8
 PR_SET_PDEATHSIG = 1
+MOST_TEXT = 50_000
+MOST_ERROR_BYTES = 1 << 20
 
 
 class Reply(enum.IntEnum):
@@ -88,7 +90,7 @@ def main(descriptor: int, parent: int) -> None:
             reply, body = Reply.TOO_LARGE, str(len(body)).encode()
         # The parent may kill this process at any moment after the reply, and what is buffered would be lost.
         for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(AttributeError, OSError, ValueError):
+            with contextlib.suppress(BaseException):  # a handler may have put anything in their place
                 stream.flush()
         _write_frame(descriptor, reply, body)
         del body
@@ -120,28 +122,47 @@ def _pickle_result(call: Callable[[Any], Any], argument: Any) -> bytes:
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     except MemoryError:
         raise
-    except Exception as error:
-        raise _ResultNotStorable(f"a {type(result).__qualname__} ({type(error).__name__}: {error})") from error
+    except BaseException as error:  # noqa: BLE001 also what its __reduce__ raises
+        why = f"{_class_name(error)}: {_text_of(error)}"
+        raise _ResultNotStorable(f"a {_class_name(result)} ({why})") from None
 
 
 def _pickle_error(error: BaseException) -> bytes:
     pickled: bytes | None = None
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(BaseException):
         pickled = pickle.dumps(error, pickle.HIGHEST_PROTOCOL)
-    try:
-        message = str(error)
-    except Exception:  # noqa: BLE001 the handler's own __str__
-        message = "(its message cannot be read)"
-    raised: Raised = (pickled, type(error).__qualname__, message, _traceback_of(error))
+        if len(pickled) > MOST_ERROR_BYTES:
+            pickled = None
+    raised: Raised = (pickled, _class_name(error), _text_of(error), _traceback_of(error))
     return pickle.dumps(raised, pickle.HIGHEST_PROTOCOL)
 
 
-def _traceback_of(error: BaseException) -> str:
-    import traceback
+# An exception is the handler's object, and may fail or lie wherever it is asked. The parent's own way of reading one
+# is in a package that would have to be imported here.
 
-    # The first frame is this module's own, and of no use to who reads it.
-    outermost = error.__traceback__.tb_next if error.__traceback__ else None
-    return "".join(traceback.format_exception(type(error), error, outermost))
+
+def _class_name(value: object) -> str:
+    name: str = type.__dict__["__qualname__"].__get__(type(value))
+    return str.__getitem__(name, slice(200))
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str.__getitem__(str(error), slice(MOST_TEXT))
+    except BaseException:  # noqa: BLE001 the handler's own __str__
+        return "(its message cannot be read)"
+
+
+def _traceback_of(error: BaseException) -> str:
+    try:
+        import traceback
+
+        # The first frame is this module's own, and of no use to who reads it.
+        outermost = error.__traceback__.tb_next if error.__traceback__ else None
+        text = "".join(traceback.format_exception(type(error), error, outermost))
+    except BaseException:  # noqa: BLE001 messages, notes and causes are the handler's
+        return f"{_class_name(error)}: its traceback cannot be read"
+    return text[-MOST_TEXT:]
 
 
 @contextlib.contextmanager

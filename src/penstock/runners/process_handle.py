@@ -22,11 +22,13 @@ from typing import Any
 import psutil
 
 from penstock.errors import PayloadNotStorable, PayloadTooLarge
+from penstock.lifecycle.error_text import described
 from penstock.runners import process_child
 from penstock.runners.process_child import LENGTH_BYTES, Preparation, Raised, Reply
 
 MEBIBYTE = 1 << 20
 READ_AT_ONCE = 1 << 18
+_ENDINGS = (Reply.RETURNED, Reply.RAISED, Reply.NOT_STORABLE, Reply.TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,49 +199,62 @@ class Child:
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
 
 
-def decode(child: Child, reply: int, body: memoryview) -> tuple[Any, Exception | None]:
-    """What an answer says: the result, or what to raise instead of it."""
-    match reply:
-        case Reply.RETURNED:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a child answered, in bytes: `read` makes objects of it, which may run the handler's own code."""
+
+    pid: int
+    reply: Reply
+    frame: bytes
+    raised: Raised | None
+
+    @classmethod
+    def of(cls, pid: int, reply: int, frame: bytes) -> Answer:
+        """A frame that ends a call; raises Nonsense for any other."""
+        if reply not in _ENDINGS:
+            raise Nonsense
+        if reply != Reply.RAISED:
+            return cls(pid, Reply(reply), frame, None)
+        try:
+            pickled, type_name, message, text = pickle.loads(memoryview(frame)[1:])  # noqa: S301 bytes and texts
+        except Exception as error:
+            raise Nonsense from error
+        return cls(pid, Reply.RAISED, b"", (pickled, type_name, message, text))
+
+    def read(self) -> tuple[Any, Exception | None]:
+        """The result, or what to raise instead of it."""
+        if self.raised is not None:
+            return None, self._exception(*self.raised)
+        body = memoryview(self.frame)[1:]
+        if self.reply is Reply.RETURNED:
             try:
                 return pickle.loads(body), None  # noqa: S301 from our own child
-            except BaseException as error:  # noqa: BLE001 __setstate__ is the handler's code, in our manager thread
-                why = f"{type(error).__name__}: {error}"
+            except BaseException as error:  # noqa: BLE001 __setstate__ is the handler's code
+                why = described(error)
                 return None, PayloadNotStorable(f"the handler's result cannot be read back: {why}", field="result")
-        case Reply.RAISED:
-            return None, _decode_raised(child, body)
-        case Reply.NOT_STORABLE:
-            why = str(body, "utf-8", "replace")
-            return None, PayloadNotStorable(f"the handler returned what cannot be pickled: {why}", field="result")
-        case Reply.TOO_LARGE:
-            size = str(body, "utf-8", "replace")
-            return None, PayloadTooLarge(f"the handler's result takes {size} bytes, more than the pool's result_bytes")
-    raise Nonsense
+        text = str(body, "utf-8", "replace")
+        if self.reply is Reply.NOT_STORABLE:
+            return None, PayloadNotStorable(f"the handler returned what cannot be pickled: {text}", field="result")
+        return None, PayloadTooLarge(f"the handler's result takes {text} bytes, more than the pool's result_bytes")
+
+    def _exception(self, pickled: bytes | None, type_name: str, message: str, text: str) -> Exception:
+        note = traceback_note(self.pid, text)
+        if pickled is not None:
+            # A class that cannot be imported here, an __init__ that needs more than `args`, notes that are no list …
+            with contextlib.suppress(BaseException):
+                original = pickle.loads(pickled)  # noqa: S301 from our own child
+                # The last two mean something to a future and to an event loop, and SystemExit and its kind to a thread.
+                if isinstance(original, Exception) and not isinstance(original, CancelledError | StopIteration):
+                    original.add_note(note)
+                    return original
+        foreign = ForeignError(type_name, message)
+        foreign.add_note(note)
+        return foreign
 
 
-def _decode_raised(child: Child, body: memoryview) -> Exception:
-    try:
-        raised: Raised = pickle.loads(body)  # noqa: S301 from our own child
-        pickled, type_name, message, text = raised
-    except Exception as error:
-        raise Nonsense from error
-    note = traceback_note(child, text)
-    if pickled is not None:
-        # A class that cannot be imported here, an __init__ that needs more than `args`, notes that are no list …
-        with contextlib.suppress(BaseException):
-            original = pickle.loads(pickled)  # noqa: S301 from our own child
-            # The last two mean something to a future and to an event loop, and SystemExit and its kind to a thread.
-            if isinstance(original, Exception) and not isinstance(original, CancelledError | StopIteration):
-                original.add_note(note)
-                return original
-    foreign = ForeignError(type_name, message)
-    foreign.add_note(note)
-    return foreign
-
-
-def traceback_note(child: Child, text: str) -> str:
+def traceback_note(pid: int, text: str) -> str:
     """The child's traceback, as a note for the exception that stands for it here."""
-    return f"In the child process {child.pid}:\n{text}"
+    return f"In the child process {pid}:\n{text}"
 
 
 def _preparation(result_bytes: int) -> Preparation:

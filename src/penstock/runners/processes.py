@@ -52,25 +52,27 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
 from penstock.errors import MemoryLimitExceeded, PayloadNotStorable, TimeLimitExceeded, WorkerCrashed
+from penstock.lifecycle.error_text import described
 from penstock.runners.process_child import Reply
 from penstock.runners.process_handle import (
     MEBIBYTE,
+    Answer,
     Call,
     Child,
     ForeignError,
     Limits,
     Nonsense,
-    decode,
     traceback_note,
 )
 
-__all__ = ["ForeignError", "Limits", "ProcessPool"]
+__all__ = ["Answer", "ForeignError", "Limits", "ProcessPool"]
 
 MEMORY_SAMPLE_INTERVAL = 0.05
+_CLOSING_SECONDS = 10.0
 
 
 class ProcessPool:
@@ -84,7 +86,7 @@ class ProcessPool:
     ) -> None:
         self._size = size
         self._recycle_after = recycle_after
-        self._start_timeout = start_timeout
+        self.start_timeout = start_timeout
         self._result_bytes = result_bytes
         self._queue: collections.deque[Call] = collections.deque()
         self._cancelled: collections.deque[Call] = collections.deque()
@@ -105,13 +107,26 @@ class ProcessPool:
         """The process ids of the children there are now."""
         return tuple(self._children.copy())
 
+    @property
+    def is_closed(self) -> bool:
+        """Does it take no more calls: closed, or by a fault of its manager?"""
+        return self._close_at is not None
+
     def submit(self, call: Callable[[Any], Any], argument: Any, limits: Limits) -> Future[Any]:
         """Have ``call(argument)`` run in a child; both travel by pickle, so the function needs an importable name."""
+        unread = self.submit_unread(call, argument, limits)
         future: Future[Any] = Future()
+        future.add_done_callback(lambda ended: unread.cancel() if ended.cancelled() else None)
+        unread.add_done_callback(lambda _: _read(unread, future))
+        return future
+
+    def submit_unread(self, call: Callable[[Any], Any], argument: Any, limits: Limits) -> Future[Answer]:
+        """The same, but what the handler answered is read by whoever asks: that may run the handler's own code."""
+        future: Future[Answer] = Future()
         try:
             pickled = pickle.dumps((call, argument), pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # noqa: BLE001 __reduce__ is anybody's code
-            why = f"{type(error).__name__}: {error}"
+            why = described(error)
             future.set_exception(PayloadNotStorable(f"the call cannot be sent to a process: {why}", field="argument"))
             return future
         waiting = Call(future, pickled, limits)
@@ -134,7 +149,7 @@ class ProcessPool:
             self._close_at = close_at if self._close_at is None else min(self._close_at, close_at)
         self._wake_manager()
         if threading.current_thread() is not self._manager:
-            self._manager.join()
+            self._manager.join(grace + _CLOSING_SECONDS)
             atexit.unregister(self.close)
 
     def _report_cancelled(self, call: Call) -> None:
@@ -191,7 +206,7 @@ class ProcessPool:
                 continue
             now = time.monotonic()
             sample_at = None if call.limits.memory_bytes is None else now + MEMORY_SAMPLE_INTERVAL
-            child.give(call, now + self._start_timeout, sample_at)
+            child.give(call, now + self.start_timeout, sample_at)
             self._selector.modify(child.connection, child.flush(), child)
 
     def _start_child(self) -> Child:
@@ -226,21 +241,20 @@ class ProcessPool:
         call = child.call
         if call is None:
             raise Nonsense
-        body = memoryview(frame)[1:]
         match frame[0]:
             case Reply.STARTED:
                 call.pickled = b""
                 child.begin(None if call.limits.timeout is None else time.monotonic() + call.limits.timeout)
             case Reply.OUT_OF_MEMORY:
                 error = MemoryLimitExceeded(f"the handler asked for more memory than its limit of {call.memory_limit}")
-                error.add_note(traceback_note(child, str(body, "utf-8", "replace")))
+                error.add_note(traceback_note(child.pid, str(frame[1:], "utf-8", "replace")))
                 self._kill(child, error)
             case reply:
-                result, failure = decode(child, reply, body)
+                answer = Answer.of(child.pid, reply, frame)
                 child.rest()
                 if child.calls >= self._recycle_after:
                     self._kill(child, None)
-                call.settle(result, failure)
+                call.settle(answer, None)
 
     def _enforce_limits(self, now: float) -> None:
         for child in list(self._children.values()):
@@ -258,7 +272,7 @@ class ProcessPool:
     def _too_late(self, child: Child, call: Call) -> TimeLimitExceeded:
         if child.begun:
             return TimeLimitExceeded(f"the handler ran past its limit of {call.limits.timeout:g} s")
-        return TimeLimitExceeded(f"the handler did not begin within {self._start_timeout:g} s: does its import hang?")
+        return TimeLimitExceeded(f"the handler did not begin within {self.start_timeout:g} s: does its import hang?")
 
     def _drop_cancelled(self) -> None:
         while self._cancelled:
@@ -315,3 +329,20 @@ class ProcessPool:
         self._drop_cancelled()
         for closable in (self._selector, self._bell, self._ear):
             closable.close()
+
+
+def _read(unread: Future[Answer], future: Future[Any]) -> None:
+    """Give a plain future what an answer says."""
+    if unread.cancelled():
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return
+    error: BaseException | None = unread.exception()
+    result = None
+    if error is None:
+        result, error = unread.result().read()
+    with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile, and that is its end
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)

@@ -3,6 +3,9 @@
 A thread cannot be killed. Past its time limit a call is given up: it ends as ``TimeLimitExceeded``, another thread
 takes its place, and what the late one returns in the end is nobody's any more. A handler that looks at
 ``item.stopped``, or calls ``item.check()``, ends soon after. Work that must be stopped for real belongs in processes.
+
+Threads that were given up and still run are counted. Beyond ``most_abandoned`` of them none is replaced any more, so
+that a handler that always hangs takes its own kind's places, and not the machine's memory.
 """
 
 from __future__ import annotations
@@ -12,24 +15,37 @@ import time
 from collections import deque
 from collections.abc import Collection, Sequence
 
+import structlog
+
 from penstock.errors import Stopped, TimeLimitExceeded
 from penstock.runners.contract import Call, Ended
+
+_log = structlog.get_logger("penstock.threads")
 
 
 class ThreadRunner:
     """Makes calls in up to ``concurrency`` threads, which end when there is nothing to do for a while."""
 
-    def __init__(self, concurrency: int, ended: Ended, *, name: str = "penstock", idle_seconds: float = 10.0) -> None:
+    def __init__(
+        self,
+        concurrency: int,
+        ended: Ended,
+        *,
+        name: str = "penstock",
+        idle_seconds: float = 10.0,
+        most_abandoned: int = 64,
+    ) -> None:
         self.concurrency = concurrency
         self._ended = ended
         self._name = name
         self._idle_seconds = idle_seconds
+        self._most_abandoned = most_abandoned
         self._changed = threading.Condition()
         self._waiting: deque[Call] = deque()
-        self._deadlines: dict[Call, float] = {}
         self._running: set[Call] = set()
         self._threads = 0
         self._idle = 0
+        self._abandoned = 0
         self._watching = False
         self._closed = False
 
@@ -58,12 +74,41 @@ class ThreadRunner:
             given_up = [call for call in calls if self._give_up(call)]
         self._ended([(call, None, Stopped("stopped")) for call in (*dropped, *given_up)])
 
+    def start_waiting(self) -> None:
+        """Make threads for what waits."""
+        with self._changed:
+            self._hire()
+
     def stop_waiting(self) -> None:
         """Drop all that wait."""
         with self._changed:
             dropped = list(self._waiting)
             self._waiting.clear()
+        for call in dropped:
+            call.stop.set = True
         self._ended([(call, None, Stopped("stopped before it started")) for call in dropped])
+
+    def calls(self) -> Collection[Call]:
+        """Those that wait and those that run, but not those given up."""
+        with self._changed:
+            return [*self._waiting, *self._running]
+
+    def abandon(self, call: Call) -> None:
+        """Give a running call up, or drop one that waits; it is not reported."""
+        call.stop.set = True
+        with self._changed:
+            if not self._give_up(call) and call in self._waiting:
+                self._waiting.remove(call)
+
+    @property
+    def abandoned(self) -> int:
+        """Threads that were given up and still run."""
+        return self._abandoned
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Is there no thread, and may none be made?"""
+        return self._threads == 0 and self._abandoned >= self.concurrency + self._most_abandoned
 
     def close(self) -> None:
         """No new call starts; threads end when theirs does."""
@@ -72,33 +117,52 @@ class ThreadRunner:
             self._changed.notify_all()
 
     def _hire(self) -> None:
-        for _ in range(min(len(self._waiting) - self._idle, self.concurrency - self._threads)):
+        room = self.concurrency + self._most_abandoned - self._abandoned
+        for _ in range(min(len(self._waiting) - self._idle, min(self.concurrency, room) - self._threads)):
+            if not self._start_thread(self._work, f"{self._name}-{self._threads + 1}"):
+                return  # the next start, or the watchdog, tries again
             self._threads += 1
-            threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
+
+    def _start_thread(self, target: object, name: str) -> bool:
+        try:
+            threading.Thread(target=target, name=name, daemon=True).start()  # type: ignore[arg-type]
+        except RuntimeError as error:
+            _log.error("no thread could be started", thread=name, error=str(error))
+            return False
+        return True
 
     def _give_up(self, call: Call) -> bool:
         """Let a running call go its own way; its thread does not count any more."""
         if call not in self._running:
             return False
         self._running.discard(call)
-        self._deadlines.pop(call, None)
         self._threads -= 1
+        self._abandoned += 1
+        if self._abandoned >= self._most_abandoned:
+            _log.error(
+                "threads that were given up still run; no more of them are replaced",
+                threads=self._name,
+                abandoned=self._abandoned,
+            )
         self._hire()
         return True
 
     def _work(self) -> None:
         while (call := self._next()) is not None:
-            result, error = None, None
+            value, error = None, None
             try:
-                result = call.function(call.argument)
+                value = call.function(call.argument)
             except BaseException as raised:  # noqa: BLE001 - whatever a handler raises is its outcome, exits included
                 error = raised
+            # Before its place is free: what is made of the answer may run the handler's code, within its time.
+            self._ended([(call, value, error)])
+            del value, error
             with self._changed:
-                if call not in self._running:
-                    return  # given up: somebody else has this thread's place
+                if call not in self._running:  # given up: somebody else has this thread's place
+                    self._abandoned -= 1
+                    self._hire()
+                    return
                 self._running.discard(call)
-                self._deadlines.pop(call, None)
-            self._ended([(call, result, error)])
 
     def _next(self) -> Call | None:
         with self._changed:
@@ -113,10 +177,9 @@ class ThreadRunner:
             call = self._waiting.popleft()
             self._running.add(call)
             if call.timeout is not None:
-                self._deadlines[call] = time.monotonic() + call.timeout
+                call.set_deadline()
                 if not self._watching:
-                    self._watching = True
-                    threading.Thread(target=self._watch, name=f"{self._name}-watch", daemon=True).start()
+                    self._watching = self._start_thread(self._watch, f"{self._name}-watch")
                 self._changed.notify_all()
             return call
 
@@ -127,20 +190,15 @@ class ThreadRunner:
         """End calls whose time is up, for as long as there are any with a limit."""
         while True:
             with self._changed:
-                if self._closed or not self._deadlines:
+                limited = [call for call in self._running if call.deadline is not None]
+                if self._closed or not limited:
                     self._watching = False
                     return
                 now = time.monotonic()
-                overdue = [call for call, deadline in self._deadlines.items() if deadline <= now]
-                given_up = [call for call in overdue if self._give_up(call)]
+                given_up = [call for call in limited if (call.deadline or now) <= now and self._give_up(call)]
                 if not given_up:
-                    self._changed.wait(max(0.001, min(self._deadlines.values()) - now))
+                    self._changed.wait(min(call.look_again_in(now) for call in limited))
                     continue
             for call in given_up:
                 call.stop.set = True
-            self._ended(
-                [
-                    (call, None, TimeLimitExceeded(f"the handler ran longer than {call.timeout:g} s"))
-                    for call in given_up
-                ]
-            )
+            self._ended([(call, None, TimeLimitExceeded(call.too_late())) for call in given_up])

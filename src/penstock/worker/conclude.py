@@ -1,16 +1,41 @@
-"""Turning what a handler returned or raised into an outcome."""
+"""Turning what a handler returned or raised into an outcome.
+
+Here the worker meets whatever somebody's code made: values that are not JSON, exceptions that cannot be printed, a
+``classify`` that answers nothing. :func:`conclude` is the only way from there to an outcome, and it never raises: what
+cannot be read in the usual way ends as an outcome made of nothing but our own words.
+"""
 
 from __future__ import annotations
 
-import traceback as tracebacks
+import contextlib
 
-from penstock.errors import HandlerError, InvalidInput, Stopped
+from penstock.errors import HandlerError, InvalidInput, Killed, Stopped
 from penstock.lifecycle import outcomes
-from penstock.lifecycle.decisions import judge
+from penstock.lifecycle.decisions import again, judge
+from penstock.lifecycle.error_text import cause_of, class_name, traceback_of
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON, encode
+from penstock.runners.contract import Call, Unread
+
+LOST = "CALL_LOST"
+UNREADABLE = "OUTCOME_UNREADABLE"
+
+
+def conclude(kind: Kind, call: Call, value: JSON, error: BaseException | None, most: int) -> Outcome:
+    """How a try ended; at most ``most`` bytes of a result are kept."""
+    claimed: Claimed = call.owner
+    try:
+        if type(value) is Unread:
+            value, error = value.read()
+        if error is None:
+            return returned(kind, claimed, value, most)
+        if isinstance(error, Stopped) and call.stop.set:
+            return outcomes.released()
+        return raised(kind, claimed, error)
+    except BaseException as broken:  # noqa: BLE001 - whatever is wrong with the answer, the item has an outcome
+        return _unreadable(kind, claimed, error, broken)
 
 
 def returned(kind: Kind, claimed: Claimed, value: JSON, most: int) -> Outcome:
@@ -25,23 +50,56 @@ def returned(kind: Kind, claimed: Claimed, value: JSON, most: int) -> Outcome:
 
 def raised(kind: Kind, claimed: Claimed, error: BaseException) -> Outcome:
     """The handler raised; the kind may know better what that means."""
-    if isinstance(error, Stopped):
-        return outcomes.released()
     text = _text(error)
     if kind.classify is not None:
         try:
-            classified = kind.classify(error)
-        except Exception as broken:  # noqa: BLE001 - a classify that fails must not hide what it was asked about
-            text = f"{text}\nand the kind's classify failed:\n{_text(broken)}"
+            classified: object = kind.classify(error)
+        except BaseException as broken:  # noqa: BLE001 - a classify that fails must not hide what it was asked about
+            text = f"{text or ''}\nand the kind's classify failed:\n{traceback_of(broken)}"
         else:
-            if classified is not error and classified.__cause__ is None:
-                classified.__cause__ = error
-            error = classified
+            if isinstance(classified, BaseException):
+                error = _caused(classified, error)
+            else:
+                answer = class_name(classified)
+                text = f"{text or ''}\nand the kind's classify answered with {answer}, which is no exception"
     return judge(error, claimed.attempt, kind.policy.allowing(claimed.max_retries), traceback=text)
+
+
+def undecided(kind: Kind, claimed: Claimed, error: BaseException | None, seconds: float) -> Outcome:
+    """What is made of the answer takes too long (a ``classify`` that hangs): decided without asking anybody."""
+    policy = kind.policy.allowing(claimed.max_retries)
+    if type(error).__module__ == Killed.__module__ and isinstance(error, Killed):
+        return judge(error, claimed.attempt, policy)  # one of ours, with a message of ours
+    what = "the handler's result" if error is None else class_name(error)
+    text = f"{what}: what it means was not decided within {seconds:g} s; does the kind's classify hang?"
+    return again(text, UNREADABLE, claimed.attempt, policy)
+
+
+def lost(kind: Kind, claimed: Claimed) -> Outcome:
+    """No runner knows of the call any more: a fault of ours, and nobody knows whether the handler ran."""
+    text = "the worker lost sight of this call, and nobody knows how far it came"
+    return again(text, LOST, claimed.attempt, kind.policy.allowing(claimed.max_retries))
+
+
+def _unreadable(kind: Kind, claimed: Claimed, error: BaseException | None, broken: BaseException) -> Outcome:
+    """An outcome made from nothing that the handler's objects can influence."""
+    reason = f"reading it ends in {class_name(broken)}"
+    if error is None:
+        return outcomes.failed(f"the result cannot be kept as JSON: {reason}", "PAYLOAD_NOT_STORABLE")
+    text = f"{class_name(error)}, which cannot be read: {reason}"
+    return again(text, UNREADABLE, claimed.attempt, kind.policy.allowing(claimed.max_retries))
+
+
+def _caused(classified: BaseException, error: BaseException) -> BaseException:
+    """What a classify made of an error, with that error as its cause."""
+    if classified is not error and cause_of(classified) is None:
+        with contextlib.suppress(BaseException):
+            classified.__cause__ = error
+    return classified
 
 
 def _text(error: BaseException) -> str | None:
     """The traceback, where there is one worth keeping: a handler that says how it ends needs none."""
-    if isinstance(error, HandlerError) and error.__cause__ is None:
+    if isinstance(error, HandlerError) and cause_of(error) is None:
         return None
-    return "".join(tracebacks.format_exception(error))
+    return traceback_of(error)

@@ -34,6 +34,8 @@ class Inbox:
 
     def put(self, ended: Sequence[Ended]) -> None:
         """Calls ended."""
+        if not ended:
+            return
         with self._changed:
             before = len(self._finished)
             self._finished.extend(ended)

@@ -24,26 +24,28 @@ from uuid import UUID
 
 import structlog
 
-from penstock.errors import PenstockError, StoreRefused, StoreUnavailable
+from penstock.errors import PenstockError, Stopped, StoreRefused, StoreUnavailable
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import Caller, worker
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.operations.claim import claim
 from penstock.operations.record import Ended, SomeWereLate, record
-from penstock.runners.contract import Call, EndedCall, Runner
+from penstock.runners.contract import Call, EndedCall, Runner, Unread
 from penstock.settings import Settings
 from penstock.store.engine import Store
-from penstock.worker.conclude import raised, returned
+from penstock.worker.conclude import conclude
+from penstock.worker.concluding import Concluding
 from penstock.worker.inbox import Inbox
 from penstock.worker.machine import Machine
 from penstock.worker.points import Points
 from penstock.worker.steering import Steering
 from penstock.worker.steps import Steps
 from penstock.worker.telling import tell
+from penstock.worker.watchdog import watch
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
 _LEAST_WAIT = 0.005
@@ -51,6 +53,8 @@ _FIRST_WAIT = 0.1
 _LONGEST_WAIT = 30.0
 _LONGEST_WAIT_FOR_STORE = 1.0
 """Many jobs may wait behind a database that was away, and somebody behind each of them."""
+_LET_GO_SECONDS = 1.0
+"""After a stopping lane has interrupted a call, how long it waits for the runner to say so."""
 _ROLE = attrgetter("role")
 _log = structlog.get_logger("penstock.lane")
 
@@ -100,6 +104,9 @@ class Lane:
         self._stopping = threading.Event()
         self._pause = threading.Event()
         self._stop_at: float | None = None
+        self._interrupted = False
+        self._concluding = Concluding(self._conclude_apart, name=f"penstock-outcomes-{kind.name}")
+        self.missing: set[Call] = set()
         self._claim_again_at = 0.0
         self._in_line = True
         self._failures = 0
@@ -117,7 +124,7 @@ class Lane:
             try:
                 self.run_once()
                 self._failures = 0
-            except Exception as error:  # noqa: BLE001 - a lane must outlive its own mistakes, and they are logged
+            except BaseException as error:  # noqa: BLE001 - a lane must outlive its own mistakes, and they are logged
                 self._failures += 1
                 away = isinstance(error, StoreUnavailable)
                 longest = _LONGEST_WAIT_FOR_STORE if away else _LONGEST_WAIT
@@ -134,7 +141,7 @@ class Lane:
                 if self._stopping.is_set() and self._failures > 3:
                     break  # the leases will run out, and another worker goes on
                 self._wait_after_failure(min(wait, 1.0) if self._stopping.is_set() else wait, away=away)
-        for runner in self._runners.values():
+        for runner in self.runners:
             runner.close()
         if self._writer is not None:
             self._writer.shutdown()
@@ -155,7 +162,7 @@ class Lane:
         if self.inbox.take_wake():
             self._claim_again_at = 0.0
         if self._stopping.is_set():
-            self._give_back_late()
+            self._wind_down()
         due = not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._due_at
         if due and self._unwritten and self._writer is not None:
             self._claim_while_writing(self._writer)
@@ -190,6 +197,8 @@ class Lane:
 
     def _has_room(self) -> bool:
         """Is less than half a slice out, or a place in the runner free?"""
+        if self._items_runner.is_exhausted:
+            return False
         out = len(self._held) - len(self._unwritten)
         return out <= self.steering.claim_size.setting // 2 or out < self.steering.slots
 
@@ -221,10 +230,19 @@ class Lane:
     def _start(self, items: Sequence[Claimed], renew_at: float) -> None:
         self.inbox.hand_out(len(items))
         for role, alike in groupby(items, _ROLE):
+            self._start_alike(role, list(alike), renew_at)
+
+    def _start_alike(self, role: ItemRole, items: Sequence[Claimed], renew_at: float) -> None:
+        """Start items of one role. What fails here (the kind has lost a step, say) is the outcome of these items."""
+        calls = [self._steps.call(one, renew_at) for one in items]
+        self._held.update((call.owner.item_id, call) for call in calls)
+        try:
             runner = self._runner(role)
-            calls = [self._steps.call(one, runner, renew_at) for one in alike]
-            self._held.update((call.owner.item_id, call) for call in calls)
+            for call in calls:
+                call.runner = runner
             runner.start(calls)
+        except Exception as error:  # noqa: BLE001 - whatever keeps a call from starting is its outcome
+            self._take_in([(call, None, error) for call in calls])
 
     def _runner(self, role: ItemRole) -> Runner:
         runner = self._by_role.get(role)
@@ -245,15 +263,41 @@ class Lane:
 
     def _take_in(self, ended: Sequence[EndedCall]) -> None:
         """In the runner's thread, while this lane's is with the database."""
-        self.inbox.put([self._conclude(*one) for one in ended])
+        concluded: list[Ended] = []
+        for one in ended:
+            if self._asks_somebody(one):
+                self._concluding.put(one)
+            else:
+                concluded += self._conclude(one)
+        self.inbox.put(concluded)
 
-    def _conclude(self, call: Call, value: JSON, error: BaseException | None) -> Ended:
-        claimed: Claimed = call.owner
+    def _asks_somebody(self, ended: EndedCall) -> bool:
+        """Does concluding it run code that is not ours, and that others must not wait for?"""
+        _, value, error = ended
         if error is None:
-            outcome = returned(self.kind, claimed, value, self._most)
-        else:
-            outcome = raised(self.kind, claimed, error)
-        return Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)
+            return type(value) is Unread
+        return self.kind.classify is not None and type(error) is not Stopped
+
+    def _conclude(self, ended: EndedCall) -> Sequence[Ended]:
+        call, value, error = ended
+        return self._ending(call, conclude(self.kind, call, value, error, self._most))
+
+    def _conclude_apart(self, ended: EndedCall) -> None:
+        self.inbox.put(self._conclude(ended))
+
+    def _ending(self, call: Call, outcome: Outcome) -> Sequence[Ended]:
+        """The end of a call; nothing when it has ended already."""
+        claimed: Claimed = call.owner
+        if not call.end():
+            if outcome != outcomes.released():  # of one that was told to stop, that is what is expected
+                _log.info(
+                    "a call that was given up has ended, which changes nothing",
+                    kind=self.kind.name,
+                    job=str(claimed.job_id),
+                    item=claimed.item_id,
+                )
+            return ()
+        return (Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome),)
 
     def _written(self, landed: Collection[int]) -> None:
         batch, self._unwritten = self._unwritten, []
@@ -317,15 +361,64 @@ class Lane:
         self._stop_at = time.monotonic() + grace
         self._stopping.set()
         self._pause.set()
-        for runner in self._runners.values():
-            runner.stop_waiting()
+        self._stop_waiting()
         self.inbox.wake()
 
-    def _give_back_late(self) -> None:
-        """The grace is over: what still runs is stopped and handed back."""
-        if self._stop_at is not None and time.monotonic() >= self._stop_at:
-            self._stop_at = None
+    @property
+    def runners(self) -> tuple[Runner, ...]:
+        """The runners there are now; the lane's thread may add one at any time."""
+        return tuple(self._runners.values())
+
+    @property
+    def abandoned(self) -> int:
+        """Calls that were given up and still run."""
+        return sum(runner.abandoned for runner in self.runners) + self._concluding.abandoned
+
+    def watch(self) -> None:
+        """One look of the watchdog at what is in hand; in its thread."""
+        watch(self, self._concluding, self._settings.timeout_grace_seconds)
+
+    def end(self, call: Call, outcome: Outcome) -> None:
+        """End a call whatever its runner does; in any thread."""
+        self.inbox.put(self._ending(call, outcome))
+
+    def overrun(self, call: Call, error: BaseException) -> None:
+        """A call was ended from outside for this reason; the kind may know better what that means."""
+        self._take_in([(call, None, error)])
+
+    def hand_back(self) -> None:
+        """Write how everything in hand ended, or hand it back; for when the lane's own thread hangs, in another."""
+        ended = {one.item_id: one for one in (*self._unwritten, *self.inbox.take(timeout=0.0, gather=0.0, enough=0))}
+        for call in self.held():
+            for one in self._ending(call, outcomes.released()):
+                ended.setdefault(one.item_id, one)
+        if ended:
+            self._record(list(ended.values()), all_ours=False)
+
+    def _stop_waiting(self) -> None:
+        for runner in self.runners:
+            runner.stop_waiting()
+
+    def _wind_down(self) -> None:
+        """Start nothing more; when the grace is over, stop what still runs and hand it back."""
+        self._stop_waiting()  # once more: a runner may have been added, or a call started, while we were told to stop
+        if self._stop_at is None or time.monotonic() < self._stop_at:
+            return
+        if not self._interrupted:
+            self._interrupted = True
             self._interrupt(self.held())
+        if time.monotonic() >= self._stop_at + _LET_GO_SECONDS:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """What could not be stopped is handed back all the same: its runner hangs, or what is made of its answer."""
+        left = [call for call in self.held() if call.is_open]
+        if left:
+            _log.warning("handlers did not stop; their items are handed back", kind=self.kind.name, items=len(left))
+        for call in left:
+            if call.runner is not None:
+                call.runner.abandon(call)
+            self.end(call, outcomes.released())
 
     def _interrupt(self, chosen: Sequence[Call]) -> None:
         by_runner: dict[Runner, list[Call]] = {}

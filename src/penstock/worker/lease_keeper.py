@@ -1,8 +1,9 @@
 """Keeping leases while handlers run, and telling the lanes what is not theirs any more.
 
 Every heartbeat asks which of the jobs in hand were stopped (their handlers are stopped), and extends the leases that
-have used up half of their time. A worker that cannot reach the database extends nothing; its leases run out and others
-take over, and what it then still writes is fenced off.
+have used up half of their time. What is held past its time limit and the watchdog's grace is extended no more: if
+nothing else ends it, its lease does. A worker that cannot reach the database extends nothing; its leases run out and
+others take over, and what it then still writes is fenced off.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from penstock.worker.lane import Lane
 class LeaseKeeper:
     """One heartbeat for all lanes of a worker."""
 
-    def __init__(self, store: Store, lanes: Sequence[Lane]) -> None:
+    def __init__(self, store: Store, lanes: Sequence[Lane], *, timeout_grace: float) -> None:
         self._store = store
         self._lanes = lanes
+        self._timeout_grace = timeout_grace
 
     def beat(self) -> None:
         """One heartbeat."""
@@ -35,7 +37,9 @@ class LeaseKeeper:
         gone = self._store.read(lambda transaction: stopped(transaction, job_ids), at_once=True)
         if gone:
             lane.drop(jobs=gone)
-        due = [one for one in held if one.renew_at <= time.monotonic() and one.owner.job_id not in gone]
+        now = time.monotonic()
+        due = [one for one in held if one.renew_at <= now and one.owner.job_id not in gone]
+        due = [one for one in due if one.deadline is None or now < one.deadline + self._timeout_grace]
         if not due:
             return
         length = lane.steering.lease_seconds(len(held))

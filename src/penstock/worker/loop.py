@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 
 import structlog
@@ -20,6 +21,8 @@ class Loop:
         self.name = name
         self._seconds = seconds
         self._action = action
+        self.busy_since: float | None = None
+        """When, by our own watch, the turn in hand began."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"penstock-{name}", daemon=True)
 
@@ -28,19 +31,27 @@ class Loop:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the turn in hand, and wait for that."""
+        """End after the turn in hand."""
         self._stop.set()
+
+    def join(self, timeout: float) -> bool:
+        """Wait for the turn in hand, so long; False when it still goes on then."""
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def run_once(self) -> None:
         """One turn; what fails is logged and left to the next."""
+        self.busy_since = time.monotonic()
         try:
             self._action()
         except PenstockError as error:
             _log.warning("a duty failed; it is tried again", duty=self.name, error=str(error), code=error.code)
-        except Exception:  # noqa: BLE001 - a duty must outlive its own mistakes, and they are logged
+        except BaseException:  # noqa: BLE001 - a duty must outlive its own mistakes, and they are logged
             _log.exception("a duty failed; it is tried again", duty=self.name)
+
+        finally:
+            self.busy_since = None
 
     def _run(self) -> None:
         while not self._stop.wait(self._seconds * (0.9 + 0.2 * random.random())):

@@ -1,4 +1,8 @@
-"""A worker: one lane for each kind, one heartbeat, one ear for new work, and the maintenance duties."""
+"""A worker: one lane for each kind, one heartbeat, one ear for new work, and the maintenance duties.
+
+**Stopping** has a deadline that nothing can move: the grace for what runs, and a few seconds to hand back the rest and
+to let go. A handler, a gauge or a subscriber that hangs is left behind in its thread, which does not keep the process.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,9 @@ from uuid import UUID
 import structlog
 
 from penstock.lifecycle.callers import SYSTEM
+from penstock.lifecycle.error_text import described
 from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import JobState
 from penstock.operations import outbox
@@ -31,13 +37,22 @@ from penstock.store.engine import Store
 from penstock.store.neighbours import Presence
 from penstock.store.notices import stopped_jobs
 from penstock.store.wakeups import DEAF_POLL_SECONDS, Wakeups
+from penstock.worker.bounded import Bounded
 from penstock.worker.lane import Lane
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
 from penstock.worker.machine import Machine
 from penstock.worker.points import Points
+from penstock.worker.watchdog import look_at_duties
 
 _CONCURRENCY = {RunsIn.EVENT_LOOP: 32, RunsIn.THREADS: 8, RunsIn.PROCESSES: os.cpu_count() or 1}
+STOP_SECONDS = 5.0
+"""After its grace, how long a stopping worker takes at most."""
+_LAST_SECONDS = 2.0
+_GAUGE_SECONDS = 5.0
+_MOST_GAUGE_BYTES = 100_000
+_BLOCKED_SECONDS = 5.0
+_WATCH_SECONDS = 1.0
 _IN_FLIGHT = (JobState.QUEUED, JobState.RUNNING, JobState.RETRYING)
 _log = structlog.get_logger("penstock.worker")
 
@@ -63,9 +78,10 @@ class Worker:
         self._settings = settings
         self._send = send
         self._job_id = job_id
-        self._gauges = gauges or {}
+        self._gauges = {kind: Bounded(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
         self._chosen: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
         self._loop_thread: EventLoopThread | None = None
+        self._making = threading.Lock()
         self._lanes: list[Lane] = []
         self._threads: list[threading.Thread] = []
         self._duties: list[Loop] = []
@@ -76,6 +92,8 @@ class Worker:
         self._signing = None if job_id is not None else Loop("signing", SIGNING_SECONDS, self._sign)
         self._stopped = threading.Event()
         self._over = threading.Event()
+        self._deadline = 0.0
+        self._hanging: set[str] = set()
 
     @property
     def listening(self) -> threading.Event:
@@ -99,9 +117,10 @@ class Worker:
                     poll_seconds=self._poll_seconds,
                 )
             )
-        keeper = LeaseKeeper(self._store, self._lanes)
+        keeper = LeaseKeeper(self._store, self._lanes, timeout_grace=self._settings.timeout_grace_seconds)
         self._duties = [
             Loop("heartbeat", self._settings.heartbeat_seconds, keeper.beat),
+            Loop("watchdog", min(_WATCH_SECONDS, self._settings.timeout_grace_seconds), self._watch),
             Loop("sweep", self._settings.sweep_seconds, self._sweep),
             Loop("relay", self._settings.heartbeat_seconds, self._relay),
             self._sampling,
@@ -122,33 +141,65 @@ class Worker:
         self._wakeups.start(self._presence)
         _log.info("worker started", worker=self.name, kinds=[kind.name for kind in self._chosen])
 
-    def stop(self, grace: float | None = None) -> None:
+    def stop(self, grace: float | None = None) -> bool:
         """Claim nothing more, finish or hand back what is claimed, and let go of everything.
 
-        A second call, from another thread, shortens the grace of the first.
+        It takes the grace and a few seconds at most, whatever hangs. False when something in hand could not be handed
+        back: its leases run out by themselves then. A second call, from another thread, shortens the grace of the
+        first and returns at once.
         """
         if self._over.is_set():
-            return
+            return True
         seconds = self._settings.stop_grace_seconds if grace is None else grace
+        self._deadline = time.monotonic() + seconds + STOP_SECONDS
         for lane in self._lanes:
             lane.stop(seconds)
         if self._stopped.is_set():
-            return
+            return True
         self._stopped.set()
-        for thread in self._threads:
-            thread.join()
-        self._wakeups.stop()
+        handed_back = self._join_lanes()
         for duty in self._duties:
             duty.stop()
-        self._sampling.run_once()
+        for duty in self._duties:
+            if not duty.join(self._share()):
+                _log.warning("a duty hangs, and is left behind", duty=duty.name)
+        last: list[tuple[str, Callable[[], None]]] = [("wakeups", self._wakeups.stop), ("samples", self._last_sample)]
         if self._signing is not None:
-            Loop("signing out", SIGNING_SECONDS, self._sign_out).run_once()
-        if self._loop_thread is not None:
-            self._loop_thread.close()
+            last.append(("signing out", self._sign_out))
         if self._presence is not None:
-            self._presence.leave()
+            last.append(("presence", self._presence.leave))
+        for name, action in last:
+            self._do_last(name, action)
+        if self._loop_thread is not None:
+            self._loop_thread.close(self._share())
         self._over.set()
-        _log.info("worker stopped", worker=self.name)
+        _log.info("worker stopped", worker=self.name, abandoned=sum(lane.abandoned for lane in self._lanes))
+        return handed_back
+
+    def _share(self) -> float:
+        """How long one of the last things may take: part of what is left, so that some is left for the others."""
+        return max(0.1, min(_LAST_SECONDS, (self._deadline - time.monotonic()) / 2))
+
+    def _join_lanes(self) -> bool:
+        """Wait for the lanes; what one that hangs still holds is handed back without it."""
+        handed_back = True
+        for lane, thread in zip(self._lanes, self._threads, strict=False):
+            # In small steps: a second call of stop may bring the deadline forward.
+            while thread.is_alive() and time.monotonic() < self._deadline - _LAST_SECONDS:
+                thread.join(0.1)
+            if thread.is_alive():
+                _log.error("a lane hangs, and is left behind", kind=lane.kind.name, items=len(lane.held()))
+                handed_back &= self._do_last("hand back", lane.hand_back)
+        return handed_back
+
+    def _do_last(self, name: str, action: Callable[[], None]) -> bool:
+        """Something that may fail or hang at the end, when nobody tries it again."""
+        try:
+            Bounded(action, name=name)(self._share())
+        except BaseException as error:  # noqa: BLE001 - nothing keeps a worker from stopping, and it is logged
+            _log.warning("not done while stopping", what=name, error=described(error))
+            return False
+        return True
 
     def run(self, until: threading.Event) -> None:
         """Work until ``until`` is set."""
@@ -221,16 +272,41 @@ class Worker:
         """Write down what the lanes' controllers chose, and what they saw, of those that had something to do."""
         seen = {lane.kind.name: sample for lane in self._lanes if (sample := lane.steering.sample()) is not None}
         for kind, sample in seen.items():
-            sample |= {"held": sum(len(lane.held()) for lane in self._lanes if lane.kind.name == kind)}
+            lanes = [lane for lane in self._lanes if lane.kind.name == kind]
+            sample |= {"held": sum(len(lane.held()) for lane in lanes)}
+            sample |= {"abandoned": sum(lane.abandoned for lane in lanes)}
             if kind in self._gauges:
-                sample |= {"gauges": self._gauges[kind]()}
+                sample |= {"gauges": self._read_gauges(kind)}
         if seen:
             self._store.write(lambda one: keep_samples(one, self.name, seen))
 
+    def _read_gauges(self, kind: str) -> JSON:
+        """What an application says of itself; nothing, and a line in the log, where that fails."""
+        try:
+            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), most=_MOST_GAUGE_BYTES, what="gauges"))
+        except BaseException as error:  # noqa: BLE001 - figures to look at: no sample is lost for want of them
+            _log.warning("the gauges of a kind cannot be read", kind=kind, error=described(error))
+            return None
+
+    def _last_sample(self) -> None:
+        self._sampling.run_once()
+
+    def _watch(self) -> None:
+        """Look after everything in hand; see :mod:`penstock.worker.watchdog`."""
+        if self._loop_thread is not None:
+            grace = self._settings.timeout_grace_seconds
+            self._loop_thread.look(patience=min(_BLOCKED_SECONDS, grace), grace=grace)
+        for lane in self._lanes:
+            lane.watch()
+        look_at_duties(self._duties, self._hanging)
+        self.points.announce("watched")
+
     def _sign(self) -> None:
-        """Say that this worker is there, and what it has in hand."""
+        """Say that this worker is there, what it has in hand, and what it gave up that still runs."""
         held = {lane.kind.name: len(lane.held()) for lane in self._lanes}
-        self._store.write(lambda one: appear(one, self.name, {"kinds": list(held), "held": held}))
+        abandoned = {lane.kind.name: lane.abandoned for lane in self._lanes}
+        seen = {"kinds": list(held), "held": held, "abandoned": abandoned}
+        self._store.write(lambda one: appear(one, self.name, seen))
         self.points.announce("signed")
 
     def _sign_out(self) -> None:
@@ -244,10 +320,12 @@ class Worker:
         concurrency = kind.policy.concurrency or _CONCURRENCY[place]
         match place:
             case RunsIn.EVENT_LOOP:
-                if self._loop_thread is None:
-                    self._loop_thread = EventLoopThread()
+                with self._making:  # lanes make runners in threads of their own
+                    if self._loop_thread is None:
+                        self._loop_thread = EventLoopThread()
                 return EventLoopRunner(self._loop_thread, concurrency, ended)
             case RunsIn.THREADS:
-                return ThreadRunner(concurrency, ended, name=f"penstock-{kind.name}")
+                most = self._settings.most_abandoned_threads
+                return ThreadRunner(concurrency, ended, name=f"penstock-{kind.name}", most_abandoned=most)
             case RunsIn.PROCESSES:
                 return ProcessRunner(concurrency, ended, memory_bytes=kind.policy.memory_limit)
