@@ -240,6 +240,14 @@ class Settings(BaseSettings):
             description="How long running handlers may go on after SIGTERM before they are stopped and handed back.",
         ),
     ] = 25.0
+    suspect_deaths: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_SUSPECT_DEATHS",
+            ge=1,
+            description="An item held in so many deaths of workers is a suspect: it is run alone before it is blamed.",
+        ),
+    ] = 5
     stale_minutes: Annotated[
         float,
         Field(

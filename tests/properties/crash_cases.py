@@ -485,7 +485,7 @@ def whole_sweep(bench: Workbench) -> Operation:
     bench.clock.advance(LEASE + 1)
     kinds = Kinds()
     kinds.add(bench.kinds.get("single"))
-    return lambda: sweep.sweep(bench.store, kinds, stale_seconds=NEVER_STALE)
+    return lambda: sweep.sweep(bench.store, kinds, stale_seconds=NEVER_STALE, suspect_deaths=5)
 
 
 # Messages ------------------------------------------------------------------------------------------------------------

@@ -19,11 +19,13 @@ from penstock.runners.processes import Limits, ProcessPool
 class ProcessRunner:
     """Makes calls in a pool of processes; the function and its argument travel by pickle."""
 
-    def __init__(self, concurrency: int, ended: Ended, *, memory_bytes: int | None) -> None:
+    def __init__(
+        self, concurrency: int, ended: Ended, *, memory_bytes: int | None, calls_per_process: int = 1000
+    ) -> None:
         self.concurrency = self._most = concurrency
         self._ended = ended
         self._memory_bytes = memory_bytes
-        self._pool = ProcessPool(concurrency)
+        self._pool = ProcessPool(concurrency, recycle_after=calls_per_process)
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
         self._running: dict[Call, Future[Any] | None] = {}

@@ -68,9 +68,13 @@ from penstock.runners.process_handle import (
     traceback_note,
 )
 
-__all__ = ["ForeignError", "Limits", "ProcessPool"]
+__all__ = ["ForeignError", "Limits", "NotStarted", "ProcessPool"]
 
 MEMORY_SAMPLE_INTERVAL = 0.05
+
+
+class NotStarted(WorkerCrashed):
+    """There was no process for the handler, so it cannot have been the handler that ended it."""
 
 
 class ProcessPool:
@@ -187,7 +191,7 @@ class ProcessPool:
             try:
                 child = child or self._start_child()
             except Exception as error:  # noqa: BLE001 whatever keeps a process from starting is the call's answer
-                call.settle(None, WorkerCrashed(f"no process could be started for the handler: {error}"))
+                call.settle(None, NotStarted(f"no process could be started for the handler: {error}"))
                 continue
             now = time.monotonic()
             sample_at = None if call.limits.memory_bytes is None else now + MEMORY_SAMPLE_INTERVAL

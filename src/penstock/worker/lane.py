@@ -28,10 +28,11 @@ from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import Caller, worker
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
-from penstock.operations.claim import claim
+from penstock.operations.claim import Care, claim
 from penstock.operations.record import Ended, SomeWereLate, record
 from penstock.runners.contract import Call, EndedCall, Runner
 from penstock.settings import Settings
@@ -40,12 +41,16 @@ from penstock.worker.conclude import raised, returned
 from penstock.worker.inbox import Inbox
 from penstock.worker.machine import Machine
 from penstock.worker.points import Points
+from penstock.worker.quarantine import App, Quarantine
+from penstock.worker.solitude import Solitude
 from penstock.worker.steering import Steering
 from penstock.worker.steps import Steps
 from penstock.worker.telling import tell
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
 _LEAST_WAIT = 0.005
+_SOLITUDE_LOOKED_FOR = 0.05
+"""How often a lane that waits to be alone looks whether it is."""
 _ROLE = attrgetter("role")
 _log = structlog.get_logger("penstock.lane")
 
@@ -70,9 +75,15 @@ class Lane:
         points: Points,
         machine: Machine,
         *,
+        solitude: Solitude,
+        app: App | None = None,
         job_id: UUID | None = None,
     ) -> None:
         self.kind = kind
+        self._solitude = solitude
+        self._quarantine = Quarantine(kind, app, self.take_in)
+        self._careful = False
+        self._apart: set[int] = set()
         self._job_id = job_id
         self.inbox = Inbox()
         self.idle = threading.Event()
@@ -127,6 +138,7 @@ class Lane:
                 self._pause.wait(min(wait, 1.0) if self._stopping.is_set() else wait)
         for runner in self._runners.values():
             runner.close()
+        self._quarantine.close()
         if self._writer is not None:
             self._writer.shutdown()
 
@@ -138,6 +150,7 @@ class Lane:
         self._unwritten += ended
         if self.inbox.take_wake():
             self._claim_again_at = 0.0
+        self._solitude.look(self, stopping=self._stopping.is_set())
         if self._stopping.is_set():
             self._give_back_late()
         due = not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._due_at
@@ -163,6 +176,8 @@ class Lane:
             return 0.0
         if self._stopping.is_set():
             return 0.0 if not self._held else 0.05
+        if self._solitude.waits(self):
+            return _SOLITUDE_LOOKED_FOR
         if not self._has_room():
             return self._settings.poll_seconds
         return max(0.0, min(self._due_at - time.monotonic(), self._settings.poll_seconds))
@@ -173,21 +188,36 @@ class Lane:
         return max(self._claim_again_at, self.steering.claim_not_before)
 
     def _has_room(self) -> bool:
-        """Is less than half a slice out, or a place in the runner free?"""
-        out = len(self._held) - len(self._unwritten)
+        """Is less than half a slice out, or a place in the runner free? With care, only the latter counts."""
+        if self._solitude.wanted:
+            return False
+        out = self._out()
+        if self._careful:
+            return out < self.steering.slots
         return out <= self.steering.claim_size.setting // 2 or out < self.steering.slots
+
+    def _out(self) -> int:
+        """How much the kind's runner has to do; what is quarantined has a place of its own."""
+        return max(0, len(self._held) - len(self._unwritten) - len(self._apart))
 
     # Claiming -----------------------------------------------------------------------------------------------------
 
     def _claim(self) -> None:
         size = self.steering.claims()
-        out = len(self._held) - len(self._unwritten)
+        out = self._out()
         if self.steering.claim_size.average_item_ms is None:
             size = max(1, self.steering.slots - out)
         length = self.steering.lease_seconds(size + out)
         claimed = claim(
-            self._store, self.kind.name, self._worker_name, size=size, lease_seconds=length, job_id=self._job_id
+            self._store,
+            self.kind.name,
+            self._worker_name,
+            size=size,
+            lease_seconds=length,
+            care=Care(self.steering.slots - out, self._settings.suspect_deaths),
+            job_id=self._job_id,
         )
+        self._careful = claimed.careful
         now = time.monotonic()
         wait = self._settings.poll_seconds if claimed.wait is None else min(claimed.wait, self._settings.poll_seconds)
         self._claim_again_at = now + max(wait, 0.0 if claimed.items else _LEAST_WAIT)
@@ -198,7 +228,10 @@ class Lane:
         self.idle.clear()
         if self._busy_since is None:
             self._busy_since = now
-        self._start(claimed.items, now + length / 2)
+        if claimed.suspect_deaths:
+            self._start_suspect(claimed.items[0], claimed.suspect_deaths, now + length / 2)
+        else:
+            self._start(claimed.items, now + length / 2)
         self._points.announce("claimed")
 
     def _start(self, items: Sequence[Claimed], renew_at: float) -> None:
@@ -209,11 +242,29 @@ class Lane:
             self._held.update((call.owner.item_id, call) for call in calls)
             runner.start(calls)
 
+    def _start_suspect(self, item: Claimed, deaths: int, renew_at: float) -> None:
+        """In a process of its own, if the kind's runner has none for it anyway; where there can be none, alone."""
+        if self.kind.runs_in(item.role) is RunsIn.PROCESSES:
+            self._start([item], renew_at)
+            return
+        _log.warning(
+            "an item is a suspect and is run alone", kind=self.kind.name, item=item.item_id, worker_deaths=deaths
+        )
+        self.inbox.hand_out(1)
+        apart = self._quarantine.call(item, deaths, renew_at)
+        call = apart or self._steps.call(item, self._runner(item.role), renew_at)
+        self._held[item.item_id] = call
+        if apart is None:
+            self._solitude.ask(self, call)
+        elif call.runner is not None:
+            self._apart.add(item.item_id)
+            call.runner.start([call])
+
     def _runner(self, role: ItemRole) -> Runner:
         runner = self._by_role.get(role)
         if runner is None:
             place = self.kind.runs_in(role)
-            runner = self._runners.get(place) or self._runner_for(self.kind, place, self._take_in)
+            runner = self._runners.get(place) or self._runner_for(self.kind, place, self.take_in)
             self._by_role[role] = self._runners[place] = runner
         return runner
 
@@ -226,7 +277,7 @@ class Lane:
 
     # Recording ----------------------------------------------------------------------------------------------------
 
-    def _take_in(self, ended: Sequence[EndedCall]) -> None:
+    def take_in(self, ended: Sequence[EndedCall]) -> None:
         """In the runner's thread, while this lane's is with the database."""
         self.inbox.put([self._conclude(*one) for one in ended])
 
@@ -235,14 +286,24 @@ class Lane:
         if error is None:
             outcome = returned(self.kind, claimed, value, self._most)
         else:
-            outcome = raised(self.kind, claimed, error)
+            judged = self._quarantine.judge(call, error) if self._quarantine.has(call) else error
+            outcome = judged if isinstance(judged, Outcome) else raised(self.kind, claimed, judged)
         return Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)
+
+    def put_off(self, call: Call, why: str, delay: float) -> None:
+        """A call that was not made: its item comes again later."""
+        claimed: Claimed = call.owner
+        outcome = outcomes.postponed(why, "POSTPONED", delay)
+        self.inbox.put([Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)])
 
     def _written(self, landed: Collection[int]) -> None:
         batch, self._unwritten = self._unwritten, []
         came_back = False
         for item_id, lease, _, _, outcome in batch:
             call = self._held.pop(item_id, None)
+            if self._apart or self._solitude.wanted:
+                self._apart.discard(item_id)
+                self._solitude.leave(call)
             if call is not None and call.owner.lease is not lease:
                 self._held[item_id] = call  # a late outcome: we have claimed the item again meanwhile
             came_back = came_back or outcome.status is ItemStatus.PENDING
@@ -302,6 +363,7 @@ class Lane:
         self._pause.set()
         for runner in self._runners.values():
             runner.stop_waiting()
+        self._quarantine.stop_waiting()
         self.inbox.wake()
 
     def _give_back_late(self) -> None:
