@@ -286,8 +286,8 @@ def test_a_grid_is_its_owners_and_the_admins(app: Penstock, serve: Serve) -> Non
 def row_at(moment: datetime, number: int, position: int) -> ItemRow:
     """A row that last changed then."""
     return ItemRow(
-        id=number, job_id=uuid4(), user_id=None, kind="held", position=position, status=ItemStatus.DONE, attempts=1, deaths=0,
-        locked_by=None, locked_at=None, ready_at=None, updated_at=moment, last_error=None, error_code=None,
+        id=number, job_id=uuid4(), user_id=None, kind="held", position=position, status=ItemStatus.DONE, attempts=1,
+        deaths=0, locked_by=None, locked_at=None, ready_at=None, updated_at=moment, last_error=None, error_code=None,
         summary=Summary(None, None, None),
     )  # fmt: skip
 

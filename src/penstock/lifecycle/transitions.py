@@ -65,7 +65,11 @@ FAIL = _row(
 )  # fmt: skip
 RETRY = _row("retry", {S.RUNNING}, S.RETRYING, ENGINE, "a single-step job failed and waits out its backoff")
 RESCUE = _row(
-    "rescue", {S.RUNNING}, S.RUNNING, frozenset({Actor.SYSTEM}), "a worker died while it held items; they go back in line"
+    "rescue",
+    {S.RUNNING},
+    S.RUNNING,
+    frozenset({Actor.SYSTEM}),
+    "a worker died while it held items; they go back in line",
 )
 REQUEUE = _row("requeue", {S.RETRYING}, S.QUEUED, ENGINE, "the backoff has passed", stamps=("queued_at",))
 PAUSE = _row(

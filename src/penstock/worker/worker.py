@@ -71,6 +71,7 @@ class Worker:
         self._chosen: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
         self._loop_thread: EventLoopThread | None = None
         self._lanes: list[Lane] = []
+        self.solitude = Solitude(store, self._lanes)
         self._threads: list[threading.Thread] = []
         self._duties: list[Loop] = []
         self._presence: Presence | None = None
@@ -89,7 +90,6 @@ class Worker:
     def start(self) -> None:
         """Begin to work, in threads of its own."""
         machine = Machine()
-        solitude = Solitude(self._store, self._lanes)
         for kind in self._chosen:
             self._lanes.append(
                 Lane(
@@ -100,7 +100,7 @@ class Worker:
                     self._make_runner,
                     self.points,
                     machine,
-                    solitude=solitude,
+                    solitude=self.solitude,
                     app=self._app,
                     job_id=self._job_id,
                 )
