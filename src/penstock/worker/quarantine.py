@@ -20,7 +20,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from penstock.errors import PayloadNotStorable, WorkerCrashed
+from penstock.errors import PayloadNotStorable, StoreUnavailable, WorkerCrashed
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind, Kinds
@@ -94,7 +94,8 @@ class Quarantine:
     def judge(self, call: Call, error: BaseException) -> Outcome | BaseException:
         """How a suspect ended whose process answered with an error; the error itself where it is like any other."""
         if isinstance(error, AppNotLoaded | NotStarted | PayloadNotStorable):
-            self._app = None
+            if not isinstance(error, NotStarted):
+                self._app = None
             return outcomes.postponed(f"it could not be run apart: {error}", error.code, _TRIED_AGAIN_SECONDS)
         if isinstance(error, WorkerCrashed):
             suspect: Suspect = call.argument
@@ -138,6 +139,8 @@ def run_suspect(suspect: Suspect) -> Any:
         kind = app.kinds.get(claimed.kind)
         steering = Steering(kind, app.settings, app.store.pace, Machine(), slots=1, most_slots=1)
         call = Steps(app.store, kind, app.settings, steering).call(claimed)
+    except StoreUnavailable as error:
+        raise NotStarted(error.message) from error
     except Exception as error:
         raise AppNotLoaded(f"{type(error).__name__}: {error}") from error
     return call.function(call.argument)
