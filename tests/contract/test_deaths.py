@@ -51,6 +51,11 @@ def take(bench: Workbench, kind: str, *, free: int, size: int = 10) -> Claim:
     return claim(bench.store, kind, "w1", size=size, lease_seconds=LEASE, care=Care(free, SUSPECT_DEATHS))
 
 
+def run_alone(bench: Workbench, held: Claimed) -> None:
+    """The item begins while its worker has nothing else in hand."""
+    bench.store.write(lambda one: note_alone(one, held))
+
+
 def until_suspect(bench: Workbench, kind: str) -> Claimed:
     """Let workers die with the one item in hand until it is a suspect, and claim it."""
     for _ in range(SUSPECT_DEATHS):
@@ -182,7 +187,7 @@ def test_one_that_was_alone_in_two_deaths_is_blamed(bench: Workbench, role: Item
     assert held.role is role
     for _ in range(2):
         assert bench.job(job.id).state is S.RUNNING
-        bench.store.write(lambda one, held=held: note_alone(one, held))
+        run_alone(bench, held)
         die(bench)
         bench.clock.advance(BACKOFF)
         held = next(iter(take(bench, kind, free=1).items), held)
@@ -194,7 +199,7 @@ def test_one_that_was_alone_in_two_deaths_is_blamed(bench: Workbench, role: Item
 def test_who_was_alone_under_another_lease_is_not_blamed(bench: Workbench) -> None:
     job = bench.submit("single").job
     held = until_suspect(bench, "single")
-    bench.store.write(lambda one: note_alone(one, held))
+    run_alone(bench, held)
     for _ in range(3):
         die(bench)
         bench.clock.advance(BACKOFF)
