@@ -299,13 +299,14 @@ class Lane:
     def _written(self, landed: Collection[int]) -> None:
         batch, self._unwritten = self._unwritten, []
         came_back = False
+        suspects = bool(self._apart) or self._solitude.wanted
         for item_id, lease, _, _, outcome in batch:
             call = self._held.pop(item_id, None)
-            if self._apart or self._solitude.wanted:
-                self._apart.discard(item_id)
-                self._solitude.leave(call)
             if call is not None and call.owner.lease is not lease:
                 self._held[item_id] = call  # a late outcome: we have claimed the item again meanwhile
+            elif suspects:
+                self._apart.discard(item_id)
+                self._solitude.leave(call)
             came_back = came_back or outcome.status is ItemStatus.PENDING
         now = time.monotonic()
         elapsed_ms = None
