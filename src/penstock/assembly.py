@@ -288,7 +288,15 @@ class Penstock(Changing):
         hand_to_logging()
         for remark in remarks(self.store):
             say(remark)
-        return Worker(self.store, self.kinds, self.settings, only=kinds, send=self.transport.send, gauges=self._gauges)
+        return Worker(
+            self.store,
+            self.kinds,
+            self.settings,
+            only=kinds,
+            send=self.transport.send,
+            gauges=self._gauges,
+            app=self,
+        )
 
     @contextmanager
     def working(self, *, kinds: Sequence[str] | None = None) -> Iterator[Worker]:
@@ -326,13 +334,19 @@ class Penstock(Changing):
             send=self.transport.send,
             job_id=job_id,
             gauges=self._gauges,
+            app=self,
         )
         worker.run_until_idle(length, grace=0.0)
         return self.get(job_id, by=by)
 
     def sweep(self) -> Swept:
         """One maintenance pass: expired leases, due retries, limits, unused results, stale jobs, the outbox."""
-        swept = sweep(self.store, self.kinds, stale_seconds=self.settings.stale_minutes * 60)
+        swept = sweep(
+            self.store,
+            self.kinds,
+            stale_seconds=self.settings.stale_minutes * 60,
+            suspect_deaths=self.settings.suspect_deaths,
+        )
         outbox.relay(self.store, self.transport.send)
         self.store.write(outbox.forget_sent)
         self.store.write(forget_samples)

@@ -15,7 +15,7 @@ from penstock.operations import inspect, item_pages
 from penstock.operations.item_pages import Between, ErrorGroup, ItemRow, Place
 from penstock.operations.outbox import Backlog, backlog
 from penstock.operations.samples import LaneSample, samples, thinned_samples
-from penstock.operations.workers import WorkerSeen, workers
+from penstock.operations.workers import WorkerSeen, count_deaths, workers
 from penstock.store.engine import Store, Transaction
 
 _SAMPLED_WITHIN = timedelta(seconds=10)
@@ -198,6 +198,10 @@ class Looking(ABC):
     def workers(self) -> list[WorkerSeen]:
         """The workers that are there, and those that died within the last hour, by name."""
         return self.store.read(workers, at_once=True)
+
+    def worker_deaths(self) -> int:
+        """How many workers died or stopped responding while they held items, since the database was made."""
+        return self.store.read(count_deaths, at_once=True)
 
     def backlog(self) -> Backlog:
         """How many messages wait to be sent, and for how long."""

@@ -283,6 +283,14 @@ class Settings(BaseSettings):
             description="How many threads of a kind that were given up may still run before none is replaced any more.",
         ),
     ] = 64
+    suspect_deaths: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_SUSPECT_DEATHS",
+            ge=1,
+            description="An item held in so many deaths of workers is a suspect: it is run alone before it is blamed.",
+        ),
+    ] = 5
     stale_minutes: Annotated[
         float,
         Field(

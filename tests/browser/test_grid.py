@@ -145,7 +145,7 @@ def item(position: int, status: str = "DONE") -> dict[str, Any]:
     """One that the API might answer."""
     return {
         "id": str(position), "jobId": "pretended", "jobType": "pretended", "position": position, "status": status,
-        "attempts": 1, "lastError": None, "errorCode": None, "cells": {"name": f"name {position}"},
+        "attempts": 1, "deaths": 0, "lastError": None, "errorCode": None, "cells": {"name": f"name {position}"},
     }  # fmt: skip
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 COLUMNS = [
-    "Selected", "Item ID", "Job ID", "Title / Brand", "Status", "Attempts", "Locked by", "Updated", "Job type",
-    "Job's progress",
+    "Selected", "Item ID", "Job ID", "Title / Brand", "Status", "Attempts", "Deaths", "Locked by", "Updated",
+    "Job type", "Job's progress",
 ]  # fmt: skip
 
 

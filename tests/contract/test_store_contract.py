@@ -552,17 +552,6 @@ class TestRecording:
         assert (len(failed.error_code), len(failed.last_error)) == (64, 2000)
         assert "\0" not in failed.error_code + failed.last_error
 
-    def test_a_lost_worker_costs_a_try_and_in_the_end_the_job(self, bench: Workbench) -> None:
-        job = bench.submit("single").job
-        for attempt in (1, 2, 3):
-            assert [one.attempt for one in bench.claim("single", "w5")] == [attempt]
-            bench.clock.advance(LEASE + 1)
-            assert bench.sweep().leases_expired == 1
-            bench.clock.advance(6)
-        failed = bench.job(job.id)
-        assert (failed.state, failed.error_code, failed.killed_by) == (S.FAILED, "WORKER_CRASH", KilledBy.WORKER_CRASH)
-        assert failed.last_error == "worker w5 stopped responding while it held the item"
-
     def test_a_heartbeat_keeps_what_is_ours_and_names_what_is_not(self, bench: Workbench) -> None:
         bench.submit("bulk", items=[1, 2])
         held = bench.claim("bulk")

@@ -128,7 +128,7 @@ def test_a_job_with_failed_items_is_completed_with_errors(app: Penstock, serve: 
     JobStatusResponse.model_validate(done)
     assert (done["status"], done["completed_with_errors"]) == ("completed", True)
     assert done["error_details"] == [
-        {"position": 3, "error": "three is not for us", "error_code": "THREE", "attempts": 1}
+        {"position": 3, "error": "three is not for us", "error_code": "THREE", "attempts": 1, "deaths": 0}
     ]
     assert done["progress"]["message"] == "Completed with errors"
 

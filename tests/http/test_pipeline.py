@@ -86,6 +86,7 @@ def test_a_job_has_the_fields_of_both_families(app: Penstock, serve: Serve) -> N
     of_pipeline: dict[str, Any] = {
         "jobId": str(job.id), "jobType": "mixed", "queueState": "DONE", "userId": "ada", "fileId": None,
         "totalItems": 3, "processedItems": 3, "failedItems": 1, "notFoundItems": 1, "skippedItems": 0,
+        "deaths": 0,
         "mapping": {"sku": "Article"}, "controllers": [], "attempts": job.attempts, "lastError": job.last_error,
     }  # fmt: skip
     assert {name: answer[name] for name in of_pipeline} == of_pipeline

@@ -287,7 +287,7 @@ def row_at(moment: datetime, number: int, position: int) -> ItemRow:
     """A row that last changed then."""
     return ItemRow(
         id=number, job_id=uuid4(), user_id=None, kind="held", position=position, status=ItemStatus.DONE, attempts=1,
-        locked_by=None, locked_at=None, ready_at=None, updated_at=moment, last_error=None, error_code=None,
+        deaths=0, locked_by=None, locked_at=None, ready_at=None, updated_at=moment, last_error=None, error_code=None,
         summary=Summary(None, None, None),
     )  # fmt: skip
 

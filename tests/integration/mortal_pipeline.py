@@ -19,7 +19,7 @@ def build(url: str) -> Penstock:
         )
     )
 
-    @app.kind("table", retries=50, backoff="1ms fixed")
+    @app.kind("table")
     class Table:
         def plan(self, job: WorkJob, after: int) -> Iterator[Planned]:
             params: Any = job.params

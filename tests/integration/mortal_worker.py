@@ -18,7 +18,7 @@ def build(url: str, log: Path) -> Penstock:
     )
     app = Penstock(settings=settings)
 
-    @app.kind("flow", retries=50, backoff="1ms fixed", concurrency=8)
+    @app.kind("flow", concurrency=8)
     class Flow:
         async def process(self, item: WorkItem) -> int:
             await asyncio.sleep(0.005)  # the work: long enough that a kill always finds some in hand

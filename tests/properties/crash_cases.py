@@ -18,7 +18,7 @@ from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import Request, submit_created, submit_many
 from penstock.store.statements.claim import pick_jobs
 from penstock.store.tables import jobs
-from penstock.testing.drive import LEASE, MOST, NEVER_STALE, Workbench
+from penstock.testing.drive import LEASE, MOST, NEVER_STALE, SUSPECT_DEATHS, Workbench
 
 Operation = Callable[[], object]
 Prepare = Callable[[Workbench], Operation]
@@ -421,19 +421,22 @@ def reprocess_single(bench: Workbench) -> Operation:
 def rescue_expired(bench: Workbench) -> Operation:
     given(bench, 1, 2)
     bench.clock.advance(LEASE + 1)
-    return in_write(bench, sweep.rescue, bench.kinds)
+    return in_write(bench, sweep.rescue, bench.kinds, SUSPECT_DEATHS)
 
 
 @case
-def rescue_for_the_last_time(bench: Workbench) -> Operation:
+def rescue_and_blame(bench: Workbench) -> Operation:
+    """A suspect that was alone in two deaths fails, and its follower with it."""
     bench.submit("single", owner="ann", unique_key="u")
     bench.submit("single", owner="bob", unique_key="u")
-    for _ in range(2):
-        bench.record(bench.claim("single"), RETRIED)
+    for _ in range(SUSPECT_DEATHS + 1):
+        bench.claim("single")
+        sweep.rescue_from(bench.store, bench.kinds, "w1", SUSPECT_DEATHS)
         bench.clock.advance(6)
-    bench.claim("single")
+    [suspect] = bench.claim("single")
+    bench.store.write(lambda one: heartbeat.note_alone(one, suspect))
     bench.clock.advance(LEASE + 1)
-    return in_write(bench, sweep.rescue, bench.kinds)
+    return in_write(bench, sweep.rescue, bench.kinds, SUSPECT_DEATHS)
 
 
 @case
@@ -485,7 +488,7 @@ def whole_sweep(bench: Workbench) -> Operation:
     bench.clock.advance(LEASE + 1)
     kinds = Kinds()
     kinds.add(bench.kinds.get("single"))
-    return lambda: sweep.sweep(bench.store, kinds, stale_seconds=NEVER_STALE)
+    return lambda: sweep.sweep(bench.store, kinds, stale_seconds=NEVER_STALE, suspect_deaths=SUSPECT_DEATHS)
 
 
 # Messages ------------------------------------------------------------------------------------------------------------

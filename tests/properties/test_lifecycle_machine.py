@@ -35,9 +35,10 @@ from penstock.lifecycle.states import ACTIVE, ENDED, ItemRole, ItemStatus, JobSt
 from penstock.operations import control, heartbeat, inspect
 from penstock.operations.reprocess import FAILED_ONES, reprocess
 from penstock.operations.submit import Request, submit_created, submit_many
+from penstock.operations.sweep import rescue_from
 from penstock.store.engine import Store
-from penstock.store.tables import jobs, metadata
-from penstock.testing.drive import LEASE, MOST, Workbench
+from penstock.store.tables import job_items, jobs, metadata
+from penstock.testing.drive import LEASE, MOST, SUSPECT_DEATHS, Workbench
 from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import engine_kinds
 
@@ -90,6 +91,8 @@ class Lifecycle(RuleBasedStateMachine):
         self.lost: list[Claimed] = []
         self.live: dict[int, tuple[UUID, datetime]] = {}
         self.ready: dict[int, tuple[UUID, datetime]] = {}
+        self.holders: dict[int, str] = {}
+        self.tries: Counter[int] = Counter()
         self.finalized: Counter[tuple[UUID, int]] = Counter()
         self.sound = True
 
@@ -190,6 +193,8 @@ class Lifecycle(RuleBasedStateMachine):
             assert one.item_id not in self.live, f"{one} is in two live leases"
             _, ready = self.ready.pop(one.item_id, (one.job_id, self.clock.held()))
             assert ready <= self.clock.held(), f"{one} is in its backoff"
+            assert one.attempt == self.tries[one.item_id] + 1, f"{one} has lost a try that it did not have"
+            self.holders[one.item_id] = by
             job = self.bench.job(one.job_id)
             assert (job.state, job.run) == (JobState.RUNNING, one.run)
             if one.role is ItemRole.FINALIZE:
@@ -229,6 +234,7 @@ class Lifecycle(RuleBasedStateMachine):
         assert landed == expected
         for one, outcome in landing.values():
             del self.live[one.item_id]
+            self.tries[one.item_id] += outcome.counts
             if outcome.delay is not None:
                 self.ready[one.item_id] = (one.job_id, self.clock.held() + timedelta(seconds=outcome.delay))
             if one.role is ItemRole.FINALIZE and outcome.status is ItemStatus.DONE:
@@ -250,6 +256,16 @@ class Lifecycle(RuleBasedStateMachine):
     def crash(self, by: str) -> None:
         self.lost += self.held[by]
         self.held[by] = []
+
+    @precondition(lambda self: self.live)
+    @rule(by=st.sampled_from(WORKERS))
+    def die(self, by: str) -> None:
+        """A worker dies, and its neighbours notice at once."""
+        held = {item for item in self.live if self.holders[item] == by}
+        assert rescue_from(self.store, self.bench.kinds, by, SUSPECT_DEATHS) == len(held)
+        for item in held:
+            del self.live[item]
+        self.crash(by)
 
     @precondition(lambda self: self.live)
     @rule(by=st.sampled_from(WORKERS), name=st.sampled_from(OUTCOMES), late_too=st.booleans())
@@ -343,6 +359,11 @@ class Lifecycle(RuleBasedStateMachine):
         assert after.run == job.run + 1
         # The new run takes a finalize step of the run before it out of its worker's hands.
         self.ready = {item: ready for item, ready in self.ready.items() if ready[0] != job.id}
+        attempts = select(job_items.c.id, job_items.c.attempts).where(
+            job_items.c.job_id == job.id, job_items.c.status == ItemStatus.PENDING.value
+        )
+        for item, tried in self.store.read(lambda one: list(one.run(attempts))):
+            self.tries[item] = tried
         for one in [*self.lost, *(one for held in self.held.values() for one in held)]:
             if one.job_id == job.id and one.role is ItemRole.FINALIZE and self.holds(one):
                 del self.live[one.item_id]

@@ -97,6 +97,7 @@ TABLES = {
     "kept, and nothing decides by it: [decision 0024](../decisions/0024-steering-by-samples.md).",
     "workers": "The workers that are alive, with what they hold, for people to look at. One that has not been seen "
     "for an hour is forgotten.",
+    "worker_deaths": "The workers that died, or stopped responding, while they held items: one row each, kept.",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
 }
 
@@ -131,6 +132,7 @@ COLUMNS = {
         "turn_at": "when it may next be served; null when it has nothing to hand out",
         "attempts": "how often it was started",
         "retries": "how often a single-step job was retried in this run",
+        "deaths": "how often in this run a worker died while it held items of the running job; no try is used up",
         "max_retries": "its kind's retries when it was submitted",
         "last_error": "for a person",
         "error_code": "for a program: see [errors](errors.md)",
@@ -161,7 +163,9 @@ COLUMNS = {
         "role": "plan, item or finalize",
         "position": "0 for the plan, 1 to n for items, n + 1 for finalize",
         "status": "see [lifecycle](lifecycle.md)",
-        "attempts": "tries so far; one handed back unfinished is taken off again",
+        "attempts": "tries so far; one handed back unfinished, or lost with its worker, is taken off again",
+        "deaths": "how often a worker died while it held the item; a plan that adds rows begins again at zero",
+        "alone": "the lease under which it ran with nothing else in its worker's hands",
         "ready_at": "for an item that came back: from when it may be claimed",
         "lease": "the fence: who writes about the item must name it",
         "locked_by": "the worker that holds it",
@@ -203,6 +207,11 @@ COLUMNS = {
         "at": "when the sample was taken",
         "worker": "the worker whose lane it is",
         "data": "settings and signals by name: `claim_size`, `concurrency`, `ingest_rows`, `items_sec` and others",
+    },
+    "worker_deaths": {
+        "worker": "its name",
+        "at": "when it was noticed",
+        "items": "how many items were taken back from it",
     },
     "workers": {
         "name": "host, process and a few random characters",

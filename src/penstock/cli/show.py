@@ -68,6 +68,7 @@ def _print_facts(app: Penstock, job: Job, offered: tuple[str, ...]) -> None:
     fact("items", endings.outcome_of_items(job))
     fact("message", on_one_line(job.message or ""))
     fact("retries", f"{job.retries} of {job.max_retries}")
+    fact("worker deaths", f"{job.deaths} (no try is used up)" if job.deaths else "")
     fact("error", endings.failure(job))
     fact("error type", job.error_type.value if job.error_type else "")
     fact("failed in", job.failed_phase.value if job.failed_phase else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from penstock.errors import PenstockError
@@ -116,10 +116,14 @@ class OfService(Collector):
         try:
             seen = self._figures.workers.get().value
             behind = self._figures.backlog.get().value
+            deaths = self._figures.worker_deaths.get().value
         except PenstockError:
             return
         alive = sum(one.alive for one in seen)
         yield GaugeMetricFamily("penstock_workers_alive", "Workers seen within the last half minute.", value=alive)
+        yield CounterMetricFamily(
+            "penstock_worker_deaths", "Workers that died or stopped responding while they held items.", value=deaths
+        )
         yield GaugeMetricFamily(
             "penstock_outbox_waiting",
             f"Messages not sent yet; {MOST_COUNTED:,} means as many or more.",

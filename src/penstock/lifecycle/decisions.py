@@ -1,7 +1,7 @@
-"""What follows from what happened: two pure decisions, for an item's try and for its job.
+"""What follows from what happened: pure decisions, for an item's try, for a worker's death, and for a job.
 
-The worker asks :func:`judge` what an exception means; whoever records outcomes asks :func:`follows` what the job does
-now. Neither knows a database.
+The worker asks :func:`judge` what an exception means; the sweep asks :func:`after_death` what becomes of an item whose
+worker died; whoever records outcomes asks :func:`follows` what the job does now. None of them knows a database.
 """
 
 from __future__ import annotations
@@ -107,6 +107,29 @@ def again(
         delay = policy.backoff.delay(attempt, retry_after, chance)
         return outcomes.retried(error, code, delay, killed_by=killed_by, traceback=traceback)
     return outcomes.failed(error, code, killed_by=killed_by, traceback=traceback)
+
+
+def after_death(
+    error: str,
+    deaths: int,
+    policy: Policy,
+    *,
+    alone: bool,
+    suspect_deaths: int,
+    chance: random.Random | None = None,
+) -> Outcome:
+    """What becomes of an item whose worker died; ``deaths`` counts this one.
+
+    A machine that goes away is not the item's failure: it goes back, at once after the first death, later after each
+    further one. Only a suspect that was all its worker had in hand, and that in two deaths, is blamed here. One that
+    runs in a process of its own is blamed by its worker, which lives to see that process die.
+
+    >>> after_death("worker w1 died", 1, Policy(), alone=False, suspect_deaths=5)[-3:]
+    (0.0, False, True)
+    """
+    if alone and deaths >= suspect_deaths + 2:
+        return outcomes.failed(error, "WORKER_CRASH", killed_by=KilledBy.WORKER_CRASH)._replace(died=True)
+    return outcomes.orphaned(0.0 if deaths <= 1 else policy.backoff.delay(deaths - 1, None, chance))
 
 
 def _killer(error: BaseException) -> KilledBy | None:

@@ -62,6 +62,8 @@ class Job:
     progress: Progress
     attempts: int
     retries: int
+    deaths: int
+    """How often, in this run, a worker died while it held items of the job; none of them used up a try."""
     max_retries: int
     last_error: str | None
     error_code: str | None
@@ -98,6 +100,8 @@ class Item:
     position: int
     status: ItemStatus
     attempts: int
+    deaths: int
+    """How often a worker died while it held the item; none of them used up a try."""
     input: JSON
     normalized: JSON
     result: JSON

@@ -27,7 +27,9 @@ class Outcome(NamedTuple):
     traceback: str | None = None
     delay: float | None = None
     counts: bool = True
-    """Does the try count as an attempt? Handing back unfinished work on purpose does not."""
+    """Does the try count as an attempt? Handing back unfinished work on purpose does not, nor does a death."""
+    died: bool = False
+    """Did its worker die, or stop responding, while it held the item?"""
 
     @property
     def ended(self) -> bool:
@@ -104,6 +106,11 @@ def skipped(error: str, code: str) -> Outcome:
 def released() -> Outcome:
     """The worker hands the item back unfinished: it stops, or the job was stopped."""
     return Outcome(ItemStatus.PENDING, delay=0.0, counts=False)
+
+
+def orphaned(delay: float) -> Outcome:
+    """Its worker died while it held the item: back in line after ``delay`` seconds, and no try is used up."""
+    return Outcome(ItemStatus.PENDING, delay=delay, counts=False, died=True)
 
 
 def _cut(text: str, most: int) -> str:

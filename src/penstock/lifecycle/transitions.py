@@ -64,6 +64,13 @@ FAIL = _row(
     stamps=("completed_at",), clears=("turn_at",), keeps_progress=True,
 )  # fmt: skip
 RETRY = _row("retry", {S.RUNNING}, S.RETRYING, ENGINE, "a single-step job failed and waits out its backoff")
+RESCUE = _row(
+    "rescue",
+    {S.RUNNING},
+    S.RUNNING,
+    frozenset({Actor.SYSTEM}),
+    "a worker died while it held items; they go back in line",
+)
 REQUEUE = _row("requeue", {S.RETRYING}, S.QUEUED, ENGINE, "the backoff has passed", stamps=("queued_at",))
 PAUSE = _row(
     "pause", {S.QUEUED, S.RUNNING, S.RETRYING}, S.PAUSED, ANYONE, "no new item starts; claimed ones finish",
@@ -85,7 +92,7 @@ REPROCESS = _row(
 )  # fmt: skip
 
 TRANSITIONS: tuple[Transition, ...] = (
-    SUBMIT, START, SUCCEED, FAIL, RETRY, REQUEUE, PAUSE, RESUME, CANCEL, COMMIT, ABANDON, REPROCESS,
+    SUBMIT, START, SUCCEED, FAIL, RETRY, RESCUE, REQUEUE, PAUSE, RESUME, CANCEL, COMMIT, ABANDON, REPROCESS,
 )  # fmt: skip
 
 ENTRY = frozenset({S.CREATED, S.QUEUED})

@@ -35,6 +35,10 @@ _SOON = 0.02
 """When a claim that was not filled is worth repeating, if nobody says so before: the work just taken goes first."""
 
 
+_NEVER = 2**31
+"""Deaths that no item reaches."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What a claim brought, and when to come again if it brought less than was asked for."""
@@ -42,6 +46,10 @@ class Claim:
     items: Sequence[Claimed]
     wait: float | None
     """Seconds until the kind's next turn; None when nothing is in line."""
+    careful: bool = False
+    """Are there items that were in a dead worker's hands? Such are only taken when they can begin at once."""
+    suspect_deaths: int = 0
+    """The one item is a suspect, which was in hand in so many deaths of workers."""
 
 
 @dataclass(slots=True)
@@ -59,11 +67,53 @@ class _Share:
         return bool(self.last < self.job.open_to)
 
 
+@dataclass(frozen=True, slots=True)
+class Care:
+    """How items are taken that were in the hands of workers that died.
+
+    A slice is claimed in one go, so most of what a worker holds has not begun when it dies. What was held then is taken
+    again only as it can begin at once: whoever is held in further deaths was running. One held in ``suspect_deaths`` of
+    them is a suspect, and is all that its claim takes.
+    """
+
+    free: int
+    """Places of the runner in which nothing runs."""
+    suspect_deaths: int
+
+    def choose(self, returned: Sequence[Any]) -> tuple[list[int], bool, int]:
+        """Of items that came back, in their order with their deaths: which to take, whether care is needed, and the
+        deaths of a suspect.
+
+        >>> Care(2, 5).choose([(1, 0), (2, 1), (3, 1), (4, 0)])
+        ([1, 2], True, 0)
+        >>> Care(2, 5).choose([(1, 5), (2, 0)])
+        ([1], True, 5)
+        """
+        chosen: list[int] = []
+        careful = False
+        for item_id, deaths in returned:
+            if deaths >= self.suspect_deaths:
+                return ([item_id], True, deaths) if not chosen else (chosen, True, 0)
+            careful = careful or deaths > 0
+            if careful and len(chosen) >= self.free:
+                break
+            chosen.append(item_id)
+        return chosen, careful, 0
+
+
 def claim(
-    store: Store, kind: str, worker_name: str, *, size: int, lease_seconds: float, job_id: UUID | None = None
+    store: Store,
+    kind: str,
+    worker_name: str,
+    *,
+    size: int,
+    lease_seconds: float,
+    care: Care | None = None,
+    job_id: UUID | None = None,
 ) -> Claim:
     """Take up to about ``size`` items of ``kind`` for a worker; of one job alone where it is named.
 
+    ``care`` is for what dead workers held; without it, there is room for all and nobody is a suspect.
     A database server is asked once where one statement can do it all; where that brought nothing although a job is due
     (others have it locked, something came back, it is followed), and in our own process always, step by step.
     """
@@ -77,7 +127,15 @@ def claim(
         if wait is None or wait > 0:
             return Claim((), wait)
     return store.write(
-        lambda one: claim_in_steps(one, kind, worker_name, size=size, lease_seconds=lease_seconds, job_id=job_id)
+        lambda one: claim_in_steps(
+            one,
+            kind,
+            worker_name,
+            size=size,
+            lease_seconds=lease_seconds,
+            care=care,
+            job_id=job_id,
+        )
     )
 
 
@@ -103,6 +161,7 @@ def claim_in_steps(
     *,
     size: int,
     lease_seconds: float,
+    care: Care | None = None,
     job_id: UUID | None = None,
 ) -> Claim:
     """A claim in as many statements as it takes."""
@@ -118,13 +177,13 @@ def claim_in_steps(
     lease: UUID = uuid7()
     taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
     shares = {job.id: _Share(job, job.claimed_to) for job in jobs}
-    _serve(transaction, shares, taking, size, worker(worker_name))
+    careful, suspect_deaths = _serve(transaction, shares, taking, size, care or Care(size, _NEVER), worker(worker_name))
     items = [one for share in shares.values() for one in claimed_from(share.taken, share.job, kind, lease)]
     if len(jobs) == 1:
         items.sort(key=_POSITION)
     # Whether there is more is asked by the next claim, which need not be waited for before the work begins.
-    full = len(items) >= size or any(share.more for share in shares.values())
-    return Claim(items, 0.0 if full else _SOON)
+    full = careful or len(items) >= size or any(share.more for share in shares.values())
+    return Claim(items, 0.0 if full else _SOON, careful, suspect_deaths)
 
 
 def next_turn(transaction: Transaction, kind: str, job_id: UUID | None = None) -> float | None:
@@ -139,21 +198,26 @@ def _pick(transaction: Transaction, kind: str, limit: int, *, patient: bool, job
     return transaction.run(statement, {"the_kind": kind, "the_limit": limit, "the_job_id": job_id}).all()
 
 
-def _take_returned(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int) -> int:
-    """Items that came back go before fresh ones: their people have waited longer."""
+def _take_returned(
+    transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int, care: Care
+) -> tuple[int, bool, int]:
+    """Items that came back go before fresh ones: their people have waited longer.
+
+    The answer is how many were taken, whether care is needed, and the deaths of the suspect it is, if it is one.
+    """
     holders = [share.job.id for share in shares.values() if share.job.returned_items]
     if not holders:
-        return 0
+        return 0, False, 0
     asked = {"the_jobs": holders, "the_limit": size}
-    ids = transaction.run(statements.returned_items(transaction.ways), asked).scalars()
+    ids, careful, suspect_deaths = care.choose(transaction.rows(statements.returned_items(transaction.ways), asked))
     if not ids:
-        return 0
+        return 0, careful, 0
     taken = transaction.rows(statements.take_returned(transaction.ways), taking | {"the_items": ids})
     for row in taken:
         share = shares[row[-1]]
         share.returned += 1
         share.taken.append(row)
-    return len(taken)
+    return len(taken), careful, suspect_deaths
 
 
 def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], most: int) -> None:
@@ -187,12 +251,16 @@ def _line_up_returned(transaction: Transaction, shares: dict[UUID, _Share]) -> N
 
 
 def _serve(
-    transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int, caller: Caller
-) -> None:
-    """Take what each job hands out, and write that down."""
+    transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int, care: Care, caller: Caller
+) -> tuple[bool, int]:
+    """Take what each job hands out, and write that down; the answer is whether with care, and a suspect's deaths."""
+    returned, careful, suspect_deaths = _take_returned(transaction, shares, taking, size, care)
+    if careful:
+        # Nothing fresh beside what needs care, and who hands out nothing is not served: its turn stays as it is.
+        shares = {job_id: share for job_id, share in shares.items() if share.taken}
+    else:
+        _take_fresh(transaction, shares, taking, max(1, (size - returned) // len(shares)))
     jobs = [share.job for share in shares.values()]
-    returned = _take_returned(transaction, shares, taking, size)
-    _take_fresh(transaction, shares, taking, max(1, (size - returned) // len(jobs)))
     _line_up_returned(transaction, shares)
     due = [job.id for job in jobs if job.state == JobState.RETRYING]
     if due:
@@ -205,6 +273,7 @@ def _serve(
         start_followers(transaction, [one.id for one in started if one.followed], caller)
     if running:
         transaction.run(statements.note_served(ways), ways.parameters("served", statements.SERVED, running))
+    return careful, suspect_deaths
 
 
 def _notes(shares: dict[UUID, _Share]) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:

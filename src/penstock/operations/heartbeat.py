@@ -28,6 +28,12 @@ def stopped(transaction: Transaction, job_ids: Iterable[UUID]) -> frozenset[UUID
     return frozenset(transaction.run(statements.stopped_jobs(transaction.ways), parameters).scalars())
 
 
+def note_alone(transaction: Transaction, claimed: Claimed) -> None:
+    """This item is all its worker has in hand, for as long as this lease holds."""
+    parameters = {"the_item_id": claimed.item_id, "the_lease": claimed.lease}
+    transaction.run(statements.note_alone(transaction.ways), parameters)
+
+
 def say(transaction: Transaction, job_id: UUID, message: str) -> None:
     """Tell the people who watch a running job what it is doing."""
     transaction.run(

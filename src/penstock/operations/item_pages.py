@@ -69,6 +69,7 @@ class ItemRow:
     position: int
     status: ItemStatus
     attempts: int
+    deaths: int
     locked_by: str | None
     locked_at: datetime | None
     ready_at: datetime | None
@@ -218,6 +219,7 @@ def _row(row: Any) -> ItemRow:
         position=row.position,
         status=ItemStatus(row.status),
         attempts=row.attempts,
+        deaths=row.deaths,
         locked_by=row.locked_by,
         locked_at=row.locked_at,
         ready_at=row.ready_at,

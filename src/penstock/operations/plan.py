@@ -2,7 +2,8 @@
 
 Each batch is one transaction: the items and the job's new total, if the lease is still ours and nobody has planned
 further meanwhile. So a plan that dies half way is taken up by the next worker behind the last item persisted, and a
-plan that lost its lease cannot add a row.
+plan that lost its lease cannot add a row. A batch that was added forgives the deaths of workers before it: the plan
+gets on.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
 from penstock.operations.items import Encoded, insert_items
 from penstock.store.engine import Transaction
-from penstock.store.statements.submit import extend_plan
+from penstock.store.statements.submit import extend_plan, forgive_plan
 
 
 def add_planned(transaction: Transaction, kind: Kind, claimed: Claimed, items: Sequence[Encoded], *, after: int) -> int:
@@ -31,4 +32,6 @@ def add_planned(transaction: Transaction, kind: Kind, claimed: Claimed, items: S
     )
     if changed.rowcount != 1:
         raise WorkerCrashed(f"the plan of job {claimed.job_id} lost its lease; another worker goes on with it")
+    if items:
+        transaction.run(forgive_plan(transaction.ways), {"the_item_id": claimed.item_id})
     return insert_items(transaction, kind, claimed.job_id, claimed.user_id, items, after=after)

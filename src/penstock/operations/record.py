@@ -168,6 +168,7 @@ def _ending(one: Ended) -> tuple[object, ...]:
     return (
         one.item_id, one.lease, outcome.status.value, outcome.error, outcome.code, _value(outcome.error_type),
         _value(outcome.killed_by), outcome.traceback, outcome.delay, outcome.counts,
+        int(outcome.died),
     )  # fmt: skip
 
 

@@ -249,6 +249,7 @@ def _new_job(kind: Kind, request: Request, job_id: UUID, params: JSON, now: date
         progress=Progress(total=1 if kind.plan is None else 0, processed=0, failed=0, not_found=0, skipped=0),
         attempts=0,
         retries=0,
+        deaths=0,
         max_retries=kind.policy.retries,
         last_error=None,
         error_code=None,

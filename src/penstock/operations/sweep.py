@@ -6,21 +6,24 @@ statements as everybody else.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
+from uuid import UUID
 
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
-from penstock.lifecycle.decisions import again
+from penstock.lifecycle.decisions import after_death
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ErrorType, ItemRole, KilledBy
-from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE
+from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.operations.change import change
 from penstock.operations.control import go_on
 from penstock.operations.follow import fail_followers
 from penstock.operations.record import Ended, record
+from penstock.operations.workers import note_death
 from penstock.store.engine import Store, Transaction
 from penstock.store.statements import sweep as statements
 
@@ -44,10 +47,10 @@ class Swept:
         return sum(getattr(self, one.name) for one in fields(self))
 
 
-def sweep(store: Store, kinds: Kinds, *, stale_seconds: float) -> Swept:
+def sweep(store: Store, kinds: Kinds, *, stale_seconds: float, suspect_deaths: int) -> Swept:
     """Make one pass over everything, each part in transactions of its own."""
     return Swept(
-        leases_expired=_until_done(store, lambda one: rescue(one, kinds)),
+        leases_expired=_until_done(store, lambda one: rescue(one, kinds, suspect_deaths)),
         retries_due=_until_done(store, requeue_due),
         waited_too_long=sum(_until_done(store, lambda one, kind=kind: fail_waiting(one, kind)) for kind in kinds),
         ran_too_long=sum(_until_done(store, lambda one, kind=kind: fail_overrunning(one, kind)) for kind in kinds),
@@ -66,36 +69,55 @@ def _until_done(store: Store, part: Any) -> int:
     return total
 
 
-def rescue(transaction: Transaction, kinds: Kinds) -> int:
-    """Items whose lease ran out go back in line, or fail when they have used up their tries."""
+def rescue(transaction: Transaction, kinds: Kinds, suspect_deaths: int) -> int:
+    """Items whose lease ran out go back in line; their worker is counted as dead."""
     rows = transaction.run(statements.expired_items(transaction.ways), {"the_limit": AT_ONCE}).all()
-    return _take_back(transaction, kinds, rows, "stopped responding")
+    return _take_back(transaction, kinds, rows, "stopped responding", suspect_deaths)
 
 
-def rescue_from(store: Store, kinds: Kinds, worker: str) -> int:
+def rescue_from(store: Store, kinds: Kinds, worker: str, suspect_deaths: int) -> int:
     """The same for all a worker holds that is known to be dead."""
 
     def part(transaction: Transaction) -> int:
         named = {"the_worker": worker, "the_limit": AT_ONCE}
         rows = transaction.run(statements.items_held_by(transaction.ways), named).all()
-        return _take_back(transaction, kinds, rows, "died")
+        return _take_back(transaction, kinds, rows, "died", suspect_deaths)
 
     return _until_done(store, part)
 
 
-def _take_back(transaction: Transaction, kinds: Kinds, rows: Sequence[Any], what: str) -> int:
+def _take_back(transaction: Transaction, kinds: Kinds, rows: Sequence[Any], what: str, suspect_deaths: int) -> int:
+    """What dead workers held goes back without the loss of a try; the history of each job that runs says so."""
     ended = [
-        Ended(row.id, row.lease, row.job_id, ItemRole(row.role), _crashed(row, _policy(kinds, row.kind), what))
+        Ended(row.id, row.lease, row.job_id, ItemRole(row.role), _orphaned(row, kinds, what, suspect_deaths))
         for row in rows
     ]
-    if ended:
-        record(transaction, ended, SYSTEM)
+    if not ended:
+        return 0
+    landed = record(transaction, ended, SYSTEM)
+    by_worker: defaultdict[str, Counter[UUID]] = defaultdict(Counter)
+    for row in rows:
+        if row.id in landed:
+            by_worker[row.locked_by][row.job_id] += 1
+    for worker, held in by_worker.items():
+        note_death(transaction, worker, held.total())
+        said = f"worker {worker} {what} while it held %s; no try is used up"
+        reasons = {job_id: said % ("an item" if count == 1 else f"{count:,} items") for job_id, count in held.items()}
+        parameters = {"the_jobs": sorted(held)}
+        change(transaction, RESCUE, statements.rescue_jobs(transaction.ways), parameters, SYSTEM, reasons=reasons)
+        transaction.warn(f"a worker {what}", worker=worker, items_taken_back=held.total(), jobs=len(held))
     return len(rows)
 
 
-def _crashed(row: Any, policy: Policy, what: str) -> outcomes.Outcome:
-    error = f"worker {row.locked_by} {what} while it held the item"
-    return again(error, "WORKER_CRASH", row.attempts, policy.allowing(row.max_retries), killed_by=KilledBy.WORKER_CRASH)
+def _orphaned(row: Any, kinds: Kinds, what: str, suspect_deaths: int) -> outcomes.Outcome:
+    deaths = row.deaths + 1
+    return after_death(
+        f"worker {row.locked_by} {what} while it ran this item alone, after {row.deaths} deaths before",
+        deaths,
+        _policy(kinds, row.kind),
+        alone=row.alone is not None and row.alone == row.lease,
+        suspect_deaths=suspect_deaths,
+    )
 
 
 def _policy(kinds: Kinds, name: str) -> Policy:

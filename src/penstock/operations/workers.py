@@ -58,3 +58,15 @@ def forget_workers(transaction: Transaction) -> int:
     """Drop those that were not seen for an hour; the answer is how many."""
     ago = {"the_seconds_ago": -_KEPT_SECONDS}
     return transaction.run(statements.delete_unseen_workers(transaction.ways), ago).rowcount
+
+
+def note_death(transaction: Transaction, name: str, items: int) -> None:
+    """A worker died, or stopped responding, with so many items in its hands."""
+    lost = {"the_name": name, "the_items": items}
+    if not transaction.run(statements.count_more_lost(transaction.ways), lost).rowcount:
+        transaction.run(statements.insert_death(transaction.ways), lost)
+
+
+def count_deaths(transaction: Transaction) -> int:
+    """How many workers have died since the database was made, those of them that held something."""
+    return int(transaction.run(statements.count_deaths(transaction.ways)).one()[0])

@@ -26,11 +26,13 @@ class ProcessRunner:
     abandoned = 0
     is_exhausted = False
 
-    def __init__(self, concurrency: int, ended: Ended, *, memory_bytes: int | None) -> None:
+    def __init__(
+        self, concurrency: int, ended: Ended, *, memory_bytes: int | None, calls_per_process: int = 1000
+    ) -> None:
         self.concurrency = self._most = concurrency
         self._ended = ended
         self._memory_bytes = memory_bytes
-        self._pool = ProcessPool(concurrency)
+        self._pool = ProcessPool(concurrency, recycle_after=calls_per_process)
         self._closed = False
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()

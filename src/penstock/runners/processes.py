@@ -69,10 +69,14 @@ from penstock.runners.process_handle import (
     traceback_note,
 )
 
-__all__ = ["Answer", "ForeignError", "Limits", "ProcessPool"]
+__all__ = ["Answer", "ForeignError", "Limits", "NotStarted", "ProcessPool"]
 
 MEMORY_SAMPLE_INTERVAL = 0.05
 _CLOSING_SECONDS = 10.0
+
+
+class NotStarted(WorkerCrashed):
+    """There was no process for the handler, so it cannot have been the handler that ended it."""
 
 
 class ProcessPool:
@@ -202,7 +206,7 @@ class ProcessPool:
             try:
                 child = child or self._start_child()
             except Exception as error:  # noqa: BLE001 whatever keeps a process from starting is the call's answer
-                call.settle(None, WorkerCrashed(f"no process could be started for the handler: {error}"))
+                call.settle(None, NotStarted(f"no process could be started for the handler: {error}"))
                 continue
             now = time.monotonic()
             sample_at = None if call.limits.memory_bytes is None else now + MEMORY_SAMPLE_INTERVAL

@@ -11,6 +11,7 @@ in between, nobody knows which: that is said with a code of its own (``COMMIT_UN
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
@@ -66,12 +67,16 @@ class Transaction:
         self._dialect = store.dialect_for(connection)
         self._held = store.clock.held()
         self._notices: set[str] = set()
-        self.lines: list[tuple[str, bool, dict[str, Any]]] = []
+        self.lines: list[tuple[str, int, dict[str, Any]]] = []
         """What the log says of it once it has committed."""
 
     def log(self, line: str, *, important: bool, **fields: Any) -> None:
         """Say this in the log when, and only when, this commits."""
-        self.lines.append((line, important, fields))
+        self.lines.append((line, logging.INFO if important else logging.DEBUG, fields))
+
+    def warn(self, line: str, **fields: Any) -> None:
+        """The same for what somebody should look into."""
+        self.lines.append((line, logging.WARNING, fields))
 
     def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
         """Execute one statement."""
@@ -315,9 +320,9 @@ class Store:
         if self._turns is not None:
             self._turns.close()
 
-    def _announce(self, notices: frozenset[str], lines: Sequence[tuple[str, bool, dict[str, Any]]]) -> None:
-        for line, important, fields in lines:
-            (_log.info if important else _log.debug)(line, **fields)
+    def _announce(self, notices: frozenset[str], lines: Sequence[tuple[str, int, dict[str, Any]]]) -> None:
+        for line, level, fields in lines:
+            _log.log(level, line, **fields)
         if notices:
             for listener in tuple(self._listeners):
                 listener(notices)

@@ -79,6 +79,7 @@ jobs = Table(
     Column("turn_at", Moment),
     _counter("attempts"),
     _counter("retries"),
+    _counter("deaths"),
     Column("max_retries", Integer, nullable=False, server_default=text("3")),
     Column("last_error", Text),
     Column("error_code", String(64)),
@@ -145,8 +146,10 @@ job_items = Table(
     Column("position", Integer, nullable=False),
     Column("status", String(10), nullable=False, server_default=text(f"'{ItemStatus.PENDING}'")),
     _counter("attempts"),
+    _counter("deaths"),
     Column("ready_at", Moment),
     Column("lease", Identifier),
+    Column("alone", Identifier),
     Column("locked_by", String(64)),
     Column("locked_at", Moment),
     Column("lock_expires_at", Moment),
@@ -227,6 +230,14 @@ workers = Table(
     Column("started_at", Moment, nullable=False),
     Column("seen_at", Moment, nullable=False),
     Column("data", Payload, nullable=False),
+)
+
+worker_deaths = Table(
+    "worker_deaths",
+    metadata,
+    Column("worker", String(64), primary_key=True),
+    Column("at", Moment, nullable=False),
+    _counter("items"),
 )
 
 files = Table(

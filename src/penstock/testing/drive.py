@@ -15,7 +15,7 @@ from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ACTIVE, ItemRole, JobState
 from penstock.operations import control, inspect
-from penstock.operations.claim import claim
+from penstock.operations.claim import Care, claim
 from penstock.operations.items import item_text
 from penstock.operations.plan import add_planned
 from penstock.operations.record import Ended, record
@@ -25,6 +25,9 @@ from penstock.store.engine import Store
 
 LEASE = 30.0
 """Seconds a claim made here lasts."""
+
+SUSPECT_DEATHS = 5
+"""Deaths of workers that make an item a suspect."""
 
 NEVER_STALE = 1e9
 """Keeps the sweep from mending what a defect broke: a test that drives wants to see it."""
@@ -58,7 +61,8 @@ class Workbench:
 
     def claim(self, kind: str, by: str = "w1", *, size: int = 10, lease: float = LEASE) -> list[Claimed]:
         """Take items for a worker."""
-        return list(claim(self.store, kind, by, size=size, lease_seconds=lease).items)
+        care = Care(size, SUSPECT_DEATHS)
+        return list(claim(self.store, kind, by, size=size, lease_seconds=lease, care=care).items)
 
     def record(self, held: Sequence[Claimed], outcome: Outcome, by: str = "w1") -> set[int]:
         """Hand in the same outcome for each of the items."""
@@ -88,7 +92,7 @@ class Workbench:
 
     def sweep(self, *, stale_seconds: float = NEVER_STALE) -> Swept:
         """One maintenance pass."""
-        return sweep(self.store, self.kinds, stale_seconds=stale_seconds)
+        return sweep(self.store, self.kinds, stale_seconds=stale_seconds, suspect_deaths=SUSPECT_DEATHS)
 
     def work_off(self, kind: str, by: str = "w1") -> int:
         """Claim once and finish all of it well; the answer is how many items that were."""

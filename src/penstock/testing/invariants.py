@@ -139,6 +139,9 @@ def _history(picture: Picture) -> Iterator[str]:
             yield f"{step} is in run {event.run}, after run {before.run}"
         if event.at < before.at:
             yield f"{step} is older than the line before it"
+    rescued = sum(event.run == job.run and event.from_state == event.to_state for event in events)
+    if rescued != job.deaths:
+        yield f"its history tells of {rescued} deaths in this run, it counts {job.deaths}"
     if (last.to_state, last.from_state, last.run) != (job.state, job.previous_state, job.run):
         yield (
             f"its history ends with {last.from_state} → {last.to_state} in run {last.run}, "
@@ -204,8 +207,8 @@ def _items(picture: Picture) -> Iterator[str]:
         fresh = item.status == ItemStatus.PENDING and item.ready_at is None
         if fresh != (item.position > job.claimed_to):
             yield f"{name} is {'fresh' if fresh else 'not fresh'}, and claimed_to is {job.claimed_to}"
-        if fresh and item.attempts:
-            yield f"{name} is fresh and has {item.attempts} attempts"
+        if fresh and (item.attempts or item.deaths):
+            yield f"{name} is fresh and has {item.attempts} attempts and {item.deaths} deaths"
         if item.ready_at is not None and item.status != ItemStatus.PENDING:
             yield f"{name} has a ready_at"
         held = {

@@ -8,6 +8,7 @@ cannot be read in the usual way ends as an outcome made of nothing but our own w
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 from penstock.errors import HandlerError, InvalidInput, Killed, Stopped
 from penstock.lifecycle import outcomes
@@ -23,8 +24,19 @@ LOST = "CALL_LOST"
 UNREADABLE = "OUTCOME_UNREADABLE"
 
 
-def conclude(kind: Kind, call: Call, value: JSON, error: BaseException | None, most: int) -> Outcome:
-    """How a try ended; at most ``most`` bytes of a result are kept."""
+def conclude(
+    kind: Kind,
+    call: Call,
+    value: JSON,
+    error: BaseException | None,
+    most: int,
+    *,
+    apart: Callable[[Call, BaseException], Outcome | None] | None = None,
+) -> Outcome:
+    """How a try ended; at most ``most`` bytes of a result are kept.
+
+    Of one that ran apart from the others, ``apart`` knows errors that say something about that.
+    """
     claimed: Claimed = call.owner
     try:
         if type(value) is Unread:
@@ -33,7 +45,8 @@ def conclude(kind: Kind, call: Call, value: JSON, error: BaseException | None, m
             return returned(kind, claimed, value, most)
         if isinstance(error, Stopped) and call.stop.set:
             return outcomes.released()
-        return raised(kind, claimed, error)
+        known = None if apart is None else apart(call, error)
+        return known or raised(kind, claimed, error)
     except BaseException as broken:  # noqa: BLE001 - whatever is wrong with the answer, the item has an outcome
         return _unreadable(kind, claimed, error, broken)
 

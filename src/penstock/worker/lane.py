@@ -32,7 +32,7 @@ from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
-from penstock.operations.claim import claim
+from penstock.operations.claim import Care, claim
 from penstock.operations.record import Ended, SomeWereLate, record
 from penstock.runners.contract import Call, EndedCall, Runner, Unread
 from penstock.settings import Settings
@@ -42,6 +42,8 @@ from penstock.worker.concluding import Concluding
 from penstock.worker.inbox import Inbox
 from penstock.worker.machine import Machine
 from penstock.worker.points import Points
+from penstock.worker.quarantine import App, Quarantine
+from penstock.worker.solitude import Solitude
 from penstock.worker.steering import Steering
 from penstock.worker.steps import Steps
 from penstock.worker.telling import tell
@@ -55,6 +57,8 @@ _LONGEST_WAIT_FOR_STORE = 1.0
 """Many jobs may wait behind a database that was away, and somebody behind each of them."""
 _LET_GO_SECONDS = 1.0
 """After a stopping lane has interrupted a call, how long it waits for the runner to say so."""
+_SOLITUDE_LOOKED_FOR = 0.05
+"""How often a lane that waits to be alone looks whether it is."""
 _ROLE = attrgetter("role")
 _log = structlog.get_logger("penstock.lane")
 
@@ -79,11 +83,17 @@ class Lane:
         points: Points,
         machine: Machine,
         *,
+        solitude: Solitude,
+        app: App | None = None,
         job_id: UUID | None = None,
         poll_seconds: Callable[[], float] | None = None,
     ) -> None:
         self.kind = kind
         self._poll_seconds = poll_seconds or (lambda: settings.poll_seconds)
+        self._solitude = solitude
+        self._quarantine = Quarantine(kind, app, self.take_in)
+        self._careful = False
+        self._apart: set[int] = set()
         self._job_id = job_id
         self.inbox = Inbox()
         self.idle = threading.Event()
@@ -161,6 +171,7 @@ class Lane:
         self._unwritten += ended
         if self.inbox.take_wake():
             self._claim_again_at = 0.0
+        self._solitude.look(self, stopping=self._stopping.is_set())
         if self._stopping.is_set():
             self._wind_down()
         due = not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._due_at
@@ -186,6 +197,8 @@ class Lane:
             return 0.0
         if self._stopping.is_set():
             return 0.0 if not self._held else 0.05
+        if self._solitude.waits(self):
+            return _SOLITUDE_LOOKED_FOR
         if not self._has_room():
             return self._poll_seconds()
         return max(0.0, min(self._due_at - time.monotonic(), self._poll_seconds()))
@@ -196,23 +209,36 @@ class Lane:
         return max(self._claim_again_at, self.steering.claim_not_before)
 
     def _has_room(self) -> bool:
-        """Is less than half a slice out, or a place in the runner free?"""
-        if self._items_runner.is_exhausted:
+        """Is less than half a slice out, or a place in the runner free? With care, only the latter counts."""
+        if self._solitude.wanted or self._items_runner.is_exhausted:
             return False
-        out = len(self._held) - len(self._unwritten)
+        out = self._out()
+        if self._careful:
+            return out < self.steering.slots
         return out <= self.steering.claim_size.setting // 2 or out < self.steering.slots
+
+    def _out(self) -> int:
+        """How much the kind's runner has to do; what is quarantined has a place of its own."""
+        return max(0, len(self._held) - len(self._unwritten) - len(self._apart))
 
     # Claiming -----------------------------------------------------------------------------------------------------
 
     def _claim(self) -> None:
         size = self.steering.claims()
-        out = len(self._held) - len(self._unwritten)
+        out = self._out()
         if self.steering.claim_size.average_item_ms is None:
             size = max(1, self.steering.slots - out)
         length = self.steering.lease_seconds(size + out)
         claimed = claim(
-            self._store, self.kind.name, self._worker_name, size=size, lease_seconds=length, job_id=self._job_id
+            self._store,
+            self.kind.name,
+            self._worker_name,
+            size=size,
+            lease_seconds=length,
+            care=Care(self.steering.slots - out, self._settings.suspect_deaths),
+            job_id=self._job_id,
         )
+        self._careful = claimed.careful
         now = time.monotonic()
         poll = self._poll_seconds()
         wait = poll if claimed.wait is None else min(claimed.wait, poll)
@@ -224,7 +250,10 @@ class Lane:
         self.idle.clear()
         if self._busy_since is None:
             self._busy_since = now
-        self._start(claimed.items, now + length / 2)
+        if claimed.suspect_deaths:
+            self._start_suspect(claimed.items[0], claimed.suspect_deaths, now + length / 2)
+        else:
+            self._start(claimed.items, now + length / 2)
         self._points.announce("claimed")
 
     def _start(self, items: Sequence[Claimed], renew_at: float) -> None:
@@ -242,13 +271,36 @@ class Lane:
                 call.runner = runner
             runner.start(calls)
         except Exception as error:  # noqa: BLE001 - whatever keeps a call from starting is its outcome
-            self._take_in([(call, None, error) for call in calls])
+            self.take_in([(call, None, error) for call in calls])
+
+    def _start_suspect(self, item: Claimed, deaths: int, renew_at: float) -> None:
+        """In a process of its own, if the kind's runner has none for it anyway; where there can be none, alone."""
+        if self.kind.runs_in(item.role) is RunsIn.PROCESSES:
+            self._start([item], renew_at)
+            return
+        _log.warning(
+            "an item is a suspect and is run alone", kind=self.kind.name, item=item.item_id, worker_deaths=deaths
+        )
+        self.inbox.hand_out(1)
+        call = self._steps.call(item, renew_at)
+        self._held[item.item_id] = call
+        try:
+            apart = self._quarantine.call(item, deaths, renew_at)
+            if apart is None or apart.runner is None:
+                call.runner = self._runner(item.role)
+                self._solitude.ask(self, call)
+                return
+            self._held[item.item_id] = call = apart
+            self._apart.add(item.item_id)
+            apart.runner.start([apart])
+        except Exception as error:  # noqa: BLE001 - whatever keeps a call from starting is its outcome
+            self.take_in([(call, None, error)])
 
     def _runner(self, role: ItemRole) -> Runner:
         runner = self._by_role.get(role)
         if runner is None:
             place = self.kind.runs_in(role)
-            runner = self._runners.get(place) or self._runner_for(self.kind, place, self._take_in)
+            runner = self._runners.get(place) or self._runner_for(self.kind, place, self.take_in)
             self._by_role[role] = self._runners[place] = runner
         return runner
 
@@ -261,7 +313,7 @@ class Lane:
 
     # Recording ----------------------------------------------------------------------------------------------------
 
-    def _take_in(self, ended: Sequence[EndedCall]) -> None:
+    def take_in(self, ended: Sequence[EndedCall]) -> None:
         """In the runner's thread, while this lane's is with the database."""
         concluded: list[Ended] = []
         for one in ended:
@@ -280,7 +332,8 @@ class Lane:
 
     def _conclude(self, ended: EndedCall) -> Sequence[Ended]:
         call, value, error = ended
-        return self._ending(call, conclude(self.kind, call, value, error, self._most))
+        apart = self._quarantine.judge if self._quarantine.has(call) else None
+        return self._ending(call, conclude(self.kind, call, value, error, self._most, apart=apart))
 
     def _conclude_apart(self, ended: EndedCall) -> None:
         self.inbox.put(self._conclude(ended))
@@ -299,13 +352,21 @@ class Lane:
             return ()
         return (Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome),)
 
+    def put_off(self, call: Call, why: str, delay: float) -> None:
+        """A call that was not made: its item comes again later."""
+        self.end(call, outcomes.postponed(why, "POSTPONED", delay))
+
     def _written(self, landed: Collection[int]) -> None:
         batch, self._unwritten = self._unwritten, []
         came_back = False
+        suspects = bool(self._apart) or self._solitude.wanted
         for item_id, lease, _, _, outcome in batch:
             call = self._held.pop(item_id, None)
             if call is not None and call.owner.lease is not lease:
                 self._held[item_id] = call  # a late outcome: we have claimed the item again meanwhile
+            elif suspects:
+                self._apart.discard(item_id)
+                self._solitude.leave(call)
             came_back = came_back or outcome.status is ItemStatus.PENDING
         now = time.monotonic()
         elapsed_ms = None
@@ -367,7 +428,13 @@ class Lane:
     @property
     def runners(self) -> tuple[Runner, ...]:
         """The runners there are now; the lane's thread may add one at any time."""
-        return tuple(self._runners.values())
+        apart = self._quarantine.runner
+        return tuple(self._runners.values()) if apart is None else (*self._runners.values(), apart)
+
+    @property
+    def set_aside(self) -> Call | None:
+        """The call that waits until this lane has the worker for itself; no runner knows it yet."""
+        return self._solitude.waiting_call(self)
 
     @property
     def abandoned(self) -> int:
@@ -384,7 +451,7 @@ class Lane:
 
     def overrun(self, call: Call, error: BaseException) -> None:
         """A call was ended from outside for this reason; the kind may know better what that means."""
-        self._take_in([(call, None, error)])
+        self.take_in([(call, None, error)])
 
     def hand_back(self) -> None:
         """Write how everything in hand ended, or hand it back; for when the lane's own thread hangs, in another."""

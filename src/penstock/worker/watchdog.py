@@ -61,7 +61,7 @@ def _end_overdue(lane: Lane, open_calls: Sequence[Call], moment: float) -> None:
 def _end_lost(lane: Lane, open_calls: Sequence[Call], being_concluded: set[Call]) -> None:
     """What is on its way from one hand to the next may be missing once, but not at the next look."""
     known = being_concluded.union(concluded for runner in lane.runners for concluded in runner.calls())
-    missing = {call for call in open_calls if call not in known and call.is_open}
+    missing = {call for call in open_calls if call not in known and call is not lane.set_aside and call.is_open}
     for call in missing & lane.missing:
         _say("no runner knows this item's call any more", lane, call)
         lane.end(call, lost(lane.kind, call.owner))

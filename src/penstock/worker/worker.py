@@ -43,6 +43,8 @@ from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
 from penstock.worker.machine import Machine
 from penstock.worker.points import Points
+from penstock.worker.quarantine import App
+from penstock.worker.solitude import Solitude
 from penstock.worker.watchdog import look_at_duties
 
 _CONCURRENCY = {RunsIn.EVENT_LOOP: 32, RunsIn.THREADS: 8, RunsIn.PROCESSES: os.cpu_count() or 1}
@@ -70,6 +72,7 @@ class Worker:
         only: Sequence[str] | None = None,
         job_id: UUID | None = None,
         gauges: Mapping[str, Gauges] | None = None,
+        app: App | None = None,
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
         self.points = Points()
@@ -78,11 +81,13 @@ class Worker:
         self._settings = settings
         self._send = send
         self._job_id = job_id
+        self._app = app
         self._gauges = {kind: Bounded(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
         self._chosen: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
         self._loop_thread: EventLoopThread | None = None
         self._making = threading.Lock()
         self._lanes: list[Lane] = []
+        self.solitude = Solitude(store, self._lanes)
         self._threads: list[threading.Thread] = []
         self._duties: list[Loop] = []
         self._presence: Presence | None = None
@@ -113,6 +118,8 @@ class Worker:
                     self._make_runner,
                     self.points,
                     machine,
+                    solitude=self.solitude,
+                    app=self._app,
                     job_id=self._job_id,
                     poll_seconds=self._poll_seconds,
                 )
@@ -255,12 +262,16 @@ class Worker:
     def _look_around(self) -> None:
         """Take over from workers of this machine that were killed."""
         for name in self._store.neighbours.dead():
-            rescued = rescue_from(self._store, self._kinds, name)
+            rescue_from(self._store, self._kinds, name, self._settings.suspect_deaths)
             self._store.neighbours.forget(name)
-            _log.warning("a worker of this machine died", worker=name, items_taken_over=rescued)
 
     def _sweep(self) -> None:
-        swept = sweep(self._store, self._kinds, stale_seconds=self._settings.stale_minutes * 60)
+        swept = sweep(
+            self._store,
+            self._kinds,
+            stale_seconds=self._settings.stale_minutes * 60,
+            suspect_deaths=self._settings.suspect_deaths,
+        )
         if swept.total:
             _log.info("swept", **asdict(swept))
         self._store.write(outbox.forget_sent)

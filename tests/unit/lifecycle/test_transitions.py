@@ -14,7 +14,7 @@ from penstock.store.tables import jobs
 MAY_GO_TO = {
     "created": {"queued", "failed", "canceled"},
     "queued": {"running", "paused", "failed", "canceled"},
-    "running": {"succeeded", "failed", "retrying", "paused", "canceled"},
+    "running": {"running", "succeeded", "failed", "retrying", "paused", "canceled"},
     "retrying": {"queued", "paused", "canceled"},
     "paused": {"queued", "canceled"},
     "succeeded": {"committed", "abandoned", "queued"},

@@ -134,7 +134,7 @@ def take_fresh(ways: Ways) -> Update:
 def returned_items(ways: Ways) -> Select[Any]:
     """Items of the picked jobs that came back and may be tried again, those that waited longest first."""
     return (
-        select(job_items.c.id)
+        select(job_items.c.id, job_items.c.deaths)
         .where(
             ways.among(job_items.c.job_id, "the_jobs"),
             job_items.c.status == _PENDING,

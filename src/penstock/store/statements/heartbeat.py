@@ -10,7 +10,7 @@ from penstock.lifecycle.states import JobState
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.tables import job_items, jobs
-from penstock.store.types import Identifier
+from penstock.store.types import Identifier, RowNumber
 
 
 @built_once
@@ -44,6 +44,17 @@ def stopped_jobs(ways: Ways) -> Select[Any]:
     """Which of these jobs do not run any more, or not with us: their handlers need not go on."""
     flowing = [JobState.QUEUED.value, JobState.RUNNING.value, JobState.PAUSED.value]
     return select(jobs.c.id).where(ways.among(jobs.c.id, "the_jobs"), jobs.c.state.not_in(flowing))
+
+
+@built_once
+def note_alone(ways: Ways) -> Update:
+    """The item runs alone in its worker under this lease, if that still holds."""
+    lease = bindparam("the_lease", type_=Identifier)
+    return (
+        update(job_items)
+        .where(job_items.c.id == bindparam("the_item_id", type_=RowNumber), job_items.c.lease == lease)
+        .values(alone=lease)
+    )
 
 
 @built_once

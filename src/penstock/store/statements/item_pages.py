@@ -83,6 +83,7 @@ _LISTED = (
     job_items.c.position,
     job_items.c.status,
     job_items.c.attempts,
+    job_items.c.deaths,
     job_items.c.locked_by,
     job_items.c.locked_at,
     job_items.c.ready_at,

@@ -69,6 +69,7 @@ ENDINGS = (
     Field("traceback", Text()),
     Field("delay", Float()),
     Field("counts", Boolean()),
+    Field("died", Integer()),
 )
 
 
@@ -92,6 +93,7 @@ def end_items(ways: Ways) -> Update:
             status=rows.c.status,
             ready_at=case((goes_back, ways.later(ways.now(), rows.c.delay)), else_=null()),
             attempts=job_items.c.attempts - counted,
+            deaths=job_items.c.deaths + rows.c.died,
             updated_at=ways.now(),
             **{name: case((rows.c.counts, value), else_=job_items.c[name]) for name, value in kept.items()},
             **_UNLOCKED,

@@ -56,6 +56,7 @@ def open_run(ways: Ways, sight: Sight) -> Update:
         {
             "message": null(),
             "retries": 0,
+            "deaths": 0,
             "followed": False,
             "phase": case((jobs.c.planned, Phase.PROCESSING.value), else_=Phase.BATCHING.value),
             "open_to": case((jobs.c.planned, jobs.c.total_items), else_=jobs.c.open_to),
@@ -121,6 +122,7 @@ def return_chosen(ways: Ways, *, by_item: bool, by_code: bool) -> Update:
             status=ItemStatus.PENDING.value,
             ready_at=ways.now(),
             attempts=case((or_(reset, job_items.c.role == ItemRole.PLAN.value), 0), else_=job_items.c.attempts),
+            deaths=0,
             result_json=null(),
             updated_at=ways.now(),
         )

@@ -169,6 +169,16 @@ def extend_plan(ways: Ways) -> Update:
 
 
 @built_once
+def forgive_plan(ways: Ways) -> Update:
+    """A plan that got further has no deaths behind it."""
+    return (
+        update(job_items)
+        .where(job_items.c.id == bindparam("the_item_id", type_=job_items.c.id.type), job_items.c.deaths > 0)
+        .values(deaths=0)
+    )
+
+
+@built_once
 def count_queued(ways: Ways) -> Select[Any]:
     """How many jobs of a kind wait, counted no further than the bound."""
     some = (

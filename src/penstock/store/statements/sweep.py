@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Float, Integer, Select, String, Text, Update, bindparam, case, func, null, select
 
 from penstock.lifecycle.states import ItemStatus, JobState, KilledBy
-from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE
+from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
@@ -34,16 +34,21 @@ def _held_items(condition: ColumnElement[bool]) -> Select[Any]:
             job_items.c.job_id,
             job_items.c.kind,
             job_items.c.role,
-            job_items.c.attempts,
+            job_items.c.deaths,
             job_items.c.lease,
+            job_items.c.alone,
             job_items.c.locked_by,
-            jobs.c.max_retries,
         )
-        .join(jobs, jobs.c.id == job_items.c.job_id)
         .where(job_items.c.status == ItemStatus.PROCESSING.value, ITEM_IS_OPEN, condition)
         .limit(bindparam("the_limit", type_=Integer))
-        .with_for_update(skip_locked=True, of=job_items)
+        .with_for_update(skip_locked=True)
     )
+
+
+@built_once
+def rescue_jobs(ways: Ways) -> Update:
+    """RESCUE for the running jobs whose items were held by a worker that died."""
+    return change_state(ways, RESCUE, by_ids(ways), {"deaths": jobs.c.deaths + 1})
 
 
 def _some(ways: Ways, *conditions: Any) -> Select[Any]:

@@ -8,6 +8,7 @@ from sqlalchemy import (
     Delete,
     Float,
     Insert,
+    Integer,
     Select,
     String,
     Update,
@@ -21,7 +22,7 @@ from sqlalchemy import (
 
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
-from penstock.store.tables import job_items, workers
+from penstock.store.tables import job_items, worker_deaths, workers
 from penstock.store.types import Payload
 
 
@@ -79,3 +80,26 @@ def busy_workers(ways: Ways) -> Select[Any]:
         .where(held, job_items.c.lock_expires_at > ways.now())
         .group_by(job_items.c.locked_by)
     )
+
+
+@built_once
+def count_more_lost(ways: Ways) -> Update:
+    """A worker that is known to have died held so many more items."""
+    return (
+        update(worker_deaths)
+        .where(worker_deaths.c.worker == bindparam("the_name", type_=String))
+        .values(items=worker_deaths.c["items"] + bindparam("the_items", type_=Integer))
+    )
+
+
+@built_once
+def insert_death(ways: Ways) -> Insert:
+    """A worker died; each does so once, however many notice."""
+    source = select(bindparam("the_name", type_=String), ways.now(), bindparam("the_items", type_=Integer))
+    return ways.insert_unless_taken(worker_deaths).from_select(["worker", "at", "items"], source)
+
+
+@built_once
+def count_deaths(ways: Ways) -> Select[Any]:
+    """How many workers have died."""
+    return select(func.count()).select_from(worker_deaths)

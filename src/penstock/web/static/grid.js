@@ -20,6 +20,7 @@ export const PENDING_COLUMNS = [
   { key: "title", name: "Title / Brand", text: summaryText, width: 14 },
   { key: "status", name: "Status", text: (item) => item.status, node: badgeOf, width: 8.5 },
   { key: "attempts", name: "Attempts", text: (item) => String(item.attempts), number: true, width: 6 },
+  { key: "deaths", name: "Deaths", text: (item) => String(item.deaths), number: true, width: 5 },
   { key: "lockedBy", name: "Locked by", text: (item) => cellText(item.lockedBy), width: 10.5 },
   { key: "updatedAt", name: "Updated", text: (item) => item.updatedAt, node: (item) => when(item.updatedAt), width: 8 },
 ];

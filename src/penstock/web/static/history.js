@@ -19,6 +19,16 @@ export function whoOf(line) {
   return line.actor;
 }
 
+/** A worker died: the job goes on as it was, and no try is used up. */
+function isDeath(line) {
+  return line.from_state === line.to_state;
+}
+
+function changeOf(line) {
+  if (isDeath(line)) return "a worker died";
+  return line.from_state ? `${line.from_state} → ${line.to_state}` : line.to_state;
+}
+
 /** A list that takes lines as they come; one that comes twice is shown once. */
 export function timeline(list) {
   const seen = new Map();
@@ -27,11 +37,11 @@ export function timeline(list) {
     const machine = line.actor_id && whoOf(line) === line.actor && line.actor !== line.actor_id;
     return make(
       "li",
-      { class: COLOURS[line.to_state] ?? "gray", dataset: { sequence: line.sequence } },
+      { class: isDeath(line) ? "orange" : (COLOURS[line.to_state] ?? "gray"), dataset: { sequence: line.sequence } },
       make(
         "p",
         { class: "row change" },
-        make("strong", {}, line.from_state ? `${line.from_state} → ${line.to_state}` : line.to_state),
+        make("strong", {}, changeOf(line)),
         line.run > 1 && make("span", { class: "chip" }, `run ${number(line.run)}`),
         farOf(line.data),
         make("span", { class: "hint" }, when(line.at)),

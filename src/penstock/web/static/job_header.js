@@ -46,6 +46,7 @@ export function header(section) {
     parts.ended.parentElement.hidden = !endedAt(job);
     const { eta_seconds: left } = job.progress;
     figure("eta", left === null ? "–" : duration(left < 10 ? left : Math.round(left)), left !== null);
+    figure("deaths", number(job.deaths), job.deaths > 0);
     elapsed();
   }
 

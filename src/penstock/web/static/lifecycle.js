@@ -36,18 +36,22 @@ const BENDS = {
 const USUAL_BEND = 12;
 const MOST_NAMED = 14;
 
-/** The legal ways, as `from>to`, as the page's table has them. */
+/** The legal ways, as `from>to`, as the page's table has them; one that stays where it is is not drawn. */
 export function waysOf(table) {
   return all("tbody tr", table).flatMap((row) =>
-    row.dataset.sources.split(" ").map((source) => `${source}>${row.dataset.target}`),
+    row.dataset.sources
+      .split(" ")
+      .filter((source) => source !== row.dataset.target)
+      .map((source) => `${source}>${row.dataset.target}`),
   );
 }
 
-/** The states a job went through, in order. */
+/** The states a job went through, in order; a line that led nowhere, a worker's death, is none. */
 export function pathOf(lines) {
   if (!lines.length) return [];
   const first = lines[0].from_state;
-  return [...(first ? [first] : []), ...lines.map((line) => line.to_state)];
+  const moves = lines.filter((line) => line.from_state !== line.to_state);
+  return [...(first ? [first] : []), ...moves.map((line) => line.to_state)];
 }
 
 /** The drawing, and how to bring it up to date. */

@@ -36,6 +36,7 @@ class ItemShown(_Camel):
     position: int = Field(description="Its place in the job, from 1; it never changes.")
     status: ItemStatus
     attempts: int
+    deaths: int = Field(description="Workers that died while they held it; they used up no try.")
     locked_by: str | None
     locked_at: datetime | None
     ready_at: datetime | None = Field(description="Not before then, for one that is tried again.")

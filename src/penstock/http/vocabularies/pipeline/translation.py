@@ -32,6 +32,7 @@ def job_fields(job: Job) -> dict[str, Any]:
         "skippedItems": job.progress.skipped,
         "lastHeartbeat": job.last_heartbeat,
         "attempts": job.attempts,
+        "deaths": job.deaths,
         "lastError": job.last_error,
         "mapping": params.get("mapping"),
     }
@@ -64,6 +65,7 @@ def item_fields(item: ItemRow) -> dict[str, Any]:
         "position": item.position,
         "status": item.status.value,
         "attempts": item.attempts,
+        "deaths": item.deaths,
         "lockedBy": item.locked_by,
         "lockedAt": item.locked_at,
         "readyAt": item.ready_at,

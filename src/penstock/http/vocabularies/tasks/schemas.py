@@ -45,6 +45,7 @@ class FailedItem(BaseModel):
     error: str | None
     error_code: str | None
     attempts: int
+    deaths: int = Field(description="Workers that died while they held it; they used up no try.")
 
 
 class Controller(BaseModel):
@@ -108,6 +109,7 @@ class JobStatusResponse(BaseModel):
     skippedItems: int  # noqa: N815
     lastHeartbeat: datetime | None  # noqa: N815
     attempts: int
+    deaths: int = Field(description="Workers that died in this run while they held items; they used up no try.")
     lastError: str | None  # noqa: N815
     mapping: dict[str, str | None] | None = Field(description="Which header of a table became which field.")
     controllers: list[Controller] = Field(description="What the workers at it have chosen, and what they saw.")

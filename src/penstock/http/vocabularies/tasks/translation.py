@@ -193,6 +193,7 @@ def _failed(item: Item) -> dict[str, Any]:
         "error": item.last_error,
         "error_code": item.error_code,
         "attempts": item.attempts,
+        "deaths": item.deaths,
     }
 
 
