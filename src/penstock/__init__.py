@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from penstock.lifecycle.celery_states import EFFECTIVE_STATUSES, effective_status
     from penstock.lifecycle.job import Answer, HistoryEntry, Item, Job, Progress, Submission
     from penstock.lifecycle.kind import Kind
+    from penstock.lifecycle.payloads import storable_text, storable_texts
     from penstock.lifecycle.planned import Planned
     from penstock.lifecycle.policy import Policy, RunsIn
     from penstock.lifecycle.quantities import seconds, size_in_bytes
@@ -114,6 +115,7 @@ _HOME = {
     "penstock.operations.inspect": ("After",),
     "penstock.operations.outbox": ("Message",),
     "penstock.operations.sweep": ("Swept",),
+    "penstock.lifecycle.payloads": ("storable_text", "storable_texts"),
     "penstock.lifecycle.planned": ("Planned",),
     "penstock.worker.control.provider_delay": ("ProviderDelay",),
     "penstock.operations.item_pages": ("Between", "ErrorGroup", "ItemRow", "Place", "Summary",),
@@ -146,7 +148,7 @@ __all__ = [
     "Vocabulary", "Waiting", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app",
     "documented", "effective_status", "found", "load_settings", "look_at_archive", "look_at_table", "open_table",
     "own_metadata", "owner", "parse_job_id", "pictures", "read_cursor", "seconds", "size_in_bytes", "source_of",
-    "table_limits", "written_cursor",
+    "storable_text", "storable_texts", "table_limits", "written_cursor",
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from tools.reference.source import Named, find, public_names
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "The application": ("Penstock",),
     "Kinds and their rules": ("Kind", "Policy", "RunsIn", "Backoff", "seconds", "size_in_bytes"),
+    "Payloads": ("storable_text", "storable_texts"),
     "What a handler is given": ("WorkItem", "WorkJob"),
     "What a handler raises": (
         "HandlerError", "Retryable", "Postponed", "Permanent", "NotFound", "Skip",

@@ -43,7 +43,7 @@ def returned(kind: Kind, claimed: Claimed, value: JSON, most: int) -> Outcome:
     if value is None:
         return outcomes.done(None)
     try:
-        return outcomes.done(encode(value, most=most, what="result"))
+        return outcomes.done(encode(value, most=most, at="result"))
     except InvalidInput as error:
         return judge(error, claimed.attempt, kind.policy)
 
