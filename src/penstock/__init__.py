@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from penstock.store.placement import own_metadata
     from penstock.worker.contexts import WorkItem, WorkJob
     from penstock.worker.control.provider_delay import ProviderDelay
+    from penstock.worker.failures import Failure
     from penstock.worker.worker import Worker
 
 _HOME = {
@@ -118,6 +119,7 @@ _HOME = {
     "penstock.lifecycle.payloads": ("storable_text", "storable_texts"),
     "penstock.lifecycle.planned": ("Planned",),
     "penstock.worker.control.provider_delay": ("ProviderDelay",),
+    "penstock.worker.failures": ("Failure",),
     "penstock.operations.item_pages": ("Between", "ErrorGroup", "ItemRow", "Place", "Summary",),
     "penstock.operations.samples": ("LaneSample",),
     "penstock.ingest.archives": ("ArchiveLimits", "look_at_archive", "pictures",),
@@ -137,8 +139,9 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "Admin", "After", "Answer", "Anyone",
     "ArchiveLimits", "Backoff", "Between", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorGroup",
-    "ErrorType", "FileNotFound", "FormField", "Found", "HandlerError", "HeldClock", "HistoryEntry", "Identity",
-    "InvalidInput", "Item", "ItemRole", "ItemRow", "ItemStatus", "Job", "JobNotFound", "JobState", "Json", "Killed",
+    "ErrorType", "Failure", "FileNotFound", "FormField", "Found", "HandlerError", "HeldClock", "HistoryEntry",
+    "Identity", "InvalidInput", "Item", "ItemRole", "ItemRow", "ItemStatus", "Job", "JobNotFound", "JobState", "Json",
+    "Killed",
     "KilledBy", "Kind", "KindUnknown", "LaneSample", "MemoryLimitExceeded", "Message", "NotAllowed", "NotFound",
     "NotSignedIn", "PastJob", "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent",
     "Phase", "Place", "Planned", "Policy", "Postponed", "Progress", "ProviderDelay", "Retryable", "Row", "RunsIn",

@@ -12,6 +12,7 @@ from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import HistoryEntry, Item, Job
 from penstock.lifecycle.states import FINISHED, ItemStatus, JobState
 from penstock.operations import inspect, item_pages
+from penstock.operations.ages import Ages, ages
 from penstock.operations.item_pages import Between, ErrorGroup, ItemRow, Place
 from penstock.operations.outbox import Backlog, backlog
 from penstock.operations.samples import LaneSample, samples, thinned_samples
@@ -198,6 +199,14 @@ class Looking(ABC):
     def workers(self) -> list[WorkerSeen]:
         """The workers that are there, and those that died within the last hour, by name."""
         return self.store.read(workers, at_once=True)
+
+    def ages(self) -> Ages:
+        """How long the oldest waiting and the oldest running item of each kind are that, and which leases ran out."""
+
+        def question(transaction: Transaction) -> Ages:
+            return ages(transaction, item_pages.open_counts(transaction, user=None))
+
+        return self.store.read(question)
 
     def backlog(self) -> Backlog:
         """How many messages wait to be sent, and for how long."""

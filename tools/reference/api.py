@@ -19,7 +19,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "HandlerError", "Retryable", "Postponed", "Permanent", "NotFound", "Skip",
         "Killed", "TimeLimitExceeded", "MemoryLimitExceeded", "WorkerCrashed", "Stopped",
     ),
-    "Working": ("Worker",),
+    "Working": ("Worker", "Failure"),
     "Serving": ("create_app", "Identity", "SignedIn", "Submitting", "Anyone", "Admin", "Json", "documented",
         "read_cursor", "written_cursor", "StartForm", "FormField",
     ),

@@ -68,6 +68,8 @@ class Figures:
         """By kind and state; counting a million takes a while."""
         self.workers = KeptFor(_SAMPLED_SECONDS, lambda _key: app.workers())
         """Those that are there, and those that died lately."""
+        self.ages = KeptFor(_JOBS_COUNTED_SECONDS, lambda _key: app.ages())
+        """How old the oldest items are."""
         self.backlog = KeptFor(_SAMPLED_SECONDS, lambda _key: app.backlog())
         """What the outbox has not sent yet."""
 

@@ -28,6 +28,8 @@ class Outcome(NamedTuple):
     delay: float | None = None
     counts: bool = True
     """Does the try count as an attempt? Handing back unfinished work on purpose does not."""
+    exception: BaseException | None = None
+    """What was raised, for those who are told of failures; it is not written down."""
 
     @property
     def ended(self) -> bool:

@@ -53,6 +53,8 @@ CallersConnection = Connection
 """The connection of a caller who wants something done inside their own transaction."""
 Heard = Callable[[frozenset[str] | None], None]
 """Called with notices, or with None when any kind may have work."""
+Line = tuple[str, str, dict[str, Any]]
+"""A line of the log: what it says, its level, and what belongs to it."""
 _TRIES = 5
 
 
@@ -66,12 +68,12 @@ class Transaction:
         self._dialect = store.dialect_for(connection)
         self._held = store.clock.held()
         self._notices: set[str] = set()
-        self.lines: list[tuple[str, bool, dict[str, Any]]] = []
+        self.lines: list[Line] = []
         """What the log says of it once it has committed."""
 
-    def log(self, line: str, *, important: bool, **fields: Any) -> None:
+    def log(self, line: str, *, level: str, **fields: Any) -> None:
         """Say this in the log when, and only when, this commits."""
-        self.lines.append((line, important, fields))
+        self.lines.append((line, level, fields))
 
     def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
         """Execute one statement."""
@@ -315,9 +317,9 @@ class Store:
         if self._turns is not None:
             self._turns.close()
 
-    def _announce(self, notices: frozenset[str], lines: Sequence[tuple[str, bool, dict[str, Any]]]) -> None:
-        for line, important, fields in lines:
-            (_log.info if important else _log.debug)(line, **fields)
+    def _announce(self, notices: frozenset[str], lines: Sequence[Line]) -> None:
+        for line, level, fields in lines:
+            getattr(_log, level)(line, **fields)
         if notices:
             for listener in tuple(self._listeners):
                 listener(notices)

@@ -62,7 +62,8 @@ def raised(kind: Kind, claimed: Claimed, error: BaseException) -> Outcome:
             else:
                 answer = class_name(classified)
                 text = f"{text or ''}\nand the kind's classify answered with {answer}, which is no exception"
-    return judge(error, claimed.attempt, kind.policy.allowing(claimed.max_retries), traceback=text)
+    judged = judge(error, claimed.attempt, kind.policy.allowing(claimed.max_retries), traceback=text)
+    return judged._replace(exception=error)
 
 
 def undecided(kind: Kind, claimed: Claimed, error: BaseException | None, seconds: float) -> Outcome:
