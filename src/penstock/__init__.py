@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from penstock.lifecycle.celery_states import EFFECTIVE_STATUSES, effective_status
     from penstock.lifecycle.job import Answer, HistoryEntry, Item, Job, Progress, Submission
     from penstock.lifecycle.kind import Kind
+    from penstock.lifecycle.payloads import storable_text, storable_texts
     from penstock.lifecycle.planned import Planned
     from penstock.lifecycle.policy import Policy, RunsIn
     from penstock.lifecycle.quantities import seconds, size_in_bytes
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from penstock.store.placement import own_metadata
     from penstock.worker.contexts import WorkItem, WorkJob
     from penstock.worker.control.provider_delay import ProviderDelay
+    from penstock.worker.failures import Failure
     from penstock.worker.worker import Worker
 
 _HOME = {
@@ -114,8 +116,10 @@ _HOME = {
     "penstock.operations.inspect": ("After",),
     "penstock.operations.outbox": ("Message",),
     "penstock.operations.sweep": ("Swept",),
+    "penstock.lifecycle.payloads": ("storable_text", "storable_texts"),
     "penstock.lifecycle.planned": ("Planned",),
     "penstock.worker.control.provider_delay": ("ProviderDelay",),
+    "penstock.worker.failures": ("Failure",),
     "penstock.operations.item_pages": ("Between", "ErrorGroup", "ItemRow", "Place", "Summary",),
     "penstock.operations.samples": ("LaneSample",),
     "penstock.ingest.archives": ("ArchiveLimits", "look_at_archive", "pictures",),
@@ -135,8 +139,9 @@ _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "Admin", "After", "Answer", "Anyone",
     "ArchiveLimits", "Backoff", "Between", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorGroup",
-    "ErrorType", "FileNotFound", "FormField", "Found", "HandlerError", "HeldClock", "HistoryEntry", "Identity",
-    "InvalidInput", "Item", "ItemRole", "ItemRow", "ItemStatus", "Job", "JobNotFound", "JobState", "Json", "Killed",
+    "ErrorType", "Failure", "FileNotFound", "FormField", "Found", "HandlerError", "HeldClock", "HistoryEntry",
+    "Identity", "InvalidInput", "Item", "ItemRole", "ItemRow", "ItemStatus", "Job", "JobNotFound", "JobState", "Json",
+    "Killed",
     "KilledBy", "Kind", "KindUnknown", "LaneSample", "MemoryLimitExceeded", "Message", "NotAllowed", "NotFound",
     "NotSignedIn", "PastJob", "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent",
     "Phase", "Place", "Planned", "Policy", "Postponed", "Progress", "ProviderDelay", "Retryable", "Row", "RunsIn",
@@ -146,7 +151,7 @@ __all__ = [
     "Vocabulary", "Waiting", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app",
     "documented", "effective_status", "found", "load_settings", "look_at_archive", "look_at_table", "open_table",
     "own_metadata", "owner", "parse_job_id", "pictures", "read_cursor", "seconds", "size_in_bytes", "source_of",
-    "table_limits", "written_cursor",
+    "storable_text", "storable_texts", "table_limits", "written_cursor",
 ]  # fmt: skip
 
 

@@ -46,10 +46,12 @@ from penstock.store.migrating import OURS, Patience, Schema, is_current, migrate
 from penstock.store.opening import check_database, describe_connection, file_of, remarks, said_plainly, say
 from penstock.telemetry.logs import hand_to_logging
 from penstock.transports.in_process import InProcess, Subscriber
+from penstock.worker.failures import OnFailure
 from penstock.worker.worker import Worker
 
 Definition = TypeVar("Definition", bound=Callable[..., Any] | type)
 Answer = TypeVar("Answer")
+Hook = TypeVar("Hook", bound=OnFailure)
 _ADOPTED_AT_ONCE = 500
 _MIGRATING_CONNECTIONS = 4
 """One that changes tables, one that keeps other migrations away, one that looks for whom we wait, and a spare."""
@@ -74,6 +76,7 @@ class Penstock(Changing):
         self.kinds = Kinds()
         self.transport = InProcess()
         self._gauges: dict[str, Gauges] = {}
+        self._on_failure: list[OnFailure] = []
 
     @property
     def settings(self) -> Settings:
@@ -245,6 +248,15 @@ class Penstock(Changing):
         """Figures of a kind's own (a provider's throttle rate), which are sampled with those of its workers."""
         self._gauges[kind] = read
 
+    def on_failure(self, hook: Hook) -> Hook:
+        """Call ``hook`` with a :class:`Failure` for each try that fails in a worker of this process.
+
+        It is called after the outcome is recorded, in a thread of its own: what it raises is logged, and while it hangs
+        work goes on. Failures that do not fit into its queue meanwhile are dropped, and that is logged.
+        """
+        self._on_failure.append(hook)
+        return hook
+
     # Files and messages -------------------------------------------------------------------------------------------
 
     def keep_file(
@@ -296,6 +308,7 @@ class Penstock(Changing):
             send=self.transport.send,
             gauges=self._gauges,
             app=self,
+            on_failure=self._on_failure,
         )
 
     @contextmanager
@@ -335,6 +348,7 @@ class Penstock(Changing):
             job_id=job_id,
             gauges=self._gauges,
             app=self,
+            on_failure=self._on_failure,
         )
         worker.run_until_idle(length, grace=0.0)
         return self.get(job_id, by=by)

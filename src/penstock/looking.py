@@ -12,6 +12,7 @@ from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import HistoryEntry, Item, Job
 from penstock.lifecycle.states import FINISHED, ItemStatus, JobState
 from penstock.operations import inspect, item_pages
+from penstock.operations.ages import Ages, ages
 from penstock.operations.item_pages import Between, ErrorGroup, ItemRow, Place
 from penstock.operations.outbox import Backlog, backlog
 from penstock.operations.samples import LaneSample, samples, thinned_samples
@@ -202,6 +203,14 @@ class Looking(ABC):
     def worker_deaths(self) -> int:
         """How many workers died or stopped responding while they held items, since the database was made."""
         return self.store.read(count_deaths, at_once=True)
+
+    def ages(self) -> Ages:
+        """How long the oldest waiting and the oldest running item of each kind are that, and which leases ran out."""
+
+        def question(transaction: Transaction) -> Ages:
+            return ages(transaction, item_pages.open_counts(transaction, user=None))
+
+        return self.store.read(question)
 
     def backlog(self) -> Backlog:
         """How many messages wait to be sent, and for how long."""

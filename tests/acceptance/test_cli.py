@@ -286,3 +286,14 @@ def test_documents_are_submitted_by_name(terminal: Terminal, tmp_path: Path) -> 
     missing = terminal.run("submit", "document", "note.txt", "nowhere.pdf", **apart)
     assert (missing.code, missing.out, "(FILE_NOT_READABLE)" in missing.err) == (2, "", True)
     assert len(terminal.app.jobs()) == 2, "nothing is submitted when one file cannot be read"
+
+
+def test_params_that_would_not_come_back_equal_are_refused_with_the_path(terminal: Terminal) -> None:
+    (terminal.directory / "rows.jsonl").write_text('1\n{"price": NaN}\n')
+    params, items = terminal.run_each(
+        ["submit", "greet", r'{"name": ["a\u0000"]}'], ["submit", "squares", "--items", "rows.jsonl"]
+    )
+    assert (params.code, items.code) == (2, 2)
+    assert "params.name[0] cannot be kept: it has the character NUL" in params.err
+    assert "item 2: items[1].price cannot be kept: it is NaN" in items.err
+    assert terminal.app.jobs() == []

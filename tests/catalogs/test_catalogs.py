@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -244,3 +245,20 @@ def test_asking_twice_while_it_runs_is_one_job(served: Served, folder: Path) -> 
     assert ada.post(f"{address}/scan", headers={"Idempotency-Key": "k"}).json()["job_id"] == first
     for wrong in ({"sizes": [1]}, {"sizes": list(range(16, 30))}, {"quality": 0}, {"sizes": "big"}):
         assert ada.post(f"{address}/thumbnails", json=wrong).status_code == 422
+
+
+def test_nul_in_what_a_camera_wrote_and_a_name_that_is_not_text(served: Served, folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+    exif = Image.Exif()
+    exif[0x010F] = "Ca\0non"
+    Image.new("RGB", (60, 40), "red").save(folder / "good.jpg", exif=exif)
+    Image.new("RGB", (60, 40), "blue").save(os.fsencode(folder) + b"/caf\xe9.jpg", format="JPEG")
+    ada = served.client()
+    address = made(ada, folder)
+    job = done(served, ada, f"{address}/scan")
+    [photo] = ada.get(f"{address}/photos").json()["photos"]
+    assert "\0" not in photo["facts"]["camera_make"]
+    [bad] = job["result"]["error_details"]
+    assert (bad["error_code"], bad["path"]) == ("PHOTO_NAME_UNREADABLE", f"{folder}/caf\ufffd.jpg")
+    assert job["result"]["status"] == "completed_with_errors"

@@ -16,12 +16,12 @@ from penstock.operations.items import item_text, item_texts
 from penstock.store.engine import Store
 from penstock.store.tables import job_items
 from penstock.testing.drive import MOST
-from tests.contract.test_payloads_kept import KEPT, MENDED
+from tests.contract.test_payloads_kept import CONVERTED, KEPT, REFUSED
 from tests.on_store import OnStore
 
 PATIENCE = 60.0
 LIMIT = 2_000
-PLAIN: list[Any] = [*KEPT, 1.0, 1e16, -0.0, 5e-324, 2**53 + 1]
+PLAIN: list[Any] = KEPT
 
 
 def planned_job(store: Store, folder: Path, rows: list[Any], **settings: Any) -> tuple[Penstock, Job]:
@@ -51,43 +51,60 @@ def kept_texts(store: Store, job: Job) -> list[tuple[str | None, str | None]]:
 # Into text ------------------------------------------------------------------------------------------------------------
 
 
+def one_by_one(batch: list[Any]) -> list[tuple[str, str | None]]:
+    return [item_text(one, MOST, index) for index, one in enumerate(batch)]
+
+
 def test_together_they_become_the_same_texts_as_one_by_one() -> None:
     batch = [Planned({"n": one}, [one]) for one in PLAIN] + [Planned(one) for one in PLAIN] + PLAIN
-    assert item_texts(batch, MOST) == [item_text(one, MOST) for one in batch]
-    quick = [one for one in PLAIN if "u0000" not in str(one)]
-    assert encode_each(quick, most=MOST) == [item_text(one, MOST)[0] for one in quick]
-    assert item_texts(quick, MOST) == [item_text(one, MOST) for one in quick]
+    assert item_texts(batch, MOST, 0) == one_by_one(batch)
+    quick = [one for one in PLAIN if "u0000" not in str(one) and "e+" not in str(one)]
+    assert encode_each(quick, most=MOST) == [text for text, _ in one_by_one(quick)]
+    assert item_texts(quick, MOST, 0) == one_by_one(quick)
 
 
-@pytest.mark.parametrize("odd", [value for value, _ in MENDED], ids=[str(at) for at in range(len(MENDED))])
+@pytest.mark.parametrize("odd", [value for value, _ in CONVERTED], ids=[str(at) for at in range(len(CONVERTED))])
 @pytest.mark.parametrize("face", ["input", "normalized"])
-def test_what_must_be_mended_is_mended_among_others_too(odd: Any, face: str) -> None:
+def test_what_is_converted_is_converted_among_others_too(odd: Any, face: str) -> None:
     batch = [Planned({"n": 1}, {"t": 1}), Planned({"n": 2}, {"t": 2})._replace(**{face: odd}), {"n": 3}]
-    assert item_texts(batch, MOST) == [item_text(one, MOST) for one in batch]
+    assert item_texts(batch, MOST, 0) == one_by_one(batch)
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+@pytest.mark.parametrize("face", ["input", "normalized"])
+def test_what_is_refused_is_refused_among_others_too(number: int, face: str) -> None:
+    make, path, _ = REFUSED[number]
+    odd = Planned({"n": 2}, {"t": None})._replace(**{face: make()})
+    with pytest.raises(PayloadNotStorable) as raised:
+        item_texts([{"n": None}, odd, {"n": 3}], MOST, after=40)
+    assert raised.value.message.startswith("item 42: items[41]")
+    at = "items[41]" if face == "input" else "items[41].normalized"
+    assert str(raised.value.field).startswith(at + path)
 
 
 def test_a_backslash_before_u0000_is_no_zero_character() -> None:
-    assert item_texts([r"\u0000", "\0"], MOST) == [(r'"\\u0000"', None), ('"�"', None)]
+    assert item_texts([r"\u0000"], MOST, 0) == [(r'"\\u0000"', None)]
 
 
 def test_each_may_be_as_long_as_the_bound_and_no_longer() -> None:
     longest = "é" * ((LIMIT - 2) // 2)
-    assert item_texts([longest, Planned(longest, longest)], LIMIT) == [(f'"{longest}"', None), (f'"{longest}"',) * 2]
-    with pytest.raises(PayloadTooLarge, match=f"the input takes {LIMIT + 1:,} bytes"):
-        item_texts(["short", longest + "x", "short"], LIMIT)
-    with pytest.raises(PayloadTooLarge, match="the normalized input takes"):
-        item_texts(["short", Planned("short", longest + "x")], LIMIT)
+    kept = [(f'"{longest}"', None), (f'"{longest}"', f'"{longest}"')]
+    assert item_texts([longest, Planned(longest, longest)], LIMIT, 0) == kept
+    with pytest.raises(PayloadTooLarge, match=rf"item 2: items\[1\] takes {LIMIT + 1:,} bytes"):
+        item_texts(["short", longest + "x", "short"], LIMIT, 0)
+    with pytest.raises(PayloadTooLarge, match=r"items\[1\].normalized takes"):
+        item_texts(["short", Planned("short", longest + "x")], LIMIT, 0)
 
 
 def test_the_first_that_cannot_be_kept_is_the_one_that_is_named() -> None:
-    with pytest.raises(PayloadTooLarge, match="the normalized input"):
-        item_texts([1, Planned(object(), "x" * LIMIT), object()], LIMIT)
-    with pytest.raises(PayloadNotStorable, match="the input cannot"):
-        item_texts([1, object(), "x" * LIMIT], LIMIT)
+    with pytest.raises(PayloadNotStorable, match=r"items\[1\] cannot"):
+        item_texts([1, Planned(object(), "x" * LIMIT), object()], LIMIT, 0)
+    with pytest.raises(PayloadNotStorable, match=r"items\[1\] cannot"):
+        item_texts([1, object(), "x" * LIMIT], LIMIT, 0)
 
 
 def test_nothing_becomes_nothing() -> None:
-    assert item_texts([], MOST) == []
+    assert item_texts([], MOST, 0) == []
 
 
 # Into the database ----------------------------------------------------------------------------------------------------
@@ -101,14 +118,14 @@ def test_every_row_keeps_its_own_text_whatever_its_neighbours_hold(store: Store,
     assert [(one.input, one.normalized) for one in app.items(job.id, limit=1_000)] == rows
 
 
-def test_a_row_that_must_be_mended_changes_no_other(store: Store, tmp_path: Path) -> None:
+def test_a_row_that_is_converted_changes_no_other(store: Store, tmp_path: Path) -> None:
     plain = [Planned({"v": one}, {"v": one}) for one in PLAIN]
-    odd = [Planned({"v": value}, {"v": value}) for value, _ in MENDED]
+    odd = [Planned({"v": value}, {"v": value}) for value, _ in CONVERTED]
     _, job = planned_job(store, tmp_path, plain)
     app, mixed = planned_job(store, tmp_path, [*plain, *odd])
     assert kept_texts(store, mixed)[: len(plain)] == kept_texts(store, job)
-    mended = [one.input for one in app.items(mixed.id, limit=1_000)][len(plain) :]
-    assert mended == [{"v": expected} for _, expected in MENDED]
+    converted = [one.input for one in app.items(mixed.id, limit=1_000)][len(plain) :]
+    assert converted == [{"v": expected} for _, expected in CONVERTED]
 
 
 @pytest.mark.parametrize("face", ["input", "normalized"])

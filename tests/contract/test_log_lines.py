@@ -39,7 +39,7 @@ def test_what_people_and_workers_did_is_told(app: Penstock) -> None:
     told = {(one["event"], one["log_level"]): one for one in lines}
     paused = told["pause: paused", "info"]
     assert (paused["first"], paused["by"], paused["reason"]) == (str(job.id), "ada", "not yet")
-    assert ("fail: failed", "info") in told
+    assert told["fail: failed", "error"]["reason"] == "the shop is closed"
     again, over = told["an item is tried again", "debug"], told["an item ended badly", "debug"]
     assert (again["code"], again["status"], over["status"]) == ("SHOP_CLOSED", "PENDING", "ERROR")
     assert sum(one["items"] for one in lines if one["event"] == "a slice is recorded") == 2

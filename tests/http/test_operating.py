@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from penstock import Penstock, Settings, create_app
 from penstock.errors import PenstockError, StoreUnavailable
 from penstock.http.problems import STATUSES, status_of
+from penstock.operations.samples import keep_samples
 from tests.http.conftest import Served
 
 Serve = Callable[..., Served]
@@ -39,6 +40,20 @@ def test_metrics_count_jobs_and_requests_by_route(app: Penstock, serve: Serve) -
     assert 'penstock_jobs{kind="held",state="queued"} 1.0' in text
     assert 'penstock_http_request_seconds_count{method="GET",route="/api/jobs/{job_id}",status="200"} 1.0' in text
     assert str(job.id) not in text
+
+
+def test_metrics_show_how_old_the_oldest_items_are_and_what_went_wrong(app: Penstock, serve: Serve) -> None:
+    app.kind("held")(lambda item: None)
+    served = serve(worker=False)
+    app.submit("held", {})
+    data = {"late_outcomes": 2, "store_errors": 3}
+    app.store.write(lambda one: keep_samples(one, "worker-1", {"held": data}))
+    text = served.client(None).get("/metrics").text
+    assert 'penstock_oldest_waiting_item_seconds{kind="held"}' in text
+    assert 'penstock_oldest_running_item_seconds{kind="held"}' not in text
+    assert "penstock_expired_leases 0.0" in text
+    assert 'penstock_late_outcomes_total{kind="held",worker="worker-1"} 2.0' in text
+    assert 'penstock_store_errors_total{kind="held",worker="worker-1"} 3.0' in text
 
 
 def test_a_request_has_an_id(app: Penstock, serve: Serve) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from penstock import JobNotFound, JobState, KilledBy, Penstock, TransitionRefused, owner
+from penstock import JobNotFound, JobState, KilledBy, Penstock, TransitionRefused, owner, storable_texts
 from penstock.testing.invariants import violations
+from penstock_apps.documents.sample_pdf import pdf_bytes
 from penstock_apps.documents.samples import write_samples
 from penstock_apps.documents.service import Documents, Limits, metadata
 from tests.unit.documents import hostile_files
@@ -200,3 +201,19 @@ def test_a_document_that_waits_too_long_fails(app: Penstock, limits: Limits) -> 
 def test_the_limits_come_from_the_environment() -> None:
     given = {"DOCUMENTS_TIMEOUT": "5s", "DOCUMENTS_MEMORY": "512MiB", "DOCUMENTS_QUEUE_LIMIT": "7"}
     assert Limits.from_environment(given) == Limits(timeout=5.0, memory_bytes=512 * 1024**2, queue_limit=7)
+
+
+def test_nul_and_broken_unicode_in_a_document_are_cleaned_and_not_a_failure(
+    app: Penstock, documents: Documents
+) -> None:
+    page = b"<html><head><title>a\0b</title><meta name=author content='c&#xD800;d'></head><body>e\0f &#0; g</body>"
+    plain = b"one\0word " + b"and many more of them " * 50
+    # A PDF's texts may be UTF-16, where half a pair can stand alone.
+    pdf = pdf_bytes([["Hello"]], title="TITLE").replace(b"(TITLE)", b"<FEFF0061D80000620000>")
+    ids = [submit(documents, data, name) for data, name in ((page, "a.html"), (pdf, "b.pdf"), (plain, "c.txt"))]
+    assert app.work_off(timeout=PATIENCE)
+    for one in ids:
+        job = documents.get(one, by=ADA)
+        assert job.state is JobState.SUCCEEDED, job.last_error
+        assert storable_texts(job.result) == job.result
+    assert documents.get(ids[2], by=ADA).result["text"].startswith("oneword and")

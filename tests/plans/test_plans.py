@@ -36,6 +36,7 @@ from penstock.operations.samples import samples, thinned_samples
 from penstock.operations.submit import Request, submit
 from penstock.store.engine import Store, Transaction, open_store
 from penstock.store.migrating import migrate
+from penstock.store.statements import ages as aging
 from penstock.store.statements import claim as claiming
 from penstock.store.statements import record as recording
 from penstock.store.statements import sweep as sweeping
@@ -312,6 +313,15 @@ STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
     ),
     "expired_items": (
         lambda ways: (sweeping.expired_items(ways), {"the_limit": 1000}),
+        {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
+    ),
+    "oldest_item": (
+        lambda ways: (aging.oldest_item(ways), {"the_kind": "bulk", "the_status": "PENDING"}),
+        {"sqlite": "ix_job_items_status_kind_updated_at_id (status=? AND kind=?)",
+         "postgresql": "ix_job_items_status_kind_updated_at_id"},
+    ),
+    "expired_leases": (
+        lambda ways: (aging.expired_leases(ways), {"the_limit": 1000}),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "finish_items": (

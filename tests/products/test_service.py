@@ -239,3 +239,16 @@ def test_attempts_are_a_whole_number(text: str) -> None:
     with pytest.raises(ConfigurationError, match="MAX_ATTEMPTS_NOT_FOUND"):
         ProductSettings.from_environment({"MAX_ATTEMPTS_NOT_FOUND": text})
     assert ProductSettings.from_environment({"MAX_ATTEMPTS_ERROR": "7"}).max_attempts_error == 7
+
+
+def test_nul_and_broken_unicode_in_a_table_or_a_name_are_said_of_their_row_alone(market: Market) -> None:
+    table = sample_csv().splitlines(keepends=True)
+    rows = [table[0], table[1], b"a\0b" + table[1], b"\xed\xa0\x80" + table[1], table[2]]
+    taken = market.take(("caf\udce9\0.csv", b"".join(rows)))
+    picture = market.take(("bad\ud800.png", dot(7)))
+    market.work()
+    job = market.app.get(taken.job.id)
+    assert (job.state.value, job.progress.total) == ("succeeded", 4)
+    codes = [item.error_code for item in market.app.items(taken.job.id)]
+    assert codes == [None, "ROW_UNREADABLE", "ROW_UNREADABLE", None]
+    assert [item.error_code for item in market.app.items(picture.job.id)] == ["NO_BARCODE"]

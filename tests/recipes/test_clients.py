@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -264,3 +265,20 @@ def test_the_same_key_gives_the_same_job(kitchen: Kitchen) -> None:
         ids.add(answer.json()["id"])
         finished(kitchen, answer.json()["id"])
     assert len(ids) == 1
+
+
+def test_nul_and_broken_unicode_in_a_page_do_not_keep_its_recipe_from_anybody(kitchen: Kitchen) -> None:
+    ada = kitchen.served.client()
+    # As JSON escapes, which reading the JSON turns into the characters themselves; a trailing comma as many have.
+    text = json.dumps(soup(name="Tom\0ato \ud800soup", recipeYield="4\0", image="/a\0.jpg"))[:-1] + ",}"
+    urls = [
+        kitchen.site.page("/escaped", script(text)),
+        kitchen.site.page("/raw", PAGES["plain"].replace("Red", "R\0ed")),
+    ]
+    jobs = [asked(ada, url) for url in urls]
+    for job in jobs:
+        finished(kitchen, job)
+    shown = [status(ada, job) for job in jobs]
+    assert [one["status"] for one in shown] == ["COMPLETE", "COMPLETE"], shown
+    assert shown[0]["result"]["recipe"]["title"] == "Tom\ufffdato \ufffdsoup"
+    assert all("\0" not in str(one) for one in shown)

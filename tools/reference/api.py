@@ -13,12 +13,13 @@ from tools.reference.source import Named, find, public_names
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "The application": ("Penstock",),
     "Kinds and their rules": ("Kind", "Policy", "RunsIn", "Backoff", "seconds", "size_in_bytes"),
+    "Payloads": ("storable_text", "storable_texts"),
     "What a handler is given": ("WorkItem", "WorkJob"),
     "What a handler raises": (
         "HandlerError", "Retryable", "Postponed", "Permanent", "NotFound", "Skip",
         "Killed", "TimeLimitExceeded", "MemoryLimitExceeded", "WorkerCrashed", "Stopped",
     ),
-    "Working": ("Worker",),
+    "Working": ("Worker", "Failure"),
     "Serving": ("create_app", "Identity", "SignedIn", "Submitting", "Anyone", "Admin", "Json", "documented",
         "read_cursor", "written_cursor", "StartForm", "FormField",
     ),

@@ -70,6 +70,8 @@ class Figures:
         """Those that are there, and those that died lately."""
         self.worker_deaths = KeptFor(_SAMPLED_SECONDS, lambda _key: app.worker_deaths())
         """Since the database was made."""
+        self.ages = KeptFor(_JOBS_COUNTED_SECONDS, lambda _key: app.ages())
+        """How old the oldest items are."""
         self.backlog = KeptFor(_SAMPLED_SECONDS, lambda _key: app.backlog())
         """What the outbox has not sent yet."""
 

@@ -31,6 +31,11 @@ _OF_LANES = {
     "abandoned": "Calls that were given up and still run: threads that hang, coroutines that will not be cancelled.",
 }
 
+_COUNTED_BY_LANES = {
+    "late_outcomes": "Outcomes that came when the item was another worker's already.",
+    "store_errors": "How often the database failed a worker.",
+}
+
 
 class Metrics:
     """One server's figures."""
@@ -40,6 +45,7 @@ class Metrics:
         self._registry.register(JobCounts(figures))
         self._registry.register(OfLanes(figures))
         self._registry.register(OfService(figures))
+        self._registry.register(OfTrouble(figures))
         self.requests = Histogram(
             "penstock_http_request_seconds",
             "How long requests took, by route and status.",
@@ -134,3 +140,41 @@ class OfService(Collector):
             "How long the oldest message has waited; 0 when none does.",
             value=behind.oldest_seconds or 0.0,
         )
+
+
+class OfTrouble(Collector):
+    """What an alarm looks at: how old the oldest items are, and what went wrong between workers and the database.
+
+    Ages and expired leases are read from the database. The counters are each worker's own, since it began, as it wrote
+    them down with its last figures: one that has been idle for a minute is not shown.
+    """
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """The figures; none where the database does not answer."""
+        try:
+            ages = self._figures.ages.get().value
+            lanes = self._figures.lanes.get().value
+        except PenstockError:
+            return
+        for name, meaning, by_kind in (
+            ("waiting", "Seconds since the oldest waiting item began to, those of paused jobs included.", ages.waiting),
+            ("running", "Seconds since the item that is in hand longest was claimed.", ages.running),
+        ):
+            gauge = GaugeMetricFamily(f"penstock_oldest_{name}_item_seconds", meaning, labels=("kind",))
+            for kind, seconds in by_kind.items():
+                gauge.add_metric((kind,), seconds)
+            yield gauge
+        yield GaugeMetricFamily(
+            "penstock_expired_leases",
+            "Leases that ran out and that no sweep has taken back yet.",
+            value=ages.expired_leases,
+        )
+        for name, meaning in _COUNTED_BY_LANES.items():
+            counter = CounterMetricFamily(f"penstock_{name}", meaning, labels=("kind", "worker"))
+            for lane in lanes:
+                if isinstance(lane.data.get(name), int):
+                    counter.add_metric((lane.kind, lane.worker), lane.data[name])
+            yield counter

@@ -124,8 +124,8 @@ def after_death(
     further one. Only a suspect that was all its worker had in hand, and that in two deaths, is blamed here. One that
     runs in a process of its own is blamed by its worker, which lives to see that process die.
 
-    >>> after_death("worker w1 died", 1, Policy(), alone=False, suspect_deaths=5)[-3:]
-    (0.0, False, True)
+    >>> after_death("worker w1 died", 1, Policy(), alone=False, suspect_deaths=5).delay
+    0.0
     """
     if alone and deaths >= suspect_deaths + 2:
         return outcomes.failed(error, "WORKER_CRASH", killed_by=KilledBy.WORKER_CRASH)._replace(died=True)

@@ -30,6 +30,8 @@ class Outcome(NamedTuple):
     """Does the try count as an attempt? Handing back unfinished work on purpose does not, nor does a death."""
     died: bool = False
     """Did its worker die, or stop responding, while it held the item?"""
+    exception: BaseException | None = None
+    """What was raised, for those who are told of failures; it is not written down."""
 
     @property
     def ended(self) -> bool:

@@ -1,64 +1,77 @@
-"""JSON as every database can keep it.
+"""Payloads as JSON text that every database gives back equal: the one place where the rules are.
 
-orjson is fast and strict; what it or a database refuses is settled here, once: a Decimal becomes its text, an integer
-beyond 64 bits becomes its text (any JSON reader would round it), NUL and lone surrogates become U+FFFD (PostgreSQL
-cannot keep either), NaN and infinities become null. Anything else that is not JSON is refused by name.
+docs/explanation/payloads.md has the rules. A payload that is JSON already is written by orjson and looked at in one
+piece: that costs little, and there are many. Only where something may be wrong is the value walked through, to name the
+place. What makes one look closer:
+
+- orjson refuses it: large integers, lone surrogates, keys that are no texts, deep nesting, foreign objects;
+- the text has the escape of NUL, which PostgreSQL cannot keep;
+- the text has ``null``, which orjson also writes for NaN: then it must read back as what was given;
+- the text has ``e+``, as large floats do: jsonb would give ``6.024757169219378e+16`` back as an integer, and not as the
+  one that is equal to it; written out with a point (``60247571692193780.0``) it stays a float.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time
 from decimal import Decimal
+from enum import Enum
+from math import isfinite
 from pathlib import PurePath
 from typing import Any
+from uuid import UUID
 
 import orjson
 
-from penstock.errors import PayloadNotStorable, PayloadTooLarge
+from penstock.errors import InvalidInput, PayloadNotStorable, PayloadTooLarge
 
 JSON = Any
 """Whatever JSON can say: the one place where a type cannot."""
 
-_OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
+# orjson would round a zone's offset to minutes, and write what an object has beside its fields.
+_OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 _UNKEEPABLE = re.compile("[\x00\ud800-\udfff]")
-_LARGEST = 2**63 - 1
+_LEAST, _LARGEST = -(2**63), 2**64 - 1
+"""What orjson reads and writes, and SQLite's text, jsonb and the JSON of other servers give back."""
+_DEEPEST = 254
+"""orjson's own bound."""
+_LARGE_FLOAT = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9.]+e\+[0-9]+)')
+"""A text, which is passed over, or a float with an exponent."""
+_PLAIN_KEY = re.compile(r"[^\W\d]\w{0,79}")
+_LONGEST_KEY = 40
+_MOST_STEPS = 12
 
 
-def encode(value: JSON, *, most: int, what: str = "value") -> str:
-    """``value`` as JSON text, at most ``most`` bytes of it.
+def encode(value: JSON, *, most: int, at: str) -> str:
+    """``value`` as JSON text, at most ``most`` bytes of it; ``at`` is what the caller knows it by.
 
-    >>> encode({"price": Decimal("1.10"), "big": 2**70, "text": "a" + chr(0) + "b"}, most=1000)
-    '{"price":"1.10","big":"1180591620717411303424","text":"a�b"}'
+    >>> encode({"price": Decimal("1.10"), "sizes": (1, 2)}, most=1000, at="params")
+    '{"price":"1.10","sizes":[1,2]}'
     """
-    try:
-        data = orjson.dumps(value, _fallback, _OPTIONS)
-        if b"\\u0000" in data:
-            # Read back first: what was a set or a dataclass is plain by now.
-            data = orjson.dumps(_mended(orjson.loads(data)), _fallback, _OPTIONS)
-    except (TypeError, ValueError):
-        # A big integer, a lone surrogate, or something that is not JSON at all: mend what can be mended.
-        try:
-            data = orjson.dumps(_mended(value), _fallback, _OPTIONS)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise PayloadNotStorable(
-                f"the {what} cannot be kept as JSON: {error}; return plain dicts, lists, texts and numbers"
-            ) from error
+    data = _written(value)
+    if data is None:
+        data = _looked_at(value, at)
     if len(data) > most:
         raise PayloadTooLarge(
-            f"the {what} takes {len(data):,} bytes as JSON; at most {most:,} are kept (PENSTOCK_MAX_PAYLOAD_BYTES)"
+            f"{at} takes {len(data):,} bytes as JSON; at most {most:,} are kept (PENSTOCK_MAX_PAYLOAD_BYTES)", field=at
         )
     return data.decode()
 
 
-def encode_each(values: Sequence[JSON], *, most: int) -> list[str] | None:
+def encode_each(values: list[JSON], *, most: int) -> list[str] | None:
     """What :func:`encode` gives for each value, in a third of the time; None when one of them needs a closer look."""
     try:
-        each = [orjson.dumps(one, _fallback, _OPTIONS) for one in values]
-    except (TypeError, ValueError):
-        return None
-    whole = b"".join(each)
-    if b"\\u0000" in whole or (len(whole) > most and max(map(len, each)) > most):
+        each = [orjson.dumps(one, _converted, _OPTIONS) for one in values]
+        whole = b",".join(each)
+        if b"\\u0000" in whole or b"e+" in whole or (len(whole) > most and max(map(len, each)) > most):
+            return None
+        if b"null" in whole and orjson.loads(b"[%b]" % whole) != values:
+            return None
+    except Exception:  # noqa: BLE001 - whatever a stranger's value raises, the closer look says what it is
         return None
     return [one.decode() for one in each]
 
@@ -69,31 +82,179 @@ def decode(text: str | bytes | None) -> JSON:
 
 
 def storable_text(text: str) -> str:
-    """``text`` without the characters no database can keep."""
+    """``text`` with U+FFFD in place of NUL and lone surrogates, which not every database can keep."""
     return _UNKEEPABLE.sub("\ufffd", text)
 
 
-def _fallback(value: object) -> object:
-    match value:
-        case Decimal() | PurePath():
-            return str(value)
-        case set() | frozenset():
-            return sorted(value, key=repr)
-        case bytes():
-            return storable_text(value.decode("utf-8", "replace"))
-    raise TypeError(f"{type(value).__qualname__} is not JSON")
+def require_storable(text: str, field: str) -> None:
+    """Refuse a name that would not be found again, because not every database can keep it."""
+    if _UNKEEPABLE.search(text):
+        raise InvalidInput(f"{field} has characters that cannot be kept (NUL or lone surrogates)", field=field)
 
 
-def _mended(value: JSON) -> JSON:
+def storable_texts(value: JSON) -> JSON:
+    """``value`` with all its texts and keys made storable: for what came from a page, a file or another program.
+
+    >>> storable_texts({"title": "a" + chr(0), "tags": ["b"]})
+    {'title': 'a�', 'tags': ['b']}
+    """
     match value:
-        case bool() | None | float():
-            return value
         case str():
             return storable_text(value)
-        case int():
-            return value if -_LARGEST <= value <= _LARGEST else str(value)
         case dict():
-            return {storable_text(key) if isinstance(key, str) else key: _mended(one) for key, one in value.items()}
+            return {storable_texts(key): storable_texts(one) for key, one in value.items()}
         case list() | tuple():
-            return [_mended(one) for one in value]
+            return [storable_texts(one) for one in value]
     return value
+
+
+def _written(value: JSON) -> bytes | None:
+    """The value as orjson writes it; None when it needs a closer look."""
+    try:
+        data = orjson.dumps(value, _converted, _OPTIONS)
+        doubtful = b"\\u0000" in data or b"e+" in data or (b"null" in data and orjson.loads(data) != value)
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    return None if doubtful else data
+
+
+def _looked_at(value: JSON, at: str) -> bytes:
+    try:
+        data = orjson.dumps(_plain(value, 0))
+        return _LARGE_FLOAT.sub(_written_out, data) if b"e+" in data else data
+    except _Unkeepable as found:
+        path = found.path(at)
+        raise PayloadNotStorable(f"{path} cannot be kept: it {found.why}", field=path) from found.__cause__
+    except Exception as error:
+        raise PayloadNotStorable(
+            f"{at} cannot be kept: {type(error).__name__}: {error}; build it of dicts, lists, texts and numbers",
+            field=at,
+        ) from error
+
+
+def _written_out(found: re.Match[bytes]) -> bytes:
+    return b"%b.0" % format(Decimal(found[1].decode()), "f").encode() if found[1] else found[0]
+
+
+class _Unkeepable(Exception):
+    """What is wrong with a value; on its way up it learns where the value is."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self._steps: list[object] = []
+
+    def under(self, step: object) -> None:
+        """It is under this key or at this index."""
+        self._steps.append(step)
+
+    def path(self, at: str) -> str:
+        """Where it is, as one would write it in Python."""
+        steps = self._steps[::-1]
+        shown = "".join(_step(one) for one in steps[:_MOST_STEPS])
+        return f"{at}{shown}…" if len(steps) > _MOST_STEPS else f"{at}{shown}"
+
+
+def _step(step: object) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    text = str(step)
+    if _PLAIN_KEY.fullmatch(text):
+        return f".{text}"
+    return f"[{text if len(text) <= _LONGEST_KEY else text[:_LONGEST_KEY] + '...'!a}]"
+
+
+def _converted(value: object) -> object:
+    """What orjson does not write by itself, one step nearer to JSON."""
+    match value:
+        case float():  # a subclass
+            return float(value)
+        case tuple():
+            return list(value)
+        case Decimal() if value.is_finite():
+            return str(value)
+        case datetime() | time() | date() if value == value:  # pandas has a moment that is none
+            text = value.isoformat()
+            return f"{text[:-6]}Z" if text.endswith("+00:00") else text
+        case PurePath():
+            return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    pydantic = sys.modules.get("pydantic")
+    if pydantic is not None and isinstance(value, pydantic.BaseModel):
+        return value.model_dump(mode="json")
+    raise _Unkeepable(_what_to_do(value))
+
+
+def _plain(value: object, depth: int) -> JSON:
+    """The value in JSON's own types; :class:`_Unkeepable` for what has no place there."""
+    names: list[str] | None = None
+    values: Iterable[object]
+    match value:
+        case None | bool():
+            return value
+        case Enum():
+            return _plain(value.value, depth)
+        case str():
+            return _text(value)
+        case int() | float():
+            return _number(value)
+        case UUID():
+            return str(value)
+        case dict():
+            names, values = [_key(key) for key in value], dict.values(value)
+        case list():
+            values = value
+        case _:
+            return _plain(_converted(value), depth)
+    if depth == _DEEPEST:
+        raise _Unkeepable(f"is nested more than {_DEEPEST} levels deep, or contains itself")
+    # One frame a level: the caller's own stack may be deep already.
+    made = []
+    for index, one in enumerate(values):
+        try:
+            made.append(_plain(one, depth + 1))
+        except _Unkeepable as found:
+            found.under(index if names is None else names[index])
+            raise
+    return made if names is None else dict(zip(names, made, strict=True))
+
+
+def _number(value: float) -> float:
+    if isinstance(value, int):
+        if not _LEAST <= value <= _LARGEST:
+            raise _Unkeepable("is an integer beyond 64 bits; write it as a text")
+        return int(value)
+    if not isfinite(value):
+        name = "NaN" if value != value else "infinite"
+        raise _Unkeepable(f"is {name}, which JSON has no word for; use None or a text")
+    return float(value)
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise _Unkeepable(f"has the key {ascii(key)[:_LONGEST_KEY]} ({type(key).__name__}); keys are texts")
+    try:
+        return _text(key)
+    except _Unkeepable as found:
+        raise _Unkeepable(f"has the key {ascii(key)[:_LONGEST_KEY]}, which {found.why}") from None
+
+
+def _text(text: str) -> str:
+    found = _UNKEEPABLE.search(text)
+    if found is None:
+        return str.__str__(text)
+    what = "the character NUL (U+0000)" if found[0] == "\x00" else f"a lone surrogate (U+{ord(found[0]):04X})"
+    raise _Unkeepable(f"has {what}, which not every database keeps; penstock.storable_text() replaces it")
+
+
+def _what_to_do(value: object) -> str:
+    name = f"is of type {type(value).__qualname__}"
+    match value:
+        case bytes() | bytearray() | memoryview():
+            return f"{name}; decode it to text, or keep it as a file with app.keep_file()"
+        case set() | frozenset():
+            return f"{name}, which has no order; make it a sorted list"
+        case Decimal():
+            return f"is {value}, which is no number; use None or a text"
+    return f"{name}, which is not JSON; build it of dicts, lists, texts and numbers"

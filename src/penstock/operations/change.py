@@ -15,7 +15,7 @@ from penstock.store.engine import Transaction
 from penstock.store.statements.change_state import EVENTS, EXPLAINED_EVENTS, insert_events
 
 _MANY_OF_THESE = (Actor.WORKER, Actor.SYSTEM)
-_WORTH_TELLING = (JobState.FAILED, JobState.CANCELED, JobState.ABANDONED)
+_WORTH_TELLING = (JobState.CANCELED, JobState.ABANDONED)
 """A worker starts and ends thousands of jobs a second; of those only what went wrong is told by itself."""
 
 
@@ -62,14 +62,20 @@ def change(
     transaction.run(insert_events(transaction.ways, explained=explained), parameters | made)
     transaction.log(
         f"{transition.name}: {transition.target.value}",
-        important=caller.actor not in _MANY_OF_THESE or transition.target in _WORTH_TELLING,
+        level=_level(caller, transition),
         jobs=len(rows),
         first=str(rows[0][0]),
         kind=rows[0][1],
         by=caller.id or caller.actor.value,
-        reason=reason,
+        reason=reason if reasons is None else reasons.get(rows[0][0]),
     )
     return [Changed(row[0], row[1], row[5]) for row in rows]
+
+
+def _level(caller: Caller, transition: Transition) -> str:
+    if transition.target is JobState.FAILED:
+        return "error"
+    return "info" if caller.actor not in _MANY_OF_THESE or transition.target in _WORTH_TELLING else "debug"
 
 
 def _progress(row: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
+from penstock.errors import InvalidInput
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, encode, encode_each
 from penstock.lifecycle.planned import Planned
@@ -15,23 +16,29 @@ Encoded = tuple[str, str | None]
 """An item's input as JSON text, and the same in canonical fields where the plan says it."""
 
 
-def item_text(one: JSON | Planned, most: int) -> Encoded:
-    """An item on its way to the database."""
-    if not isinstance(one, Planned):
-        return encode(one, most=most, what="input"), None
-    normalized = None if one.normalized is None else encode(one.normalized, most=most, what="normalized input")
-    return encode(one.input, most=most, what="input"), normalized
+def item_text(one: JSON | Planned, most: int, index: int) -> Encoded:
+    """An item on its way to the database; ``index`` is its place among the job's items, from 0."""
+    planned, at = one if isinstance(one, Planned) else Planned(one), f"items[{index}]"
+    try:
+        text = encode(planned.input, most=most, at=at)
+        if planned.normalized is None:
+            return text, None
+        return text, encode(planned.normalized, most=most, at=f"{at}.normalized")
+    except InvalidInput as error:
+        raise type(error)(f"item {index + 1}: {error.message}", field=error.field) from error
 
 
-def item_texts(batch: Sequence[JSON | Planned], most: int) -> list[Encoded]:
-    """Items on their way to the database, all together where they are plain, and else one by one."""
+def item_texts(batch: Sequence[JSON | Planned], most: int, after: int) -> list[Encoded]:
+    """Items behind the first ``after``, all together where they are plain, and else one by one."""
     planned = [one if isinstance(one, Planned) else Planned(one) for one in batch]
-    given = encode_each([one[0] for one in planned], most=most)
-    normalized = encode_each([one[1] for one in planned], most=most)
-    if given is None or normalized is None:
-        return [item_text(one, most) for one in batch]
-    kept = [None if one[1] is None else text for one, text in zip(planned, normalized, strict=True)]
-    return list(zip(given, kept, strict=True))
+    inputs = encode_each([one[0] for one in planned], most=most)
+    normalized = encode_each([one[1] for one in planned if one[1] is not None], most=most)
+    if inputs is None or normalized is None:
+        return [item_text(one, most, index) for index, one in enumerate(batch, after)]
+    if len(normalized) == len(inputs):
+        return list(zip(inputs, normalized, strict=True))
+    given = iter(normalized)
+    return [(text, None if one[1] is None else next(given)) for text, one in zip(inputs, planned, strict=True)]
 
 
 def insert_items(

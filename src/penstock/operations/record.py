@@ -319,7 +319,7 @@ def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> 
 
 def _outcome_of(item: Any) -> Outcome:
     """The outcome an item's row tells of."""
-    result = None if item.result_json is None else encode(item.result_json, most=2**62)
+    result = None if item.result_json is None else encode(item.result_json, most=2**62, at="result")
     return Outcome(
         ItemStatus(item.status),
         result=result,

@@ -24,14 +24,14 @@ from penstock.errors import InvalidInput, PenstockError
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Answer, Job, Progress, Submission
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.payloads import JSON, decode, encode, storable_text
+from penstock.lifecycle.payloads import JSON, decode, encode, encode_each, require_storable, storable_text
 from penstock.lifecycle.states import ErrorType, ItemRole, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
 from penstock.operations.change import change
 from penstock.operations.control import go_on
 from penstock.operations.follow import fail_followers
 from penstock.operations.inspect import get_job
-from penstock.operations.items import insert_items, item_text
+from penstock.operations.items import insert_items, item_texts
 from penstock.store.engine import Transaction
 from penstock.store.statements import submit as statements
 from penstock.store.statements.control import change_one, fail_one
@@ -67,8 +67,10 @@ class Request:
             value = getattr(self, name)
             if value is not None and not 0 < len(value) <= _LONGEST_KEY:
                 raise InvalidInput(f"{name} must have 1 to {_LONGEST_KEY} characters, not {len(value)}", field=name)
-            if value is not None and value != storable_text(value):
-                raise InvalidInput(f"{name} has characters that cannot be kept (NUL or lone surrogates)", field=name)
+            if value is not None:
+                require_storable(value, name)
+        if self.ip_address is not None:
+            require_storable(self.ip_address, "ip_address")
         if self.fresh_for is not None and self.unique_key is None:
             raise InvalidInput("fresh_for needs a unique_key: it says which results are the same", field="fresh_for")
 
@@ -100,7 +102,7 @@ def submit(
         cached = _cached(transaction, kind, params, request, most)
         if cached is not None:
             return cached
-    encoded = encode(params, most=most, what="params")
+    encoded = encode(params, most=most, at="params")
     for _ in range(10):
         job = _insert(transaction, kind, encoded, request, items, most)
         if job is not None:
@@ -131,8 +133,11 @@ def submit_many(
         return [submit(transaction, kind, one, request, items=None, most=most).job.id for one in params]
     ids: list[UUID] = []
     waiting = iter(params)
-    while chunk := [encode(one, most=most, what="params") for one in islice(waiting, JOBS_AT_ONCE)]:
-        ids += _insert_chunk(transaction, kind, chunk, request)
+    while chunk := list(islice(waiting, JOBS_AT_ONCE)):
+        encoded = encode_each(chunk, most=most)
+        if encoded is None:
+            encoded = [encode(one, most=most, at=f"params[{index}]") for index, one in enumerate(chunk, len(ids))]
+        ids += _insert_chunk(transaction, kind, encoded, request)
     if ids and not request.hold:
         transaction.wake(kind.name)
     return ids
@@ -223,8 +228,9 @@ def _insert(
     if items is None:
         return _new_job(kind, request, job_id, decode(encoded), inserted.created_at)
     total, waiting = 0, iter(items)
-    while some := [item_text(one, most) for one in islice(waiting, ITEMS_AT_ONCE)]:
-        total = insert_items(transaction, kind, job_id, request.owner, some, after=total)
+    while some := list(islice(waiting, ITEMS_AT_ONCE)):
+        texts = item_texts(some, most, total)
+        total = insert_items(transaction, kind, job_id, request.owner, texts, after=total)
     transaction.run(statements.open_items(ways), {"the_job_id": job_id, "the_count": total})
     if not request.hold:
         _submit(transaction, job_id, request.caller)
@@ -353,7 +359,7 @@ def _cached(transaction: Transaction, kind: Kind, params: JSON, request: Request
         return None
     if row.user_id == request.owner:
         return Submission(get_job(transaction, row.id, SYSTEM), Answer.CACHED)
-    job_id = _without_items(transaction, kind, encode(params, most=most, what="params"), request, leader_id=row.id)
+    job_id = _without_items(transaction, kind, encode(params, most=most, at="params"), request, leader_id=row.id)
     ways, named = transaction.ways, {"the_job_id": job_id}
     change(transaction, START, statements.start_follower(ways), named, SYSTEM)
     change(transaction, SUCCEED, statements.succeed_as_leader(ways), named, SYSTEM, reason="a fresh result was there")

@@ -105,7 +105,9 @@ def _take_back(transaction: Transaction, kinds: Kinds, rows: Sequence[Any], what
         reasons = {job_id: said % ("an item" if count == 1 else f"{count:,} items") for job_id, count in held.items()}
         parameters = {"the_jobs": sorted(held)}
         change(transaction, RESCUE, statements.rescue_jobs(transaction.ways), parameters, SYSTEM, reasons=reasons)
-        transaction.warn(f"a worker {what}", worker=worker, items_taken_back=held.total(), jobs=len(held))
+        transaction.log(
+            f"a worker {what}", level="warning", worker=worker, items_taken_back=held.total(), jobs=len(held)
+        )
     return len(rows)
 
 

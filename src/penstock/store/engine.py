@@ -11,7 +11,6 @@ in between, nobody knows which: that is said with a code of its own (``COMMIT_UN
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import perf_counter
@@ -54,6 +53,8 @@ CallersConnection = Connection
 """The connection of a caller who wants something done inside their own transaction."""
 Heard = Callable[[frozenset[str] | None], None]
 """Called with notices, or with None when any kind may have work."""
+Line = tuple[str, str, dict[str, Any]]
+"""A line of the log: what it says, its level, and what belongs to it."""
 _TRIES = 5
 
 
@@ -67,16 +68,12 @@ class Transaction:
         self._dialect = store.dialect_for(connection)
         self._held = store.clock.held()
         self._notices: set[str] = set()
-        self.lines: list[tuple[str, int, dict[str, Any]]] = []
+        self.lines: list[Line] = []
         """What the log says of it once it has committed."""
 
-    def log(self, line: str, *, important: bool, **fields: Any) -> None:
+    def log(self, line: str, *, level: str, **fields: Any) -> None:
         """Say this in the log when, and only when, this commits."""
-        self.lines.append((line, logging.INFO if important else logging.DEBUG, fields))
-
-    def warn(self, line: str, **fields: Any) -> None:
-        """The same for what somebody should look into."""
-        self.lines.append((line, logging.WARNING, fields))
+        self.lines.append((line, level, fields))
 
     def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
         """Execute one statement."""
@@ -320,9 +317,9 @@ class Store:
         if self._turns is not None:
             self._turns.close()
 
-    def _announce(self, notices: frozenset[str], lines: Sequence[tuple[str, int, dict[str, Any]]]) -> None:
+    def _announce(self, notices: frozenset[str], lines: Sequence[Line]) -> None:
         for line, level, fields in lines:
-            _log.log(level, line, **fields)
+            getattr(_log, level)(line, **fields)
         if notices:
             for listener in tuple(self._listeners):
                 listener(notices)

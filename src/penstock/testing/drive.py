@@ -16,7 +16,7 @@ from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ACTIVE, ItemRole, JobState
 from penstock.operations import control, inspect
 from penstock.operations.claim import Care, claim
-from penstock.operations.items import item_text
+from penstock.operations.items import item_texts
 from penstock.operations.plan import add_planned
 from penstock.operations.record import Ended, record
 from penstock.operations.submit import Request, submit, submit_created
@@ -75,7 +75,7 @@ class Workbench:
     def plan(self, claimed: Claimed, inputs: Sequence[JSON]) -> int:
         """Add what a plan yields, behind what is there."""
         kind, after = self.kinds.get(claimed.kind), self.job(claimed.job_id).progress.total
-        items = [item_text(one, MOST) for one in inputs]
+        items = item_texts(inputs, MOST, after)
         return self.store.write(lambda one: add_planned(one, kind, claimed, items, after=after))
 
     def job(self, job_id: UUID, caller: Caller = SYSTEM) -> Job:

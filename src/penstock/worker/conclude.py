@@ -56,7 +56,7 @@ def returned(kind: Kind, claimed: Claimed, value: JSON, most: int) -> Outcome:
     if value is None:
         return outcomes.done(None)
     try:
-        return outcomes.done(encode(value, most=most, what="result"))
+        return outcomes.done(encode(value, most=most, at="result"))
     except InvalidInput as error:
         return judge(error, claimed.attempt, kind.policy)
 
@@ -75,7 +75,8 @@ def raised(kind: Kind, claimed: Claimed, error: BaseException) -> Outcome:
             else:
                 answer = class_name(classified)
                 text = f"{text or ''}\nand the kind's classify answered with {answer}, which is no exception"
-    return judge(error, claimed.attempt, kind.policy.allowing(claimed.max_retries), traceback=text)
+    judged = judge(error, claimed.attempt, kind.policy.allowing(claimed.max_retries), traceback=text)
+    return judged._replace(exception=error)
 
 
 def undecided(kind: Kind, claimed: Claimed, error: BaseException | None, seconds: float) -> Outcome:

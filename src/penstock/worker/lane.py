@@ -39,6 +39,7 @@ from penstock.settings import Settings
 from penstock.store.engine import Store
 from penstock.worker.conclude import conclude
 from penstock.worker.concluding import Concluding
+from penstock.worker.failures import Failure, Failures, failure_of
 from penstock.worker.inbox import Inbox
 from penstock.worker.machine import Machine
 from penstock.worker.points import Points
@@ -82,6 +83,7 @@ class Lane:
         runner_for: RunnerFor,
         points: Points,
         machine: Machine,
+        failures: Failures,
         *,
         solitude: Solitude,
         app: App | None = None,
@@ -106,6 +108,11 @@ class Lane:
         self._runners: dict[RunsIn, Runner] = {}
         self._by_role: dict[ItemRole, Runner] = {}
         self._points = points
+        self._told_of = failures
+        self.late_outcomes = 0
+        """Outcomes that came when the item was somebody else's already, since the worker began."""
+        self.store_errors = 0
+        """How often the database failed this lane, since the worker began."""
         self._writer: Executor | None = None
         if not store.ways.in_our_process:
             self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"penstock-writer-{kind.name}")
@@ -136,6 +143,7 @@ class Lane:
                 self._failures = 0
             except BaseException as error:  # noqa: BLE001 - a lane must outlive its own mistakes, and they are logged
                 self._failures += 1
+                self.store_errors += isinstance(error, StoreUnavailable | StoreRefused)
                 away = isinstance(error, StoreUnavailable)
                 longest = _LONGEST_WAIT_FOR_STORE if away else _LONGEST_WAIT
                 wait = min(longest, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
@@ -360,13 +368,17 @@ class Lane:
         batch, self._unwritten = self._unwritten, []
         came_back = False
         suspects = bool(self._apart) or self._solitude.wanted
+        failures: list[Failure] = []
         for item_id, lease, _, _, outcome in batch:
             call = self._held.pop(item_id, None)
             if call is not None and call.owner.lease is not lease:
                 self._held[item_id] = call  # a late outcome: we have claimed the item again meanwhile
-            elif suspects:
-                self._apart.discard(item_id)
-                self._solitude.leave(call)
+            else:
+                if suspects:
+                    self._apart.discard(item_id)
+                    self._solitude.leave(call)
+                if call is not None and item_id in landed and (failure := failure_of(call.owner, outcome)) is not None:
+                    failures.append(failure)
             came_back = came_back or outcome.status is ItemStatus.PENDING
         now = time.monotonic()
         elapsed_ms = None
@@ -380,9 +392,11 @@ class Lane:
         if self.steering.slots != slots:
             self._items_runner.resize(self.steering.slots)
         tell(self.kind.name, batch)
+        self._told_of.report(failures)
         lost = len(batch) - len(landed)
         if lost:
-            _log.info("late outcomes changed nothing", kind=self.kind.name, items=lost)
+            self.late_outcomes += lost
+            _log.warning("late outcomes changed nothing", kind=self.kind.name, items=lost)
         self._in_line = self._in_line or came_back
         if came_back or (self._in_line and not self._held):
             self._claim_again_at = 0.0  # nobody waits for us now: a claim later might be in somebody's way

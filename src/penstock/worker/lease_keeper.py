@@ -11,10 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import structlog
+
 from penstock.operations.heartbeat import extend, stopped
 from penstock.runners.contract import Call
 from penstock.store.engine import Store
 from penstock.worker.lane import Lane
+
+_log = structlog.get_logger("penstock.lane")
 
 
 class LeaseKeeper:
@@ -48,4 +52,5 @@ class LeaseKeeper:
         for one in due:
             one.renew_at = time.monotonic() + length / 2
         if lost:
+            _log.warning("leases were lost: others have the items now", kind=lane.kind.name, items=len(lost))
             lane.drop(items=lost)

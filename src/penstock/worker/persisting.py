@@ -49,20 +49,20 @@ class Persisting:
         """How many rows the next batch should have."""
         return self._steering.ingest.rows_for(self._row_bytes)
 
-    def take(self, produced: Iterator[JSON]) -> list[Encoded]:
-        """The next batch of what a plan yields, as it is kept; empty when there is no more.
+    def take(self, produced: Iterator[JSON], after: int) -> list[Encoded]:
+        """The next batch of what a plan yields behind the first ``after``, as it is kept; empty when there is no more.
 
         A few become text at a time: they are still at hand then, and gone before the garbage collector looks at them.
         """
         items: list[Encoded] = []
         rows = self.rows
         while some := list(islice(produced, min(_ENCODED_AT_ONCE, rows - len(items)))):
-            items += item_texts(some, self._most)
+            items += self.encode(some, after + len(items))
         return items
 
-    def encode(self, batch: Sequence[JSON]) -> list[Encoded]:
-        """A batch that is complete, as it is kept."""
-        return item_texts(batch, self._most)
+    def encode(self, batch: Sequence[JSON], after: int) -> list[Encoded]:
+        """What a plan has yielded behind the first ``after``, as it is kept."""
+        return item_texts(batch, self._most, after)
 
     def persist(self, claimed: Claimed, items: Sequence[Encoded], after: int, stop: StopFlag) -> int:
         """Write a batch behind position ``after``, in one transaction or several; the answer is the last position."""

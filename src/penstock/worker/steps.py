@@ -77,7 +77,9 @@ class Steps:
         ):
             writing: Future[int] | None = None
             produced = iter(self._behind(job, _counted(planned, call)))
-            while batch := self._persisting.take(produced):
+            taken = job.planned
+            while batch := self._persisting.take(produced, taken):
+                taken += len(batch)
                 job.check()
                 with call.off_the_clock():
                     position = job.planned if writing is None else writing.result()
@@ -101,7 +103,7 @@ class Steps:
 
     def _persist(self, call: Call, batch: list[JSON], position: int) -> int:
         with call.off_the_clock():
-            return self._persisting.persist(call.owner, self._persisting.encode(batch), position, call.stop)
+            return self._persisting.persist(call.owner, self._persisting.encode(batch, position), position, call.stop)
 
     def _begin_plan(self, job: WorkJob) -> Any:
         plan = self._kind.handler(ItemRole.PLAN)

@@ -1,4 +1,4 @@
-"""What the log says of a slice: one line for it, and one for each item that is tried again or ended badly."""
+"""What the log says of a slice when somebody looks closely; failures have lines of their own (see failures)."""
 
 from __future__ import annotations
 

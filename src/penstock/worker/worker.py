@@ -38,6 +38,7 @@ from penstock.store.neighbours import Presence
 from penstock.store.notices import stopped_jobs
 from penstock.store.wakeups import DEAF_POLL_SECONDS, Wakeups
 from penstock.worker.bounded import Bounded
+from penstock.worker.failures import Failures, OnFailure
 from penstock.worker.lane import Lane
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
@@ -73,6 +74,7 @@ class Worker:
         job_id: UUID | None = None,
         gauges: Mapping[str, Gauges] | None = None,
         app: App | None = None,
+        on_failure: Sequence[OnFailure] = (),
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
         self.points = Points()
@@ -83,6 +85,7 @@ class Worker:
         self._job_id = job_id
         self._app = app
         self._gauges = {kind: Bounded(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
+        self._failures = Failures(on_failure)
         self._chosen: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
         self._loop_thread: EventLoopThread | None = None
         self._making = threading.Lock()
@@ -118,6 +121,7 @@ class Worker:
                     self._make_runner,
                     self.points,
                     machine,
+                    self._failures,
                     solitude=self.solitude,
                     app=self._app,
                     job_id=self._job_id,
@@ -173,6 +177,7 @@ class Worker:
         last: list[tuple[str, Callable[[], None]]] = [("wakeups", self._wakeups.stop), ("samples", self._last_sample)]
         if self._signing is not None:
             last.append(("signing out", self._sign_out))
+        last.append(("failures", self._failures.close))
         if self._presence is not None:
             last.append(("presence", self._presence.leave))
         for name, action in last:
@@ -273,7 +278,7 @@ class Worker:
             suspect_deaths=self._settings.suspect_deaths,
         )
         if swept.total:
-            _log.info("swept", **asdict(swept))
+            (_log.warning if swept.leases_expired else _log.info)("swept", **asdict(swept))
         self._store.write(outbox.forget_sent)
         self._store.write(forget_samples)
         self._store.write(forget_workers)
@@ -284,10 +289,15 @@ class Worker:
         seen = {lane.kind.name: sample for lane in self._lanes if (sample := lane.steering.sample()) is not None}
         for kind, sample in seen.items():
             lanes = [lane for lane in self._lanes if lane.kind.name == kind]
-            sample |= {"held": sum(len(lane.held()) for lane in lanes)}
-            sample |= {"abandoned": sum(lane.abandoned for lane in lanes)}
+            sample |= {
+                "held": sum(len(lane.held()) for lane in lanes),
+                "abandoned": sum(lane.abandoned for lane in lanes),
+                "late_outcomes": sum(lane.late_outcomes for lane in lanes),
+                "store_errors": sum(lane.store_errors for lane in lanes),
+            }
             if kind in self._gauges:
                 sample |= {"gauges": self._read_gauges(kind)}
+        self._failures.flush()
         if seen:
             self._store.write(lambda one: keep_samples(one, self.name, seen))
 

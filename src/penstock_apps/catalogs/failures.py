@@ -17,6 +17,7 @@ class PhotoFailure(Enum):
     UNSUPPORTED = ("PHOTO_UNSUPPORTED", "the file is no picture of a type that is read here")
     CORRUPT = ("PHOTO_CORRUPT", "the picture is damaged")
     TRUNCATED = ("PHOTO_TRUNCATED", "the picture ends too early")
+    NAME_UNREADABLE = ("PHOTO_NAME_UNREADABLE", "the name of the file or of a folder is not UTF-8 text: rename it")
     OUTSIDE = ("PHOTO_OUTSIDE", "the file is not in the catalog's folder")
     UNREADABLE = ("PHOTO_UNREADABLE", "the file cannot be read just now")
 

@@ -152,7 +152,7 @@ class Catalogs:
                     job.check()
                     if known.get(found.path) != (found.size, found.modified):
                         planned += 1
-                        yield {"path": found.path}
+                        yield steps.scan_input(found.path)
                     if planned >= most:
                         break
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from penstock import WorkItem
+from penstock import WorkItem, storable_text
 from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.duplicates import near_pairs_of_part
 from penstock_apps.catalogs.failures import PhotoFailure
@@ -21,9 +21,18 @@ from penstock_apps.catalogs.tags import TAGGERS, taggers_from, tags_of
 _SMALL = 256
 
 
+def scan_input(path: str) -> dict[str, Any]:
+    """The input of a photo's scan; a name that is not UTF-8 cannot be kept, so its item says that and ends."""
+    kept = storable_text(path)
+    return {"path": kept} if kept == path else {"path": kept, "name_unreadable": True}
+
+
 def scan(item: WorkItem) -> dict[str, Any]:
     """The facts of one photo."""
     from penstock_apps.catalogs.facts import facts_of
+
+    if item.input.get("name_unreadable"):
+        raise PhotoFailure.NAME_UNREADABLE.error()
 
     return facts_of(_file(item), _bounds(item))
 

@@ -12,7 +12,7 @@ from uuid import UUID
 import structlog
 from pydantic import BaseModel, Field, ValidationError
 
-from penstock import SYSTEM, JobNotFound, Message, Penstock, TransitionRefused
+from penstock import SYSTEM, JobNotFound, Message, Penstock, TransitionRefused, storable_texts
 from penstock_apps.recipes.ingredients import understood
 from penstock_apps.recipes.parsed import Found, ParsedRecipe
 from penstock_apps.recipes.service import Recipes
@@ -43,7 +43,7 @@ class Results:
     def take(self, message: Message) -> None:
         """Apply one message, or put it aside."""
         try:
-            told = Told.model_validate(message.payload)
+            told = Told.model_validate(storable_texts(message.payload))
         except ValidationError as error:
             self._put_aside(message, f"it cannot be read: {error.error_count()} fields are wrong")
             return

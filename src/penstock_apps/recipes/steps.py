@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from penstock import ConfigurationError, WorkItem
+from penstock import ConfigurationError, WorkItem, storable_texts
 from penstock_apps.recipes.language_model import LanguageModel
 from penstock_apps.recipes.limits import FetchLimits, limits_from
 
@@ -21,7 +21,9 @@ def parse(item: WorkItem) -> dict[str, Any]:
     params: Any = item.params
     limits, model = settings_of_this_process()
     page = fetch(params["url"], limits)
-    return recipe_of(page.text, page.address, model if params["use_llm_fallback"] else None).as_json(params["url"])
+    found = recipe_of(page.text, page.address, model if params["use_llm_fallback"] else None)
+    # Pages, and what is written in them as JSON, hold characters that no database keeps.
+    return dict(storable_texts(found.as_json(params["url"])))
 
 
 def model_from(environment: Mapping[str, str]) -> LanguageModel | None:

@@ -1,0 +1,170 @@
+"""Failures are told of: in the log within bounds, to hooks that cannot harm a lane, and in figures."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from structlog.testing import capture_logs
+
+from penstock import Failure, NotFound, Penstock, Permanent, Postponed, Retryable, WorkItem, WorkJob
+from penstock.clock import HeldClock
+from penstock.lifecycle.states import ItemRole
+from penstock.store.engine import Store
+from penstock.testing.drive import LEASE, Workbench
+from penstock.worker.failures import FailureLog
+from tests.on_store import OnStore
+from tests.properties.engine_kinds import engine_kinds
+
+PATIENCE = 60.0
+
+
+def failing(item: WorkItem) -> str:
+    """Fail in the way the input names."""
+    match item.input:
+        case "raise":
+            raise KeyError("nowhere")
+        case "retry" if item.attempt == 1:
+            raise Retryable("later", code="LATER")
+        case "permanent":
+            raise Permanent("never", code="NEVER")
+        case "missing":
+            raise NotFound("gone")
+        case "put off" if not item.params:
+            raise Postponed("not now", retry_after=0.05)
+        case "bytes":
+            return b"\xff"  # type: ignore[return-value]
+    return "well"
+
+
+def worked(app: Penstock, inputs: list[str], **hooks: Any) -> Any:
+    app.kind("failing", retries=1, backoff="10ms fixed")(type("Failing", (), {"process": staticmethod(failing)}))
+    for hook in hooks.values():
+        app.on_failure(hook)
+    job = app.submit("failing", items=inputs, owner="ada").job
+    assert app.work_off(timeout=PATIENCE)
+    return app.get(job.id)
+
+
+def test_hooks_hear_of_each_failed_try_once_it_is_recorded(app: Penstock) -> None:
+    heard: list[Failure] = []
+    job = worked(app, ["well", "raise", "retry", "permanent", "missing", "bytes"], hook=heard.append)
+    told = sorted((one.position, one.attempt, one.code, one.will_retry, type(one.exception).__name__) for one in heard)
+    assert told == [
+        (2, 1, "UNEXPECTED_ERROR", True, "KeyError"),
+        (2, 2, "UNEXPECTED_ERROR", False, "KeyError"),
+        (3, 1, "LATER", True, "Retryable"),
+        (4, 1, "NEVER", False, "Permanent"),
+        (6, 1, "PAYLOAD_NOT_STORABLE", False, "NoneType"),
+    ]
+    first = next(one for one in heard if one.position == 2)
+    assert (first.job_id, first.kind, first.owner, first.role) == (job.id, "failing", "ada", ItemRole.ITEM)
+    assert first.traceback is not None
+    assert "raise KeyError" in first.traceback
+    assert first.exception is not None
+    assert first.exception.__traceback__ is not None
+
+
+def test_a_hook_that_raises_is_logged_and_the_others_hear(app: Penstock) -> None:
+    heard: list[Failure] = []
+
+    def broken(failure: Failure) -> None:
+        raise SystemExit("hook")
+
+    with capture_logs() as lines:
+        job = worked(app, ["permanent", "permanent"], broken=broken, hook=heard.append)
+    assert (len(heard), job.state.value) == (2, "succeeded")
+    assert [one["log_level"] for one in lines if one["event"] == "an on_failure hook failed"] == ["error", "error"]
+
+
+def test_a_hook_that_hangs_holds_up_no_work_and_what_it_misses_is_said(app: Penstock) -> None:
+    let_go = threading.Event()
+    with capture_logs() as lines:
+        job = worked(app, ["permanent"] * 1_200, hook=lambda failure: let_go.wait())
+    let_go.set()
+    assert (job.state.value, job.progress.failed) == ("succeeded", 1_200)
+    events = [one["event"] for one in lines]
+    assert events.count("on_failure hooks are too slow: failures are dropped") == 1
+    [missed] = [one for one in lines if one["event"] == "on_failure hooks did not hear of every failure"]
+    assert missed["dropped"] >= 199
+
+
+def test_a_thousand_failures_are_a_few_lines_and_a_count(app: Penstock) -> None:
+    with capture_logs() as lines:
+        worked(app, ["raise"] * 500 + ["permanent"] * 5 + ["missing"] * 5)
+    failed = [one for one in lines if one["log_level"] == "warning" and one["event"].startswith("an item failed")]
+    assert [one["code"] for one in failed].count("UNEXPECTED_ERROR") == 3
+    assert [one["code"] for one in failed].count("NEVER") == 3
+    unexpected = next(one for one in failed if one["code"] == "UNEXPECTED_ERROR")
+    assert unexpected["traceback"].splitlines()[-1] == "KeyError: 'nowhere'"
+    assert "NOT_FOUND" not in [one["code"] for one in failed]
+    more = {one["code"]: one["items"] for one in lines if one["event"] == "more items failed in the same way"}
+    assert more == {"UNEXPECTED_ERROR": 997, "NEVER": 2}
+
+
+def test_after_a_minute_there_are_lines_again() -> None:
+    now = 0.0
+    log = FailureLog(clock=lambda: now)
+    failure = Failure(
+        uuid4(),
+        "kind",
+        None,
+        ItemRole.ITEM,
+        1,
+        1,
+        "CODE",
+        "error",
+        "\n".join("abcdefghijklmnopqrstuvwxyz"),
+        False,
+        None,
+    )
+    with capture_logs() as lines:
+        for _ in range(10):
+            log.add(failure)
+        log.flush()
+        now = 61.0
+        log.add(failure)
+    assert [one.get("items") for one in lines] == [None, None, None, 7, None]
+    assert lines[0]["traceback"].splitlines()[0] == "g"
+
+
+def test_a_failed_job_is_logged_as_an_error_with_its_reason(app: Penstock) -> None:
+    @app.kind("broken", retries=0)
+    class Broken:
+        def plan(self, job: WorkJob) -> Any:
+            raise Permanent("no such table", code="NO_TABLE")
+
+        def process(self, item: WorkItem) -> None: ...
+
+    job = app.submit("broken").job
+    with capture_logs() as lines:
+        assert app.work_off(timeout=PATIENCE)
+    [failed] = [one for one in lines if one["log_level"] == "error"]
+    assert (failed["event"], failed["first"], failed["reason"]) == ("fail: failed", str(job.id), "no such table")
+
+
+@pytest.fixture
+def bench(store: Store) -> Workbench:
+    assert isinstance(store.clock, HeldClock)
+    return Workbench(store, store.clock, engine_kinds())
+
+
+def test_the_oldest_items_and_expired_leases_are_known(bench: Workbench, tmp_path: Path) -> None:
+    app = OnStore(bench.store, tmp_path)
+    bench.submit("single", 1)
+    bench.submit("bulk", items=[1, 2, 3])
+    bench.clock.advance(10)
+    bench.submit("single", 2)
+    bench.claim("bulk", size=1)
+    bench.clock.advance(5)
+    ages = app.ages()
+    assert ages.waiting == {"single": 15.0, "bulk": 15.0}
+    assert ages.running == {"bulk": 5.0}
+    assert ages.expired_leases == 0
+    bench.clock.advance(LEASE)
+    assert app.ages().expired_leases == 1
+    bench.sweep()
+    assert app.ages().expired_leases == 0
