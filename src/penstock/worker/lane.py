@@ -31,8 +31,9 @@ from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
-from penstock.operations.claim import claim
+from penstock.operations.claim import Claim, claim
 from penstock.operations.record import Ended, SomeWereLate, record
+from penstock.operations.watermarks import Watermarks, look
 from penstock.runners.contract import Call, EndedCall, Runner
 from penstock.settings import Settings
 from penstock.store.engine import Store
@@ -45,7 +46,8 @@ from penstock.worker.steps import Steps
 from penstock.worker.telling import tell
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
-_LEAST_WAIT = 0.005
+_LEAST_WAIT = 0.001
+_LONGEST_SHUT_OUT = 0.25
 _ROLE = attrgetter("role")
 _log = structlog.get_logger("penstock.lane")
 
@@ -96,6 +98,8 @@ class Lane:
         self._claim_again_at = 0.0
         self._in_line = True
         self._failures = 0
+        self._shut_out = 0
+        self._marks = Watermarks()
         self._items_runner = self._runner(ItemRole.ITEM)
         slots = self._items_runner.concurrency
         self.steering = Steering(kind, settings, store.pace, machine, slots=slots, most_slots=most_slots(kind, slots))
@@ -186,11 +190,16 @@ class Lane:
             size = max(1, self.steering.slots - out)
         length = self.steering.lease_seconds(size + out)
         claimed = claim(
-            self._store, self.kind.name, self._worker_name, size=size, lease_seconds=length, job_id=self._job_id
+            self._store,
+            self.kind.name,
+            self._worker_name,
+            size=size,
+            lease_seconds=length,
+            job_id=self._job_id,
+            marks=self._marks,
         )
         now = time.monotonic()
-        wait = self._settings.poll_seconds if claimed.wait is None else min(claimed.wait, self._settings.poll_seconds)
-        self._claim_again_at = now + max(wait, 0.0 if claimed.items else _LEAST_WAIT)
+        self._claim_again_at = now + self._wait_after(claimed)
         self._in_line = claimed.wait is not None
         if not claimed.items:
             self._rest()
@@ -200,6 +209,20 @@ class Lane:
             self._busy_since = now
         self._start(claimed.items, now + length / 2)
         self._points.announce("claimed")
+        if self._job_id is None and not self._store.ways.in_our_process and self._marks.look_due:
+            look(self._store, self.kind.name, self._marks)
+
+    def _wait_after(self, claimed: Claim) -> float:
+        """How long until the next claim, if nobody says otherwise."""
+        sure_in = self._marks.sure_in
+        longest = self._settings.poll_seconds if sure_in is None else min(sure_in, self._settings.poll_seconds)
+        wait = longest if claimed.wait is None else min(claimed.wait, longest)
+        if claimed.items:
+            self._shut_out = 0
+            return wait
+        # What is due but locked is asked for again soon: another claim is quick, somebody's transaction may not be.
+        self._shut_out = min(self._shut_out + 1, 10) if claimed.wait == 0.0 else 0
+        return max(wait, min(_LEAST_WAIT * 2.0**self._shut_out, _LONGEST_SHUT_OUT))
 
     def _start(self, items: Sequence[Claimed], renew_at: float) -> None:
         self.inbox.hand_out(len(items))

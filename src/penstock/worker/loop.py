@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 
 import structlog
 
 from penstock.errors import PenstockError
 
+_LONGEST_REST = 60.0
 _log = structlog.get_logger("penstock.duty")
 
 
 class Loop:
     """Runs ``action`` every ``seconds``, a little irregularly so that many workers do not do it together."""
 
-    def __init__(self, name: str, seconds: float, action: Callable[[], None]) -> None:
+    def __init__(self, name: str, seconds: float, action: Callable[[], None], *, rest: float = 0.0) -> None:
+        """``rest`` is how many times as long as a turn took the next one waits, but for a minute at most."""
         self.name = name
+        self._rest = rest
         self._seconds = seconds
         self._action = action
         self._stop = threading.Event()
@@ -43,5 +47,10 @@ class Loop:
             _log.exception("a duty failed; it is tried again", duty=self.name)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._seconds * (0.9 + 0.2 * random.random())):
+        took = 0.0
+        while not self._stop.wait(
+            max(self._seconds * (0.9 + 0.2 * random.random()), min(self._rest * took, _LONGEST_REST))
+        ):
+            begun = time.monotonic()
             self.run_once()
+            took = time.monotonic() - begun
