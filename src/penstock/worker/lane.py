@@ -33,6 +33,7 @@ from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.operations.claim import Claim, claim
 from penstock.operations.record import Ended, SomeWereLate, record
+from penstock.operations.sweep import mend_postponed
 from penstock.operations.watermarks import Watermarks, look
 from penstock.runners.contract import Call, EndedCall, Runner
 from penstock.settings import Settings
@@ -98,6 +99,7 @@ class Lane:
         self._claim_again_at = 0.0
         self._in_line = True
         self._failures = 0
+        self._begun = False
         self._shut_out = 0
         self._marks = Watermarks()
         self._items_runner = self._runner(ItemRole.ITEM)
@@ -184,6 +186,10 @@ class Lane:
     # Claiming -----------------------------------------------------------------------------------------------------
 
     def _claim(self) -> None:
+        if not self._begun:
+            # The sweep comes later; what the clock has put off while nobody worked need not wait for it.
+            self._store.write(lambda transaction: mend_postponed(transaction, self.kind))
+            self._begun = True
         size = self.steering.claims()
         out = len(self._held) - len(self._unwritten)
         if self.steering.claim_size.average_item_ms is None:
