@@ -11,6 +11,8 @@ from sqlalchemy import Connection, event, select, text
 
 from penstock.clock import HeldClock
 from penstock.lifecycle import outcomes
+from penstock.lifecycle.callers import SYSTEM
+from penstock.operations import control
 from penstock.operations.claim import Claim, claim
 from penstock.operations.submit import Request, submit, submit_many
 from penstock.operations.watermarks import Watermarks, look
@@ -145,10 +147,15 @@ def test_a_clock_that_is_set_back_begins_again(hand: Hand) -> None:
 def test_what_is_put_in_line_again_gets_a_turn_that_claims_look_at(hand: Hand) -> None:
     """Its item was ready long ago, while it was paused; its turn is now."""
     bench = hand.bench
-    bench.submit(KIND)
-    [held] = bench.claim(KIND)
-    bench.record([held], outcomes.released())
-    assert hand.serve() == {held.job_id}
+    job = bench.submit(KIND).job.id
+    held = bench.claim(KIND)
+    bench.store.write(lambda one: control.pause(one, job, SYSTEM))
+    bench.record(held, outcomes.released())
+    hand.move_on()
+    bench.store.write(lambda one: control.resume(one, job, SYSTEM))
+    [turn] = bench.store.read(lambda one: one.run(select(jobs.c.turn_at).where(jobs.c.id == job)).scalars())
+    assert turn == bench.clock.held()
+    assert hand.serve() == {job}
 
 
 def test_marks_of_one_lane_do_not_hide_what_another_leaves(hand: Hand) -> None:
