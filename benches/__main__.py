@@ -15,6 +15,7 @@ from benches import (
     duplicates_of_photos,
     export_of_a_job,
     first_view,
+    held_snapshot,
     ingest_of_a_table,
     items_of_one_job,
     machine,
@@ -35,7 +36,7 @@ QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
     for one in (
         items_of_one_job, single_step_jobs, pick_up, claim_in_large_table, status_reads, first_view,
         duplicates_of_photos, thumbnails_of_photos, recipe_reads, ingest_of_a_table, export_of_a_job,
-        pages_of_items, adaptive_run,
+        pages_of_items, adaptive_run, held_snapshot,
     )
 }  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -44,6 +44,8 @@ class Plan:
     page_asks: int = 50
     adaptive_items: int = 20_000
     repetitions_of_adaptive: int = 3
+    snapshot_intervals: int = 10
+    snapshot_seconds: int = 60
 
     @classmethod
     def quick(cls) -> Plan:
@@ -53,6 +55,7 @@ class Plan:
             hashes=20_000, jobs_of_photos=1, photos=24, repetitions_of_photos=2, jobs_to_ask_for=10_000,
             seconds_of_load=1, repetitions_of_load=2, rows_of_a_table=100_000, items_to_export=50_000,
             repetitions_of_tables=2, large_items=100_000, page_asks=20, adaptive_items=1_500, repetitions_of_adaptive=1,
+            snapshot_intervals=8, snapshot_seconds=10,
         )  # fmt: skip
 
 

@@ -1023,6 +1023,14 @@ class TestLimits:
         assert bench.sweep(stale_seconds=100).stale == 1
         assert [one.job_id for one in bench.claim("bulk")] == [job.id]
 
+    def test_what_waits_for_its_backoff_is_not_hurried_by_the_sweep(self, bench: Workbench) -> None:
+        bench.submit("bulk", items=[1])
+        bench.record(bench.claim("bulk"), RETRIED)
+        bench.submit("single")
+        bench.record(bench.claim("single"), RETRIED)
+        assert bench.sweep().total == 0
+        assert bench.claim("bulk") + bench.claim("single") == []
+
     def test_a_job_in_somebodys_hands_is_not_stale(self, bench: Workbench) -> None:
         bench.submit("bulk", items=[1])
         bench.claim("bulk", lease=1000)

@@ -34,10 +34,12 @@ from penstock.operations.record import Ended, record
 from penstock.operations.reprocess import reprocess
 from penstock.operations.samples import samples, thinned_samples
 from penstock.operations.submit import Request, submit
+from penstock.operations.watermarks import Reach, Watermarks
 from penstock.store.engine import Store, Transaction, open_store
 from penstock.store.migrating import migrate
 from penstock.store.statements import ages as aging
 from penstock.store.statements import claim as claiming
+from penstock.store.statements import line as lining
 from penstock.store.statements import record as recording
 from penstock.store.statements import sweep as sweeping
 from penstock.store.tables import job_items, lane_samples, outbox
@@ -163,6 +165,7 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "fail overrunning": lambda one: sweep.fail_overrunning(one, RUNS),
     "abandon unused": lambda one: sweep.abandon_unused(one, RUNS),
     "mend stale": lambda one: sweep.mend_stale(one, 100.0),
+    "mend postponed": lambda one: sweep.mend_postponed(one, KIND),
     "submit": lambda one: submit(one, KIND, 1, Request(**REQUEST), items=None, most=MOST),
     "submit with keys": lambda one: submit(
         one, KIND, 1, Request(**REQUEST, unique_key="new", idempotency_key="i", fresh_for=60), items=None, most=MOST
@@ -266,9 +269,28 @@ OPERATIONS |= {name: page for name, (page, _) in PAGES.items()} | {
 }
 
 
+LOOKING: dict[str, Any] = {"the_kind": "kind0", "the_limit": 10}
+
+
+def knowing(*priorities: int) -> Watermarks:
+    """The marks of a lane that has heard of these priorities."""
+    marks = Watermarks()
+    marks.learn(priorities)
+    return marks
+
+
+def wide(ways: Any, marks: Watermarks) -> dict[str, object]:
+    return dict(ways.parameters("looks", lining.WIDE_LOOKS, marks.looks(Reach.WHOLE)))
+
+
 SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
-    "claim one at once": lambda one: claim_at_once(one, "kind0", "w", size=1, lease_seconds=30),
-    "claim many at once": lambda one: claim_at_once(one, "kind0", "w", size=50, lease_seconds=30),
+    "claim one at once": lambda one: claim_at_once(one, "kind0", "w", size=1, lease_seconds=30, marks=knowing(0)),
+    "claim many at once": lambda one: claim_at_once(one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(5, 0)),
+    "claim from marks on": lambda one: claim_in_steps(one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(0)),
+    "look at the line": lambda one: one.run(
+        lining.first_turns(one.ways), LOOKING | wide(one.ways, knowing(5, 0))
+    ).all(),
+    "discover priorities": lambda one: one.run(lining.priorities(one.ways), LOOKING).all(),
 }
 
 
@@ -283,12 +305,12 @@ TAKING = {"the_lease": job_id(1), "the_worker": "w", "the_lease_seconds": 30.0}
 Named = Callable[[Any], tuple[Any, dict[str, Any]]]
 STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
     "pick_jobs": (
-        lambda ways: (claiming.pick_jobs(ways, patient=False), {"the_kind": "kind0", "the_limit": 10}),
-        {"sqlite": "ix_jobs_turn", "postgresql": "ix_jobs_turn"},
+        lambda ways: (lining.pick_jobs(ways), LOOKING),
+        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND turn_at<?)", "postgresql": "ix_jobs_turn"},
     ),
     "next_turn": (
-        lambda ways: (claiming.next_turn(ways), {"the_kind": "kind0"}),
-        {"sqlite": "ix_jobs_turn", "postgresql": "ix_jobs_turn"},
+        lambda ways: (lining.next_turn(ways), LOOKING),
+        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND turn_at>?)", "postgresql": "ix_jobs_turn"},
     ),
     "take_fresh_of_one": (
         lambda ways: (
@@ -346,6 +368,35 @@ def test_a_statement_uses_its_index(large: Store, name: str) -> None:
     [one] = explained(large, lambda transaction: transaction.run(statement, parameters).all())
     assert indexes[large.ways.name] in one.plan, one.plan
     assert not WHOLE_TABLE[large.ways.name].search(one.plan)
+
+
+SERVERS_STATEMENTS: dict[str, tuple[Callable[[Transaction], Any], tuple[str, ...]]] = {
+    "claim_at_once": (
+        SERVERS_OPERATIONS["claim many at once"],
+        ("kind", "priority = looks.priority", "turn_at >= looks.since", "turn_at <= "),
+    ),
+    "lock_due": (
+        lambda one: one.run(
+            lining.lock_due(one.ways), LOOKING | one.ways.parameters("looks", lining.LOOKS, knowing(5, 0).claim_looks())
+        ),
+        ("kind", "priority = looks.priority", "turn_at >= looks.since", "turn_at <= "),
+    ),
+    "first_turns": (
+        SERVERS_OPERATIONS["look at the line"], ("kind", "priority = looks.priority", "turn_at >= looks.since")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SERVERS_STATEMENTS)
+def test_a_look_at_the_line_is_one_stretch_for_each_priority(large: Store, name: str) -> None:
+    """All conditions are the index's own, nothing is sorted, and what is locked is locked one by one."""
+    if large.ways.in_our_process:
+        pytest.skip("looks are for database servers")
+    operation, conditions = SERVERS_STATEMENTS[name]
+    [one] = explained(large, operation)
+    stretches = re.findall(r"using ix_jobs_turn on .*\n\s*Index Cond: (.*)", one.plan)
+    assert any(all(condition in stretch for condition in conditions) for stretch in stretches), one.plan
+    assert not re.search(r"\bSort\b|Seq Scan on jobs", one.plan), one.plan
 
 
 def test_the_operations_find_what_they_look_for(large: Store) -> None:

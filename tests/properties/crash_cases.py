@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import event, update
+from sqlalchemy import select, update
 
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner
@@ -16,7 +16,6 @@ from penstock.operations import control, heartbeat, outbox, sweep
 from penstock.operations.claim import claim
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import Request, submit_created, submit_many
-from penstock.store.statements.claim import pick_jobs
 from penstock.store.tables import jobs
 from penstock.testing.drive import LEASE, MOST, NEVER_STALE, SUSPECT_DEATHS, Workbench
 
@@ -161,18 +160,12 @@ def claim_plan(bench: Workbench) -> Operation:
 
 
 @case
-def claim_patiently(bench: Workbench) -> Operation:
-    """PostgreSQL alone: the only job due is locked, and let go the moment the claim begins to wait for it."""
+def claim_beside_a_locked_job(bench: Workbench) -> Operation:
+    """PostgreSQL alone: the first of two jobs that are due is locked by somebody's open transaction."""
+    first = bench.submit("single").job
     bench.submit("single")
     other = bench.store.engine.connect()
-    ways, parameters = bench.store.ways, {"the_kind": "single", "the_limit": 1, "the_now": bench.clock.held()}
-    other.execute(pick_jobs(ways, patient=False), parameters)
-
-    @event.listens_for(bench.store.engine, "before_cursor_execute")
-    def let_go(connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        waits = "FOR NO KEY UPDATE" in statement and "SKIP LOCKED" not in statement
-        if waits and connection is not other and not other.closed:
-            other.close()
+    other.execute(select(jobs.c.id).where(jobs.c.id == first.id).with_for_update())
 
     def claim_and_let_go() -> None:
         try:

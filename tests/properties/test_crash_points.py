@@ -26,7 +26,7 @@ from tests.properties.crash_cases import CASES
 from tests.properties.engine_kinds import engine_kinds
 from tests.sizes import LARGE
 
-POSTGRESQL_ALONE = {"claim_patiently"}  # SQLite has one writer: nobody is ever passed over.
+POSTGRESQL_ALONE = {"claim_beside_a_locked_job"}  # SQLite has one writer: nobody is ever passed over.
 BROKEN_BEFORE = {"mend_stale"}
 PAIRS = [
     (database, name)

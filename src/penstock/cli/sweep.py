@@ -11,6 +11,7 @@ _WORDS = {
     "ran_too_long": ("job failed that ran too long", "jobs failed that ran too long"),
     "abandoned": ("result abandoned that nobody used", "results abandoned that nobody used"),
     "stale": ("stalled job set going", "stalled jobs set going"),
+    "postponed": ("job put back in line after the clock was", "jobs put back in line after the clock was"),
 }
 
 

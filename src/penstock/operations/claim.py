@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -25,8 +26,10 @@ from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import REQUEUE, START
 from penstock.operations.change import change
 from penstock.operations.follow import start_followers
+from penstock.operations.watermarks import Watermarks, discover, look
 from penstock.store.engine import Store, Transaction
 from penstock.store.statements import claim as statements
+from penstock.store.statements import line
 from penstock.store.statements.sweep import requeue_due
 from penstock.store.translation import claimed_at_once, claimed_from
 
@@ -110,44 +113,46 @@ def claim(
     lease_seconds: float,
     care: Care | None = None,
     job_id: UUID | None = None,
+    marks: Watermarks | None = None,
 ) -> Claim:
     """Take up to about ``size`` items of ``kind`` for a worker; of one job alone where it is named.
 
     ``care`` is for what dead workers held; without it, there is room for all and nobody is a suspect.
-    A database server is asked once where one statement can do it all; where that brought nothing although a job is due
-    (others have it locked, something came back, it is followed), and in our own process always, step by step.
+    A database server is asked once where one statement can do it all, from the caller's ``marks`` on; where that
+    brought nothing although a job is due (something came back, it is followed), and in our own process always, step by
+    step. Nobody waits for a lock: jobs that somebody else has locked are left out, and if only these are due the claim
+    is worth repeating at once.
     """
-    if not store.ways.in_our_process and job_id is None:
-        at_once = store.write(
-            lambda one: claim_at_once(one, kind, worker_name, size=size, lease_seconds=lease_seconds), at_once=True
-        )
-        if at_once is not None:
-            return at_once
-        wait = store.read(lambda one: next_turn(one, kind), at_once=True)
-        if wait is None or wait > 0:
-            return Claim((), wait)
-    return store.write(
-        lambda one: claim_in_steps(
-            one,
-            kind,
-            worker_name,
-            size=size,
-            lease_seconds=lease_seconds,
-            care=care,
-            job_id=job_id,
-        )
-    )
+    taking: dict[str, Any] = {
+        "kind": kind, "worker_name": worker_name, "size": size, "lease_seconds": lease_seconds,
+    }  # fmt: skip
+    in_steps = partial(claim_in_steps, care=care, **taking)
+    if store.ways.in_our_process or job_id is not None:
+        return store.write(partial(in_steps, job_id=job_id))
+    marks = marks or Watermarks()
+    if marks.fresh:
+        discover(store, kind, marks)
+    claimed = store.write(partial(claim_at_once, marks=marks, **taking), at_once=True)
+    if claimed is not None:
+        return claimed
+    wait = look(store, kind, marks)
+    if wait is None or wait > 0:
+        return Claim((), wait)
+    if marks.fresh:
+        discover(store, kind, marks)  # the clock was set back, and the look has begun again
+    return store.write(partial(in_steps, marks=marks))
 
 
 def claim_at_once(
-    transaction: Transaction, kind: str, worker_name: str, *, size: int, lease_seconds: float
+    transaction: Transaction, kind: str, worker_name: str, *, size: int, lease_seconds: float, marks: Watermarks
 ) -> Claim | None:
     """A claim in a single statement; None when that could take nothing."""
     lease: UUID = uuid7()
     caller = worker(worker_name)
     asked = {"the_kind": kind, "the_limit": size, "the_actor": caller.actor.value, "the_actor_id": caller.id}
     taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
-    rows = transaction.rows(statements.claim_at_once(transaction.ways), asked | taking)
+    looks = transaction.ways.parameters("looks", line.LOOKS, marks.claim_looks())
+    rows = transaction.rows(statements.claim_at_once(transaction.ways), asked | taking | looks)
     if not rows:
         return None
     items, more = claimed_at_once(rows, kind, lease)
@@ -163,17 +168,12 @@ def claim_in_steps(
     lease_seconds: float,
     care: Care | None = None,
     job_id: UUID | None = None,
+    marks: Watermarks | None = None,
 ) -> Claim:
-    """A claim in as many statements as it takes."""
-    jobs = _pick(transaction, kind, size, patient=False, job_id=job_id)
+    """A claim in as many statements as it takes; on a server from ``marks`` on, but of a job that is named."""
+    jobs = _pick_from(transaction, kind, size, marks) if marks else _pick(transaction, kind, size, job_id)
     if not jobs:
-        wait = next_turn(transaction, kind, job_id)
-        if wait is None or wait > 0:
-            return Claim((), wait)
-        # Somebody else has the jobs locked that are due: wait for one of them rather than go idle beside it.
-        jobs = _pick(transaction, kind, 1, patient=True, job_id=job_id)
-        if not jobs:
-            return Claim((), 0.0)
+        return Claim((), 0.0 if marks else next_turn(transaction, kind, job_id))
     lease: UUID = uuid7()
     taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
     shares = {job.id: _Share(job, job.claimed_to) for job in jobs}
@@ -188,14 +188,22 @@ def claim_in_steps(
 
 def next_turn(transaction: Transaction, kind: str, job_id: UUID | None = None) -> float | None:
     """Seconds until a job of ``kind`` has its turn: 0 when one is due, None when none is in line."""
-    statement = statements.next_turn(transaction.ways, one=job_id is not None)
+    statement = line.next_turn(transaction.ways, one=job_id is not None)
     soonest, now = transaction.run(statement, {"the_kind": kind, "the_job_id": job_id}).one()
     return None if soonest is None else max(0.0, (soonest - now).total_seconds())
 
 
-def _pick(transaction: Transaction, kind: str, limit: int, *, patient: bool, job_id: UUID | None) -> Sequence[Any]:
-    statement = statements.pick_jobs(transaction.ways, patient=patient, one=job_id is not None)
+def _pick(transaction: Transaction, kind: str, limit: int, job_id: UUID | None) -> Sequence[Any]:
+    statement = line.pick_jobs(transaction.ways, one=job_id is not None)
     return transaction.run(statement, {"the_kind": kind, "the_limit": limit, "the_job_id": job_id}).all()
+
+
+def _pick_from(transaction: Transaction, kind: str, limit: int, marks: Watermarks) -> Sequence[Any]:
+    """Lock them first, and then read them as they are."""
+    ways = transaction.ways
+    asked = {"the_kind": kind, "the_limit": limit} | ways.parameters("looks", line.LOOKS, marks.claim_looks())
+    ids = transaction.run(line.lock_due(ways), asked).scalars()
+    return transaction.run(line.picked_jobs(ways), {"the_jobs": ids}).all() if ids else ()
 
 
 def _take_returned(

@@ -40,6 +40,7 @@ class Swept:
     ran_too_long: int = 0
     abandoned: int = 0
     stale: int = 0
+    postponed: int = 0
 
     @property
     def total(self) -> int:
@@ -56,6 +57,7 @@ def sweep(store: Store, kinds: Kinds, *, stale_seconds: float, suspect_deaths: i
         ran_too_long=sum(_until_done(store, lambda one, kind=kind: fail_overrunning(one, kind)) for kind in kinds),
         abandoned=sum(_until_done(store, lambda one, kind=kind: abandon_unused(one, kind)) for kind in kinds),
         stale=store.write(lambda one: mend_stale(one, stale_seconds)),
+        postponed=sum(_until_done(store, lambda one, kind=kind: mend_postponed(one, kind)) for kind in kinds),
     )
 
 
@@ -193,6 +195,15 @@ def mend_stale(transaction: Transaction, seconds: float) -> int:
     """Jobs that should flow but have nothing that will move them are put back on the way their items show."""
     found = {"the_seconds": seconds, "the_limit": AT_ONCE}
     ids = transaction.run(statements.stale_jobs(transaction.ways), found).scalars()
+    for job_id in ids:
+        go_on(transaction, job_id)
+    return len(ids)
+
+
+def mend_postponed(transaction: Transaction, kind: Kind) -> int:
+    """Jobs that wait for a turn in the future although they have something to hand out get it now."""
+    found = {"the_kind": kind.name, "the_limit": AT_ONCE}
+    ids = transaction.run(statements.postponed_jobs(transaction.ways), found).scalars()
     for job_id in ids:
         go_on(transaction, job_id)
     return len(ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,7 @@ from penstock.operations.plan import add_planned
 from penstock.operations.record import Ended, record
 from penstock.operations.submit import Request, submit, submit_created
 from penstock.operations.sweep import Swept, sweep
+from penstock.operations.watermarks import Watermarks
 from penstock.store.engine import Store
 
 LEASE = 30.0
@@ -34,6 +36,11 @@ NEVER_STALE = 1e9
 
 MOST = 1_000_000
 """The largest payload, in bytes."""
+
+
+def unhurried() -> float:
+    """A clock that stands: how far back a lane looks then never depends on how busy the machine is."""
+    return 0.0
 
 
 def ended(claimed: Claimed, outcome: Outcome) -> Ended:
@@ -50,6 +57,7 @@ class Workbench:
         self.kinds = Kinds()
         for kind in kinds:
             self.kinds.add(kind)
+        self._marks: defaultdict[tuple[str, str], Watermarks] = defaultdict(lambda: Watermarks(unhurried))
 
     def submit(
         self, kind: str, params: JSON = None, *, items: Iterable[JSON] | None = None, **request: Any
@@ -61,8 +69,8 @@ class Workbench:
 
     def claim(self, kind: str, by: str = "w1", *, size: int = 10, lease: float = LEASE) -> list[Claimed]:
         """Take items for a worker."""
-        care = Care(size, SUSPECT_DEATHS)
-        return list(claim(self.store, kind, by, size=size, lease_seconds=lease, care=care).items)
+        care, marks = Care(size, SUSPECT_DEATHS), self._marks[kind, by]
+        return list(claim(self.store, kind, by, size=size, lease_seconds=lease, care=care, marks=marks).items)
 
     def record(self, held: Sequence[Claimed], outcome: Outcome, by: str = "w1") -> set[int]:
         """Hand in the same outcome for each of the items."""

@@ -32,8 +32,10 @@ from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
-from penstock.operations.claim import Care, claim
+from penstock.operations.claim import Care, Claim, claim
 from penstock.operations.record import Ended, SomeWereLate, record
+from penstock.operations.sweep import mend_postponed
+from penstock.operations.watermarks import Watermarks, look
 from penstock.runners.contract import Call, EndedCall, Runner, Unread
 from penstock.settings import Settings
 from penstock.store.engine import Store
@@ -51,7 +53,8 @@ from penstock.worker.telling import tell
 from penstock.worker.watchdog import watch
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
-_LEAST_WAIT = 0.005
+_LEAST_WAIT = 0.001
+_LONGEST_SHUT_OUT = 0.25
 _FIRST_WAIT = 0.1
 _LONGEST_WAIT = 30.0
 _LONGEST_WAIT_FOR_STORE = 1.0
@@ -127,6 +130,9 @@ class Lane:
         self._claim_again_at = 0.0
         self._in_line = True
         self._failures = 0
+        self._begun = False
+        self._shut_out = 0
+        self._marks = Watermarks()
         self._items_runner = self._runner(ItemRole.ITEM)
         slots = self._items_runner.concurrency
         self.steering = Steering(kind, settings, store.pace, machine, slots=slots, most_slots=most_slots(kind, slots))
@@ -232,6 +238,10 @@ class Lane:
     # Claiming -----------------------------------------------------------------------------------------------------
 
     def _claim(self) -> None:
+        if not self._begun:
+            # The sweep comes later; what the clock has put off while nobody worked need not wait for it.
+            self._store.write(lambda transaction: mend_postponed(transaction, self.kind))
+            self._begun = True
         size = self.steering.claims()
         out = self._out()
         if self.steering.claim_size.average_item_ms is None:
@@ -245,12 +255,11 @@ class Lane:
             lease_seconds=length,
             care=Care(self.steering.slots - out, self._settings.suspect_deaths),
             job_id=self._job_id,
+            marks=self._marks,
         )
         self._careful = claimed.careful
         now = time.monotonic()
-        poll = self._poll_seconds()
-        wait = poll if claimed.wait is None else min(claimed.wait, poll)
-        self._claim_again_at = now + max(wait, 0.0 if claimed.items else _LEAST_WAIT)
+        self._claim_again_at = now + self._wait_after(claimed)
         self._in_line = claimed.wait is not None
         if not claimed.items:
             self._rest()
@@ -263,6 +272,20 @@ class Lane:
         else:
             self._start(claimed.items, now + length / 2)
         self._points.announce("claimed")
+        if self._job_id is None and not self._store.ways.in_our_process and self._marks.look_due:
+            look(self._store, self.kind.name, self._marks)
+
+    def _wait_after(self, claimed: Claim) -> float:
+        """How long until the next claim, if nobody says otherwise."""
+        sure_in = self._marks.sure_in
+        longest = self._poll_seconds() if sure_in is None else min(sure_in, self._poll_seconds())
+        wait = longest if claimed.wait is None else min(claimed.wait, longest)
+        if claimed.items:
+            self._shut_out = 0
+            return wait
+        # What is due but locked is asked for again soon: another claim is quick, somebody's transaction may not be.
+        self._shut_out = min(self._shut_out + 1, 10) if claimed.wait == 0.0 else 0
+        return max(wait, min(_LEAST_WAIT * 2.0**self._shut_out, _LONGEST_SHUT_OUT))
 
     def _start(self, items: Sequence[Claimed], renew_at: float) -> None:
         self.inbox.hand_out(len(items))

@@ -11,14 +11,17 @@ import structlog
 
 from penstock.errors import PenstockError
 
+_LONGEST_REST = 60.0
 _log = structlog.get_logger("penstock.duty")
 
 
 class Loop:
     """Runs ``action`` every ``seconds``, a little irregularly so that many workers do not do it together."""
 
-    def __init__(self, name: str, seconds: float, action: Callable[[], None]) -> None:
+    def __init__(self, name: str, seconds: float, action: Callable[[], None], *, rest: float = 0.0) -> None:
+        """``rest`` is how many times as long as a turn took the next one waits, but for a minute at most."""
         self.name = name
+        self._rest = rest
         self._seconds = seconds
         self._action = action
         self.busy_since: float | None = None
@@ -49,10 +52,14 @@ class Loop:
             _log.warning("a duty failed; it is tried again", duty=self.name, error=str(error), code=error.code)
         except BaseException:  # noqa: BLE001 - a duty must outlive its own mistakes, and they are logged
             _log.exception("a duty failed; it is tried again", duty=self.name)
-
         finally:
             self.busy_since = None
 
     def _run(self) -> None:
-        while not self._stop.wait(self._seconds * (0.9 + 0.2 * random.random())):
+        took = 0.0
+        while not self._stop.wait(
+            max(self._seconds * (0.9 + 0.2 * random.random()), min(self._rest * took, _LONGEST_REST))
+        ):
+            begun = time.monotonic()
             self.run_once()
+            took = time.monotonic() - begun

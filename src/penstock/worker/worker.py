@@ -48,6 +48,8 @@ from penstock.worker.quarantine import App
 from penstock.worker.solitude import Solitude
 from penstock.worker.watchdog import look_at_duties
 
+_SWEEP_RESTS = 20.0
+"""A pass that takes long, because dead entries cannot be removed, is made less often: a twentieth of the time."""
 _CONCURRENCY = {RunsIn.EVENT_LOOP: 32, RunsIn.THREADS: 8, RunsIn.PROCESSES: os.cpu_count() or 1}
 STOP_SECONDS = 5.0
 """After its grace, how long a stopping worker takes at most."""
@@ -132,7 +134,7 @@ class Worker:
         self._duties = [
             Loop("heartbeat", self._settings.heartbeat_seconds, keeper.beat),
             Loop("watchdog", min(_WATCH_SECONDS, self._settings.timeout_grace_seconds), self._watch),
-            Loop("sweep", self._settings.sweep_seconds, self._sweep),
+            Loop("sweep", self._settings.sweep_seconds, self._sweep, rest=_SWEEP_RESTS),
             Loop("relay", self._settings.heartbeat_seconds, self._relay),
             self._sampling,
         ]

@@ -1,4 +1,4 @@
-"""What a claim asks: which jobs have their turn, which items to take, and when each job's next turn is."""
+"""What a claim writes: which items it takes, and when each job's next turn is; whose turn it is: ``line``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sqlalchemy import (
     Select,
     String,
     Update,
+    and_,
     bindparam,
     case,
     func,
@@ -26,48 +27,13 @@ from penstock.lifecycle.transitions import START
 from penstock.store.dialects.contract import Field, Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state, tell_of
-from penstock.store.statements.selecting import by_id
+from penstock.store.statements.line import JOB, VERSION, due_jobs, not_before_now
 from penstock.store.tables import job_items, jobs
 from penstock.store.types import Identifier, Moment
 
 _PENDING = ItemStatus.PENDING.value
-
-
-@built_once
-def pick_jobs(ways: Ways, *, patient: bool, one: bool = False) -> Select[Any]:
-    """The jobs of a kind whose turn it is (or ``one`` of them), locked; a patient claim waits for a lock instead of
-    passing over it.
-    """
-    picked = (
-        select(
-            jobs.c.id,
-            jobs.c.state,
-            jobs.c.user_id,
-            jobs.c.run,
-            jobs.c.params,
-            jobs.c.claimed_to,
-            jobs.c.open_to,
-            jobs.c.returned_items,
-            jobs.c.max_retries,
-            jobs.c.single_step,
-            jobs.c.followed,
-        )
-        .where(jobs.c.kind == bindparam("the_kind"), jobs.c.turn_at <= ways.now())
-        .order_by(jobs.c.priority.desc(), jobs.c.turn_at)
-        .limit(bindparam("the_limit", type_=Integer))
-        .with_for_update(skip_locked=not patient, key_share=True)
-    )
-    return picked.where(by_id()) if one else picked
-
-
-@built_once
-def next_turn(ways: Ways, *, one: bool = False) -> Select[Any, Any]:
-    """Seconds until the next turn of any job of a kind (or of one): zero or less when it is due, null for none."""
-    soonest = func.min(jobs.c.turn_at)
-    asked = select(soonest, ways.now().label("now")).where(
-        jobs.c.kind == bindparam("the_kind"), jobs.c.turn_at.is_not(None)
-    )
-    return asked.where(by_id()) if one else asked
+_NONE, _ONE = (literal_column(number, Integer) for number in ("0", "1"))
+"""Written out: a statement of a claim has to be short."""
 
 
 def _taken(ways: Ways) -> dict[str, Any]:
@@ -192,15 +158,15 @@ def _served(ways: Ways, rows: Any, otherwise: Any) -> dict[str, Any]:
 def _served_in_steps(ways: Ways, rows: Any) -> dict[str, Any]:
     """The same where items came back: some were taken, and for others the job's turn is known."""
     left = jobs.c.returned_items - rows.c.returned_taken
-    return _served(ways, rows, rows.c.turn_at) | {"returned_items": left}
+    return _served(ways, rows, not_before_now(ways, rows.c.turn_at)) | {"returned_items": left}
 
 
-def _start(ways: Ways, rows: Any, served: dict[str, Any]) -> Update:
+def _start(ways: Ways, rows: Any, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
     phase = case((jobs.c.open_to > jobs.c.total_items, Phase.FINALIZING.value), else_=Phase.PROCESSING.value)
     return change_state(
         ways,
         START,
-        jobs.c.id == rows.c.id,
+        and_(jobs.c.id == rows.c.id, *conditions),
         served
         | {
             "attempts": jobs.c.attempts + 1,
@@ -209,10 +175,10 @@ def _start(ways: Ways, rows: Any, served: dict[str, Any]) -> Update:
     )
 
 
-def _note(ways: Ways, rows: Any, served: dict[str, Any]) -> Update:
+def _note(ways: Ways, rows: Any, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
     return (
         update(jobs)
-        .where(jobs.c.id == rows.c.id, ways.check(jobs.c.state == JobState.RUNNING.value))
+        .where(jobs.c.id == rows.c.id, *conditions, ways.check(jobs.c.state == JobState.RUNNING.value))
         .values(served | {"updated_at": ways.now()})
     )
 
@@ -237,7 +203,7 @@ def note_served(ways: Ways) -> Update:
 def _plain(job: Any) -> Any:
     """Is taking the next stretch all there is to do for a job?"""
     begins = (job.state == JobState.QUEUED.value) & ~job.followed
-    return (begins | (job.state == JobState.RUNNING.value)) & (job.returned_items == 0)
+    return (begins | (job.state == JobState.RUNNING.value)) & (job.returned_items == _NONE)
 
 
 @built_once
@@ -248,39 +214,35 @@ def claim_at_once(ways: Ways) -> Update:
     the statement's view of the items was taken, no job is served and no row returned. Each job's data come with its
     first item only.
     """
-    version: ColumnElement[Any] = literal_column("jobs.xmin")
-    picked = pick_jobs(ways, patient=False).add_columns(version.label("version")).cte("picked")
-    one = picked.c
-    seen = select(jobs.c.id, version.label("version")).subquery("seen")
-    all_plain = (
-        select(func.bool_and(_plain(one) & (seen.c.version == one.version)))
-        .select_from(picked.join(seen, seen.c.id == one.id))
-        .scalar_subquery()
-    )
-    how_many = select(func.count()).select_from(picked).scalar_subquery()
-    share = func.greatest(1, bindparam("the_limit", type_=Integer) // how_many)
-    last = func.least(one.claimed_to + share, one.open_to)
-    job = func.jsonb_build_array(
+    one = JOB.c
+    due = due_jobs(ways, one.id, VERSION.label("version")).cte("due")
+    how_many = func.count().over()
+    share = func.greatest(_ONE, bindparam("the_limit", type_=Integer) // how_many)
+    data = func.jsonb_build_array(
         one.id, one.user_id, one.run, one.max_retries, one.single_step, one.open_to, one.params
     )
+    # A job that was changed meanwhile is locked in a version that this join does not see, and then one is missing.
+    complete = how_many == select(func.count()).select_from(due).scalar_subquery()
     ranges = (
         select(
             one.id,
-            (one.claimed_to + 1).label("first"),
-            last.label("claimed_to"),
-            (last < one.open_to).label("more"),
+            (one.claimed_to + _ONE).label("first"),
+            func.least(one.claimed_to + share, one.open_to).label("claimed_to"),
+            (one.claimed_to + share < one.open_to).label("more"),
             func.row_number().over().label("number"),
-            job.label("job"),
+            data.label("job"),
+            (func.bool_and(_plain(one)).over() & complete).label("served"),
         )
-        .where(all_plain)
+        .select_from(due.join(JOB, (one.id == due.c.id) & (due.c.version == VERSION)))
         .cte("ranges")
     )
     served = _served(ways, ranges, null())
-    told = tell_of(ways, _start(ways, ranges, served), START).cte("told")
-    noted = _note(ways, ranges, served).cte("noted")
+    told = tell_of(ways, _start(ways, ranges, served, ranges.c.served), START).cte("told")
+    noted = _note(ways, ranges, served, ranges.c.served).cte("noted")
     return (
         update(job_items)
         .where(
+            ranges.c.served,
             job_items.c.job_id == ranges.c.id,
             job_items.c.position.between(ranges.c.first, ranges.c.claimed_to),
             ways.check(job_items.c.status == _PENDING),

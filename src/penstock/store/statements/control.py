@@ -27,6 +27,7 @@ from penstock.lifecycle.transitions import CANCEL, FAIL, PAUSE, RESUME, START, S
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
+from penstock.store.statements.line import not_before_now
 from penstock.store.statements.selecting import by_id, followers, visible_to
 from penstock.store.tables import job_items, jobs
 from penstock.store.types import Identifier
@@ -43,7 +44,7 @@ def _turn(ways: Ways) -> ColumnElement[Any]:
         )
         .scalar_subquery()
     )
-    return case((jobs.c.claimed_to < jobs.c.open_to, ways.now()), else_=soonest)
+    return case((jobs.c.claimed_to < jobs.c.open_to, ways.now()), else_=not_before_now(ways, soonest))
 
 
 @built_once

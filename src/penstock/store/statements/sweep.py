@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Float, Integer, Select, String, Text, Update, bindparam, case, func, null, select
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Integer,
+    Select,
+    String,
+    Text,
+    Update,
+    bindparam,
+    case,
+    func,
+    literal,
+    null,
+    select,
+)
 
 from penstock.lifecycle.states import ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
+from penstock.store.statements.line import priorities_in_line
 from penstock.store.statements.selecting import by_ids
 from penstock.store.tables import ITEM_IS_OPEN, job_items, jobs
+
+_CLOCKS_DIFFER = 1.0
+"""Seconds by which a turn may lie ahead of our own statement's time and still be somebody's now."""
 
 
 @built_once
@@ -64,7 +82,8 @@ def _some(ways: Ways, *conditions: Any) -> Select[Any]:
 @built_once
 def due_retries(ways: Ways) -> Select[Any]:
     """Jobs whose backoff has passed, with no worker to claim them."""
-    return _some(ways, jobs.c.state == JobState.RETRYING.value, jobs.c.turn_at <= ways.now())
+    # Found by their state: all that was ever in line would be many more.
+    return _some(ways, jobs.c.state == JobState.RETRYING.value, ways.check(jobs.c.turn_at <= ways.now()))
 
 
 @built_once
@@ -141,9 +160,26 @@ def stale_jobs(ways: Ways) -> Select[Any]:
     return _some(
         ways,
         jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]),
+        jobs.c.created_at < limit,  # so that those that came and went meanwhile are not even looked at
         jobs.c.leader_id.is_(None),
-        jobs.c.turn_at.is_(None),
+        ways.check(jobs.c.turn_at.is_(None)),
         jobs.c.updated_at < limit,
         func.coalesce(jobs.c.last_heartbeat, jobs.c.updated_at) < limit,
         ~held,
     )
+
+
+@built_once
+def postponed_jobs(ways: Ways) -> Select[Any]:
+    """Jobs of a kind with fresh items whose turn is still to come: the clock has been set back since it was written."""
+    postponed = _some(
+        ways,
+        jobs.c.kind == bindparam("the_kind"),
+        jobs.c.turn_at > ways.later(ways.now(), literal(_CLOCKS_DIFFER)),
+        ways.check(jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])),
+        jobs.c.claimed_to < jobs.c.open_to,
+    )
+    if ways.in_our_process:
+        # A server skips from one priority to the next in the index, or reads no row before it has compared the turn.
+        return postponed.where(jobs.c.priority.in_(select(priorities_in_line().c.priority)))
+    return postponed
