@@ -306,7 +306,7 @@ class Worker:
     def _read_gauges(self, kind: str) -> JSON:
         """What an application says of itself; nothing, and a line in the log, where that fails."""
         try:
-            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), most=_MOST_GAUGE_BYTES, what="gauges"))
+            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), most=_MOST_GAUGE_BYTES, at="gauges"))
         except BaseException as error:  # noqa: BLE001 - figures to look at: no sample is lost for want of them
             _log.warning("the gauges of a kind cannot be read", kind=kind, error=described(error))
             return None
