@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from sqlalchemy import Engine, MetaData, Table, event
@@ -99,17 +98,11 @@ class _Placing(IdentifierPreparer):
         return super().quote(ident)
 
 
-@cache
-def _placing(base: type[IdentifierPreparer]) -> type[IdentifierPreparer]:
-    return type(f"Placing{base.__name__}", (_Placing, base), {})
-
-
 def place_tables(dialect: Any, placement: TablePlacement) -> None:
     """From now on the dialect knows our tables to be there."""
     preparer = dialect.identifier_preparer
     if not isinstance(preparer, _Placing):
-        base: type[IdentifierPreparer] = type(preparer)
-        dialect.preparer = _placing(base)
+        dialect.preparer = type(f"Placing{type(preparer).__name__}", (_Placing, type(preparer)), {})
     if preparer.dialect is not dialect or not isinstance(preparer, _Placing):
         dialect.identifier_preparer = dialect.preparer(dialect)
     dialect.penstock_placement = placement
