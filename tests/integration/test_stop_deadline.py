@@ -203,6 +203,9 @@ def test_a_lane_that_hangs_is_handed_back_without_it(
         (ItemStatus.PENDING, None),
     ]
     assert violations(app.store) == []
+    gate.release.set()
+    for thread in worker._threads:
+        thread.join(PATIENCE)
 
 
 def test_a_lane_may_add_a_runner_while_it_is_told_to_stop(app: Penstock) -> None:

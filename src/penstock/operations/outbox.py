@@ -77,6 +77,8 @@ def relay(store: Store, send: Send) -> int:
             continue
         try:
             send(Message(row.id, row.topic, row.key, row.payload, row.created_at))
+        except KeyboardInterrupt:
+            raise  # somebody at a terminal ends the program; what was taken is due again after a minute
         except BaseException as error:  # noqa: BLE001 - whatever the transport raises, the message stays and is tried again
             if row.key is not None:
                 held_up.add(row.key)
