@@ -498,6 +498,7 @@ class Lane:
                 ended.setdefault(one.item_id, one)
         if ended:
             self._record(list(ended.values()), all_ours=False)
+        self._held.clear()  # should the lane's thread come back, it has nothing more to wait for
 
     def _stop_waiting(self) -> None:
         for runner in self.runners:
