@@ -56,11 +56,11 @@ def test_no_more_are_kept_than_allowed(engine: Engine) -> None:
 
 def test_one_that_cannot_be_used_any_more_is_not_handed_out(engine: Engine) -> None:
     closed: list[Connection] = []
-    kept = KeptConnections(engine, most=3, usable=lambda one: one not in closed)
+    kept = KeptConnections(engine, most=3, is_usable=lambda one: one not in closed)
     with kept.one() as first, kept.one() as second:
         pass
     closed += [first, second]
-    with kept.one() as fresh:
+    with kept.one() as fresh, fresh.begin():
         assert fresh not in closed
         assert fresh.execute(text("SELECT 1")).scalar() == 1
     assert checked_out(engine) == 1

@@ -19,6 +19,8 @@ from penstock.testing.postgres import PostgresServer
 from penstock.testing.postgres_programs import launch, unprivileged_account
 
 _SECONDS_TO_START = 15.0
+# $1 is the pooler, $2 its directory. A line on the pipe means that all is put away; its end means that our parent died.
+_WATCHDOG = 'read -r farewell && exit 0; kill "$1"; rm -rf "$2"'
 
 
 class PgBouncerUnavailable(Exception):
@@ -66,6 +68,8 @@ def private_pgbouncer(server: PostgresServer, mode: str, **settings: str) -> Ite
             os.chown(path, account.pw_uid, account.pw_gid)
     with (home / "log").open("wb") as output:
         process = launch([program, "-q", home / "pgbouncer.ini"], account=account, output=output.fileno())
+    watching: list[str | Path] = ["/bin/sh", "-c", _WATCHDOG, "watchdog", str(process.pid), home]
+    watchdog = launch(watching, stdin=subprocess.PIPE, output=subprocess.DEVNULL)
     try:
         _await(process, port, home / "log")
         yield PgBouncer(port, mode)
@@ -73,6 +77,7 @@ def private_pgbouncer(server: PostgresServer, mode: str, **settings: str) -> Ite
         process.terminate()
         process.wait(timeout=15)
         shutil.rmtree(home, ignore_errors=True)
+        watchdog.communicate(b"farewell\n")
 
 
 def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

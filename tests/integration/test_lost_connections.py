@@ -281,7 +281,7 @@ def test_a_migration_may_take_its_time(open_app: Callable[..., Penstock], monkey
     app = open_app(database_timeout_seconds=0.3)
     longer: list[Any] = []
 
-    def migrate(store: Store, schemas: Any) -> None:
+    def migrate(store: Store, schemas: Any, **_: Any) -> None:
         with store.engine.connect() as connection:
             longer.append(connection.exec_driver_sql("SELECT 'done' FROM pg_sleep(0.6)").scalar())
 
