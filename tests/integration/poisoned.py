@@ -18,7 +18,7 @@ def build() -> Penstock:
     """The app; its database is the environment's. Leases are long: the next worker knows by itself who has died."""
     made = Penstock(settings=load_settings(heartbeat_seconds=0.2, poll_seconds=0.2, sweep_seconds=0.2))
 
-    @made.kind("rows", backoff="1ms fixed")
+    @made.kind("rows", backoff="1ms fixed", concurrency=2)
     def rows(item: WorkItem) -> int:
         if item.input == POISON:
             os.kill(os.getpid(), signal.SIGKILL)
