@@ -22,8 +22,8 @@ import structlog
 
 from penstock.store.database_file import log_of
 
-LOG_BYTES = 4000 * 4096
-"""Four times what SQLite's own default lets it grow to: a page that is changed again and again is copied less often."""
+LOG_BYTES = 1000 * 4096
+"""As long as SQLite's own default lets it grow: a thousand pages."""
 _AGAIN_SECONDS = 1.0
 _log = structlog.get_logger("penstock.store")
 
