@@ -882,6 +882,15 @@ class TestReprocessing:
             write(bench, reprocess, bench.kinds.get("again"), job.id, SYSTEM)
         assert refused.value.code == "UNIQUE_KEY_IN_USE"
 
+    @pytest.mark.parametrize("ending", [outcomes.not_found("gone", "GONE"), outcomes.skipped("same", "SAME"), FAILED])
+    def test_a_plan_that_made_nothing_runs_again(self, bench: Workbench, ending: Any) -> None:
+        job = bench.submit("planned").job
+        bench.record(bench.claim("planned"), ending)
+        assert bench.job(job.id).state is S.FAILED
+        write(bench, reprocess, bench.kinds.get("planned"), job.id, SYSTEM)
+        [plan] = bench.claim("planned")
+        assert (plan.role, plan.run, bench.plan(plan, [1, 2])) == (ItemRole.PLAN, 2, 2)
+
     def test_a_follower_has_nothing_of_its_own_to_run(self, bench: Workbench) -> None:
         bench.submit("again", owner="ann", unique_key="u")
         follower = bench.submit("again", owner="bob", unique_key="u").job
