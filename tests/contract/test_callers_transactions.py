@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from penstock import Penstock
 from penstock.errors import ConfigurationError, StoreRefused
+from penstock.operations.submit import submit_many
 from penstock.testing.invariants import violations
 
 
@@ -71,13 +72,10 @@ def test_the_callers_own_unique_key_is_the_callers(app: Penstock) -> None:
 
 def test_a_generator_that_is_needed_twice_loses_nothing(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection is lost, or a deadlock met, after some of it has been read: the transaction is run again."""
-    from penstock import changing
-
     tries = []
-    real = changing.submit_many
 
     def interrupted(transaction: Any, *arguments: Any, **named: Any) -> Any:
-        ids = real(transaction, *arguments, **named)
+        ids = submit_many(transaction, *arguments, **named)
         tries.append(len(ids))
         if len(tries) == 1:
             if transaction.ways.name == "postgresql":
@@ -85,7 +83,7 @@ def test_a_generator_that_is_needed_twice_loses_nothing(app: Penstock, monkeypat
             transaction.connection.exec_driver_sql("SELECT 'database is locked' FROM \"database is locked\"")
         return ids
 
-    monkeypatch.setattr(changing, "submit_many", interrupted)
+    monkeypatch.setattr("penstock.changing.submit_many", interrupted)
     ids = app.submit_many("mail", ({"n": n} for n in range(100)))
     assert (tries, len(ids), len(app.jobs(limit=200))) == ([100, 100], 100, 100)
     assert violations(app.store) == []

@@ -154,6 +154,7 @@ class Lifecycle(RuleBasedStateMachine):
             assert fresh is not None
             assert job.state is JobState.SUCCEEDED
             made_at = self.column(job.id, jobs.c.result_at) or job.completed_at
+            assert made_at is not None
             assert made_at >= self.clock.held() - timedelta(seconds=fresh), "it is older than asked for"
         elif mine is not None:
             assert (job.id, answer) == (mine.id, Answer.EXISTING)
