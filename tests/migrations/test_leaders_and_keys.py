@@ -9,14 +9,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from alembic import command
 from sqlalchemy import inspect, text
+from sqlalchemy.schema import CreateSchema
 
 from penstock import Penstock
 from penstock.lifecycle.job import Answer
 from penstock.operations.idempotency import Key
 from penstock.store.engine import Store, open_store
-from penstock.store.migrating import OURS, _configuration, migrate
+from penstock.store.migrating import OURS, migrate
+from penstock.store.revisions import pending, run_revision
 from penstock.store.types import Identifier, Moment
 
 BEFORE = "0004"
@@ -33,7 +34,11 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def before(url: str) -> Iterator[Store]:
     store = open_store(url)
     with store._writing, store.engine.connect() as connection, connection.begin():
-        command.upgrade(_configuration(connection, OURS), BEFORE)
+        if store.placement.schema is not None:
+            connection.execute(CreateSchema(store.placement.schema))
+        for module in pending(OURS, None):
+            if module.revision <= BEFORE:
+                run_revision(connection, OURS, module)
     yield store
     store.close()
 
@@ -53,8 +58,9 @@ def old_submit(store: Store, **values: Any) -> Any:
         **values,
     }
     names = ", ".join(row)
+    table = "jobs" if store.placement.schema is None else f"{store.placement.schema}.jobs"
     with store.engine.begin() as connection:
-        connection.execute(text(f"INSERT INTO jobs ({names}) VALUES ({', '.join(f':{name}' for name in row)})"), row)
+        connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({', '.join(f':{name}' for name in row)})"), row)
     return job_id
 
 
@@ -76,4 +82,6 @@ def test_the_rows_that_are_there_fit(before: Store) -> None:
         old_submit(before, state=state, unique_key=f"u{number}")
     old_submit(before, unique_key="guest", user_id=None)
     migrate(before)
-    assert "uq_jobs_active" not in {one["name"] for one in inspect(before.engine).get_indexes("jobs")}
+    there = {one["name"] for one in inspect(before.engine).get_indexes("jobs", schema=before.placement.schema)}
+    assert {"uq_jobs_leads", "uq_jobs_owned", "uq_jobs_guests"} <= there
+    assert "uq_jobs_active" not in there

@@ -116,7 +116,7 @@ def test_a_young_result_that_comes_in_between_is_used(bench: Workbench, elsewher
     asked = Stopped(
         elsewhere,
         bench.store,
-        "INSERT INTO jobs",
+        "INSERT INTO penstock.jobs",
         lambda: bench.submit("single", owner="bob", unique_key="u", fresh_for=60),
     )
     bench.record(held, DONE)
@@ -148,7 +148,7 @@ def test_a_reason_that_is_gone_when_it_is_told_is_no_reason(bench: Workbench, el
     write(bench, control.pause, job.id, owner("ann"))
 
     asked = Stopped(
-        elsewhere, bench.store, "SELECT jobs.state", lambda: write(bench, control.pause, job.id, owner("ann"))
+        elsewhere, bench.store, "SELECT penstock.jobs.state", lambda: write(bench, control.pause, job.id, owner("ann"))
     )
     write(bench, control.resume, job.id, owner("ann"))
     assert asked.go_on().state is S.PAUSED
@@ -186,7 +186,7 @@ def test_reprocess_and_record_take_their_locks_in_the_same_order(bench: Workbenc
     with opened(bench.store) as recording:
         # The first half of a record: it has the item, and will want the job.
         recording.connection.execute(
-            text("SELECT id FROM job_items WHERE id = :id FOR UPDATE"), {"id": finalize.item_id}
+            text("SELECT id FROM penstock.job_items WHERE id = :id FOR UPDATE"), {"id": finalize.item_id}
         )
         asked = elsewhere(write, bench, reprocess, bench.kinds.get("limited"), job.id, owner("ann"))
         until_waiting(bench.store)
@@ -203,7 +203,9 @@ def test_a_follower_is_not_failed_alone_while_its_leader_is_being_claimed(bench:
     bob = bench.submit("limited", owner="bob", unique_key="u").job
     bench.clock.advance(61)
     with opened(bench.store) as claiming:
-        claiming.connection.execute(text("SELECT id FROM jobs WHERE id = :id FOR NO KEY UPDATE"), {"id": ann.id})
+        claiming.connection.execute(
+            text("SELECT id FROM penstock.jobs WHERE id = :id FOR NO KEY UPDATE"), {"id": ann.id}
+        )
         bench.sweep()
     assert bench.job(bob.id).state is S.QUEUED
 
