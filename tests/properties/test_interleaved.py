@@ -101,7 +101,7 @@ def test_a_batch_of_a_plan_does_not_land_after_its_lease_has_gone(bench: Workben
     [plan] = bench.claim("planned")
     bench.clock.advance(31)
     with opened(bench.store) as sweeping:
-        sweep.rescue(sweeping, bench.kinds)
+        sweep.rescue(sweeping, bench.kinds, 3)
         batch = elsewhere(bench.plan, plan, [1, 2])
         until_waiting(bench.store)
     with pytest.raises(WorkerCrashed, match="lost its lease"):

@@ -97,7 +97,7 @@ def submit(
     fingerprint = request.fingerprint
     if fingerprint is None:
         items = None if items is None else list(items)
-        texts = None if items is None else [item_text(one, most) for one in items]
+        texts = None if items is None else item_texts(items, most, 0)
         fingerprint = [kind.name, decode(encoded), texts, request.file_sha256, request.unique_key]
     key = Key.of(request.idempotency_key, fingerprint, owner=request.owner, guest=request.ip_address)
     used = take_key(transaction, key, job_id=job_id)
