@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from penstock import Penstock
 from penstock.errors import ConfigurationError, StoreRefused
@@ -80,7 +81,9 @@ def test_a_generator_that_is_needed_twice_loses_nothing(app: Penstock, monkeypat
         if len(tries) == 1:
             if transaction.ways.name == "postgresql":
                 transaction.connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
-            transaction.connection.exec_driver_sql("SELECT 'database is locked' FROM \"database is locked\"")
+            busy = sqlite3.OperationalError("database is locked")
+            busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise OperationalError("INSERT", {}, busy)
         return ids
 
     monkeypatch.setattr("penstock.changing.submit_many", interrupted)
