@@ -23,6 +23,7 @@ from penstock.operations import control, inspect
 from penstock.operations.adopt import PastJob, adopt
 from penstock.operations.export import export_rows
 from penstock.operations.files import StoredFile
+from penstock.operations.idempotency import Key, take_key
 from penstock.operations.reprocess import FAILED_ONES, reprocess
 from penstock.operations.submit import Request, is_one_statement, submit, submit_created, submit_many
 from penstock.settings import Settings
@@ -55,6 +56,7 @@ class Changing(Looking):
         unique_key: str | None = None,
         fresh_for: Duration | None = None,
         idempotency_key: str | None = None,
+        fingerprint: JSON = None,
         priority: int | None = None,
         file: StoredFile | None = None,
         ip_address: str | None = None,
@@ -67,9 +69,11 @@ class Changing(Looking):
 
         ``items`` gives the job its items right away. With a ``unique_key``, one job does the work for everybody who
         asks for it at the same time, and with ``fresh_for`` a result not older than that is the answer. The same
-        ``idempotency_key`` and owner always give the same job. ``hold`` only records it, until :meth:`release`.
-        ``job_id`` is for a job that has a name already; one that is taken is refused. ``title`` is what people know it
-        by, like the name of a file. With ``connection`` all happens inside the caller's own SQLAlchemy transaction.
+        request again, with the same ``idempotency_key`` and owner (of guests, the same ``ip_address``), gives the same
+        job, and another request with that key is refused; ``fingerprint`` says what the client asked for where the
+        params hold more than that. ``hold`` only records the job, until :meth:`release`. ``job_id`` is for a job that
+        has a name already; one that is taken is refused. ``title`` is what people know it by, like the name of a file.
+        With ``connection`` all happens inside the caller's own SQLAlchemy transaction.
         """
         request = Request(
             owner=owner,
@@ -77,8 +81,10 @@ class Changing(Looking):
             unique_key=unique_key,
             fresh_for=None if fresh_for is None else seconds(fresh_for),
             idempotency_key=idempotency_key,
+            fingerprint=fingerprint,
             priority=priority,
             file_id=None if file is None else file.id,
+            file_sha256=None if file is None else file.sha256,
             ip_address=ip_address,
             hold=hold,
             id=job_id,
@@ -97,7 +103,7 @@ class Changing(Looking):
     def submit_many(
         self,
         kind: str,
-        params: Sequence[JSON],
+        params: Iterable[JSON],
         *,
         owner: str | None = None,
         by: Caller | None = None,
@@ -107,7 +113,29 @@ class Changing(Looking):
         """Record one job for each of ``params``, in one transaction; the answer is their ids, in order."""
         request = Request(owner=owner, caller=by or SYSTEM, priority=priority)
         known, most = self.kinds.get(kind), self.settings.max_payload_bytes
-        return self._write(connection, lambda one: submit_many(one, known, params, request, most=most))
+        # The transaction may have to be run again, and a generator yields once.
+        given = params if isinstance(params, Sequence) else list(params)
+        return self._write(connection, lambda one: submit_many(one, known, given, request, most=most))
+
+    def take_key(
+        self,
+        idempotency_key: str,
+        fingerprint: JSON,
+        *,
+        owner: str | None = None,
+        ip_address: str | None = None,
+        resource_id: UUID | None = None,
+        connection: CallersConnection | None = None,
+    ) -> UUID | None:
+        """Take an idempotency key for a request before it is carried out; the answer is what it has led to so far.
+
+        That is a job, or the ``resource_id`` with which it was taken: something an application keeps itself, recorded
+        in the same transaction (``connection``). A key that was used for another request is refused.
+        """
+        Request(owner=owner, idempotency_key=idempotency_key)  # it has bounds
+        key = Key.of(idempotency_key, fingerprint, owner=owner, guest=ip_address)
+        used = self._write(connection, lambda one: take_key(one, key, resource_id=resource_id))
+        return None if used is None else used.job_id or used.resource_id
 
     def adopt(self, kind: str, jobs: Iterable[PastJob]) -> int:
         """Bring jobs over that are over in another system; the answer is how many were not here yet.
@@ -129,8 +157,9 @@ class Changing(Looking):
         """Let a job flow that was only recorded (``hold=True``)."""
 
         def operation(transaction: Transaction) -> Job:
-            job = inspect.get_job(transaction, job_id, by)
-            if not submit_created(transaction, self.kinds.get(job.kind), job_id, by):
+            kind = self.kinds.get(inspect.get_job(transaction, job_id, by).kind)
+            if not submit_created(transaction, kind, job_id, by):
+                job = inspect.get_job(transaction, job_id, by)
                 raise TransitionRefused(f"job {job_id} is {job.state.value}: it has been submitted already")
             return inspect.get_job(transaction, job_id, by)
 

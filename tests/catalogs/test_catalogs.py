@@ -238,6 +238,23 @@ def test_only_folders_below_the_roots_and_only_ones_own_catalogs(served: Served,
     assert scanned["processed"] == 5, "links are not followed, neither to files nor to folders"
 
 
+def test_the_same_key_is_the_same_catalog_and_another_request_under_it_is_refused(served: Served, folder: Path) -> None:
+    ada = served.client()
+
+    def make(name: str, key: str = "k") -> Any:
+        body = {"name": name, "source_directories": [str(folder)]}
+        return ada.post("/api/catalogs", json=body, headers={"Idempotency-Key": key})
+
+    first = make("One")
+    assert (first.status_code, make("One").json()) == (201, first.json())
+    other = make("Two")
+    assert (other.status_code, other.json()["code"]) == (422, "IDEMPOTENCY_KEY_REUSED")
+    scanned = ada.post(f"/api/catalogs/{first.json()['id']}/scan", headers={"Idempotency-Key": "k"})
+    assert (scanned.status_code, scanned.json()["code"]) == (422, "IDEMPOTENCY_KEY_REUSED")
+    assert make("Two", "k2").json()["id"] != first.json()["id"]
+    assert len(ada.get("/api/catalogs").json()) == 2
+
+
 def test_asking_twice_while_it_runs_is_one_job(served: Served, folder: Path) -> None:
     ada = served.client()
     address = made(ada, folder)

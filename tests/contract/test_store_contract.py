@@ -139,24 +139,29 @@ class TestSubmitting:
         bench.claim("limited", size=1)
         assert bench.submit("limited").job.state is S.QUEUED
 
-    def test_a_held_job_beyond_the_bound_fails_when_it_is_submitted_and_its_followers_with_it(
-        self, bench: Workbench
-    ) -> None:
-        held = bench.submit("limited", owner="ann", unique_key="u", hold=True).job
-        follower = bench.submit("limited", owner="bob", unique_key="u").job
+    def test_a_held_job_beyond_the_bound_fails_when_it_is_submitted(self, bench: Workbench) -> None:
+        held = bench.submit("limited", owner="ann", hold=True).job
         for _ in range(3):
             bench.submit("limited")
         write(bench, submit_created, bench.kinds.get("limited"), held.id, SYSTEM)
-        assert [bench.job(one.id).state for one in (held, follower)] == [S.FAILED, S.FAILED]
+        assert bench.job(held.id).state is S.FAILED
+
+    def test_who_follows_when_it_is_submitted_does_not_wait_for_room(self, bench: Workbench) -> None:
+        held = bench.submit("limited", owner="ann", unique_key="u", hold=True).job
+        bench.submit("limited", owner="bob", unique_key="u")
+        for _ in range(2):
+            bench.submit("limited")
+        write(bench, submit_created, bench.kinds.get("limited"), held.id, SYSTEM)
+        assert bench.job(held.id).state is S.QUEUED
 
 
 class TestIdempotency:
     def test_the_same_key_is_the_same_job(self, bench: Workbench) -> None:
         first = bench.submit("single", {"n": 1}, owner="ann", idempotency_key="i")
-        again = bench.submit("single", {"n": 2}, owner="ann", idempotency_key="i")
+        again = bench.submit("single", {"n": 1}, owner="ann", idempotency_key="i")
         assert (again.job.id, again.answer) == (first.job.id, Answer.EXISTING)
         bench.drive_to_end()
-        assert bench.submit("single", owner="ann", idempotency_key="i").job.id == first.job.id
+        assert bench.submit("single", {"n": 1}, owner="ann", idempotency_key="i").job.id == first.job.id
         assert len(bench.jobs()) == 1
 
     def test_each_owner_has_keys_of_their_own(self, bench: Workbench) -> None:
@@ -165,7 +170,7 @@ class TestIdempotency:
 
     def test_the_key_of_another_kind_is_refused(self, bench: Workbench) -> None:
         bench.submit("single", owner="ann", idempotency_key="i")
-        with pytest.raises(InvalidInput, match="was used for a 'single' job already") as refused:
+        with pytest.raises(InvalidInput, match="was used for another request") as refused:
             bench.submit("bulk", owner="ann", idempotency_key="i", items=[1])
         assert refused.value.code == "IDEMPOTENCY_KEY_REUSED"
 
@@ -258,7 +263,7 @@ class TestSingleFlight:
         assert [(one.job_id, one.role) for one in bench.claim("bulk")] == [(heir.id, ItemRole.FINALIZE)]
 
     def test_the_heirs_history_does_not_name_another_owner(self, bench: Workbench) -> None:
-        leader = bench.submit("bulk", owner="ann", unique_key="u", items=[], hold=True).job
+        leader = bench.submit("bulk", owner="ann", unique_key="u", items=[]).job
         heir = bench.submit("bulk", owner="bob", caller=owner("bob"), unique_key="u", items=[]).job
         write(bench, control.cancel, leader.id, owner("ann"))
         assert bench.states(heir.id) == ["queued", "running"]
@@ -271,25 +276,10 @@ class TestSingleFlight:
         bench.drive_to_end()
         assert (bench.job(leader.id).state, bench.job(follower.id).state) == (S.SUCCEEDED, S.CANCELED)
 
-    def test_a_follower_is_never_held(self, bench: Workbench) -> None:
-        bench.submit("single", owner="ann", unique_key="u")
-        follower = bench.submit("single", owner="bob", unique_key="u", hold=True)
-        assert (follower.answer, follower.job.state) == (Answer.FOLLOWING, S.QUEUED)
-        bench.drive_to_end()
-        assert bench.job(follower.job.id).state is S.SUCCEEDED
-
-    def test_a_held_leader_is_followed_too(self, bench: Workbench) -> None:
-        leader = bench.submit("single", owner="ann", unique_key="u", hold=True).job
-        follower = bench.submit("single", owner="bob", unique_key="u").job
-        assert bench.claim("single") == []
-        write(bench, submit_created, bench.kinds.get("single"), leader.id, owner("ann"))
-        bench.drive_to_end()
-        assert bench.job(follower.id).state is S.SUCCEEDED
-
-    @pytest.mark.parametrize("who", ["ann", "bob"])
-    def test_shared_work_is_not_paused(self, bench: Workbench, who: str) -> None:
+    @pytest.mark.parametrize(("who", "why"), [("ann", "others wait for the same work"), ("bob", "another job does")])
+    def test_shared_work_is_not_paused(self, bench: Workbench, who: str, why: str) -> None:
         ids = {name: bench.submit("single", owner=name, unique_key="u").job.id for name in ("ann", "bob")}
-        with pytest.raises(TransitionRefused, match="others wait for the same work") as refused:
+        with pytest.raises(TransitionRefused, match=why) as refused:
             write(bench, control.pause, ids[who], owner(who))
         assert refused.value.code == "JOB_SHARED"
 
@@ -410,7 +400,7 @@ class TestClaiming:
         job = bench.submit("bulk", items=[1, 2, 3]).job
         bench.claim("bulk", "w7", size=1)
         bench.claim("bulk", "w8", size=1)
-        assert bench.states(job.id) == ["created", "queued", "running"]
+        assert bench.states(job.id) == ["queued", "running"]
         line = history(bench, job.id)[-1]
         assert (line.actor, line.actor_id) == (Actor.WORKER, "w7")
         assert (bench.job(job.id).phase, bench.job(job.id).attempts) == (Phase.PROCESSING, 1)
@@ -891,6 +881,15 @@ class TestReprocessing:
         with pytest.raises(TransitionRefused, match="another 'again' job of key 'u' is active") as refused:
             write(bench, reprocess, bench.kinds.get("again"), job.id, SYSTEM)
         assert refused.value.code == "UNIQUE_KEY_IN_USE"
+
+    @pytest.mark.parametrize("ending", [outcomes.not_found("gone", "GONE"), outcomes.skipped("same", "SAME"), FAILED])
+    def test_a_plan_that_made_nothing_runs_again(self, bench: Workbench, ending: Any) -> None:
+        job = bench.submit("planned").job
+        bench.record(bench.claim("planned"), ending)
+        assert bench.job(job.id).state is S.FAILED
+        write(bench, reprocess, bench.kinds.get("planned"), job.id, SYSTEM)
+        [plan] = bench.claim("planned")
+        assert (plan.role, plan.run, bench.plan(plan, [1, 2])) == (ItemRole.PLAN, 2, 2)
 
     def test_a_follower_has_nothing_of_its_own_to_run(self, bench: Workbench) -> None:
         bench.submit("again", owner="ann", unique_key="u")

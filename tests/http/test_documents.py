@@ -65,6 +65,18 @@ def test_the_same_key_is_the_same_document(served: Served) -> None:
     assert bob.post("/api/documents/jobs", **sent).json()["jobId"] != first["jobId"]  # type: ignore[arg-type]
 
 
+def test_the_same_key_with_another_document_is_refused_before_it_is_kept(app: Penstock, served: Served) -> None:
+    ada = served.client()
+    headers = {"Idempotency-Key": "k1"}
+    first = ada.post("/api/documents/jobs", files={"file": ("log.txt", b"once")}, headers=headers).json()
+    kept = sorted(app.settings.files_directory.rglob("*"))
+    for name, content in (("log.txt", b"twice"), ("other.txt", b"once")):
+        other = ada.post("/api/documents/jobs", files={"file": (name, content)}, headers=headers)
+        assert (other.status_code, other.json()["code"]) == (422, "IDEMPOTENCY_KEY_REUSED")
+    assert ada.post("/api/documents/jobs", files={"file": ("log.txt", b"once")}, headers=headers).json() == first
+    assert sorted(app.settings.files_directory.rglob("*")) == kept
+
+
 def test_another_users_document_and_another_kinds_job_are_not_there(app: Penstock, served: Served) -> None:
     ada, mallory = served.client(), served.client("mallory")
     body = ada.post("/api/documents/jobs", files={"file": ("log.txt", b"mine")}).json()

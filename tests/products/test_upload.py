@@ -47,7 +47,7 @@ def test_pictures_fields_and_keys(served: Served) -> None:
     table = ("a.txt", b"sku|title\n1|Kettle\n")
     first = upload(ada, table, key="k", delimiter="|", encoding="utf-8").json()
     assert first["mapping"] == {"sku": "sku", "title": "title"}
-    assert upload(ada, table, key="k", delimiter="|").json()["jobId"] == first["jobId"]
+    assert upload(ada, table, key="k", delimiter="|", encoding="utf-8").json()["jobId"] == first["jobId"]
     assert upload(served.client("bob"), table, key="k", delimiter="|").json()["jobId"] != first["jobId"]
 
 
@@ -122,6 +122,37 @@ def test_a_source_may_be_named_instead_of_an_upload(served: Served, market: Mark
     assert one_file["jobId"] not in folder["jobIds"]
     (market.inbox / "empty").mkdir()
     assert ask(str(market.inbox / "empty")).json()["code"] == "FILE_MISSING"
+
+
+def test_the_same_key_with_another_request_is_refused_before_it_is_kept(served: Served, market: Market) -> None:
+    (market.inbox / "a.csv").write_bytes(b"sku\n1\n")
+    ada = served.client()
+    first = upload(ada, ("a.csv", b"sku\n1\n"), key="k").json()
+    kept = sorted(market.app.settings.files_directory.rglob("*"))
+    others = [
+        upload(ada, ("a.csv", b"sku\n2\n"), key="k"),
+        upload(ada, ("b.csv", b"sku\n1\n"), key="k"),
+        upload(ada, ("a.csv", b"sku\n1\n"), key="k", delimiter=";"),
+        ada.post("/api/jobs", json={"source": str(market.inbox)}, headers={"Idempotency-Key": "k"}),
+    ]
+    assert {(one.status_code, one.json()["code"]) for one in others} == {(422, "IDEMPOTENCY_KEY_REUSED")}
+    assert upload(ada, ("a.csv", b"sku\n1\n"), key="k").json() == first
+    assert sorted(market.app.settings.files_directory.rglob("*")) == kept
+    assert len(market.app.jobs()) == 1
+
+
+def test_the_same_key_with_another_source_is_refused(served: Served, market: Market) -> None:
+    (market.inbox / "a.csv").write_bytes(b"sku\n1\n")
+    (market.inbox / "b.csv").write_bytes(b"sku\n2\n")
+    ada = served.client()
+
+    def ask(name: str) -> Any:
+        return ada.post("/api/jobs", json={"source": str(market.inbox / name)}, headers={"Idempotency-Key": "k"})
+
+    first = ask("a.csv").json()
+    assert ask("b.csv").json()["code"] == "IDEMPOTENCY_KEY_REUSED"
+    assert ask("a.csv").json()["jobId"] == first["jobId"]
+    assert len(market.app.jobs()) == 1
 
 
 def test_both_bodies_are_described(served: Served) -> None:

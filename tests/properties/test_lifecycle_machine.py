@@ -31,7 +31,7 @@ from penstock.lifecycle import outcomes, transitions
 from penstock.lifecycle.callers import SYSTEM, Caller, admin, owner
 from penstock.lifecycle.job import Answer, Claimed, Job
 from penstock.lifecycle.outcomes import Outcome
-from penstock.lifecycle.states import ACTIVE, ENDED, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.states import ACTIVE, ENDED, FLOWING, ItemRole, ItemStatus, JobState
 from penstock.operations import control, heartbeat, inspect
 from penstock.operations.reprocess import FAILED_ONES, reprocess
 from penstock.operations.submit import Request, submit_created, submit_many
@@ -86,7 +86,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.store = store
         self.bench = Workbench(store, self.clock, engine_kinds())
         self.jobs: list[UUID] = []
-        self.named: dict[tuple[str | None, str], tuple[UUID, str]] = {}
+        self.named: dict[tuple[str | None, str], tuple[UUID, tuple[Any, ...]]] = {}
         self.held: dict[str, list[Claimed]] = {name: [] for name in WORKERS}
         self.lost: list[Claimed] = []
         self.live: dict[int, tuple[UUID, datetime]] = {}
@@ -128,15 +128,19 @@ class Lifecycle(RuleBasedStateMachine):
         priority: int | None,
     ) -> None:
         before = self.bench.jobs()
-        leader = next((one for one in before if self.does_the_work(one, kind, key)), None)
+        leader = next((one for one in before if self.leads(one, kind, key)), None)
+        own = [one for one in before if self.does_the_work(one, kind, key) and one.user_id == who]
+        own += [one for one in before if leader and one.leader_id == leader.id and one.user_id == who]
+        mine = next((one for one in own if one.state in ACTIVE), None)
         request = {
             "owner": who, "caller": owner(who), "unique_key": key, "idempotency_key": name, "hold": hold,
             "fresh_for": fresh if key else None, "priority": priority,
         }  # fmt: skip
         items = None if count is None else [{"n": number} for number in range(count)]
         earlier = self.named.get((who, name)) if name else None
-        if earlier is not None and earlier[1] != kind:
-            with pytest.raises(InvalidInput, match="was used for"):
+        said = (kind, key, count)
+        if earlier is not None and earlier[1] != said:
+            with pytest.raises(InvalidInput, match="was used for another request"):
                 self.bench.submit(kind, {"p": 1}, items=items, **request)
             return
         submission = self.bench.submit(kind, {"p": 1}, items=items, **request)
@@ -148,20 +152,22 @@ class Lifecycle(RuleBasedStateMachine):
         elif answer is Answer.CACHED:
             assert job.result is not None
             assert fresh is not None
-        elif leader is None:
+            assert job.state is JobState.SUCCEEDED
+            made_at = self.column(job.id, jobs.c.result_at) or job.completed_at
+            assert made_at is not None
+            assert made_at >= self.clock.held() - timedelta(seconds=fresh), "it is older than asked for"
+        elif mine is not None:
+            assert (job.id, answer) == (mine.id, Answer.EXISTING)
+        elif leader is None or hold:
             assert answer is Answer.NEW
-        elif leader.user_id == who:
-            assert (job.id, answer) == (leader.id, Answer.EXISTING)
         else:
-            mine = [one for one in before if one.leader_id == leader.id and one.user_id == who and one.state in ACTIVE]
-            assert answer is (Answer.EXISTING if mine else Answer.FOLLOWING)
-            assert job.leader_id == leader.id
+            assert (answer, job.leader_id) == (Answer.FOLLOWING, leader.id)
         assert is_new == (answer in (Answer.NEW, Answer.FOLLOWING) or (answer is Answer.CACHED and is_new))
         assert job.user_id == who
         if is_new:
             self.jobs.append(job.id)
-            if name:
-                self.named[who, name] = (job.id, kind)
+        if name:
+            self.named[who, name] = (job.id, said)
 
     @rule(kind=st.sampled_from(KINDS), who=st.sampled_from(OWNERS), count=st.integers(1, 3), hold=st.booleans())
     def submit_many(self, kind: str, who: str | None, count: int, hold: bool) -> None:
@@ -303,7 +309,11 @@ class Lifecycle(RuleBasedStateMachine):
         job = self.one(index)
         operation, transition = VERBS[verb]
         caller: Caller = {"owner": owner(job.user_id), "admin": admin("root"), "stranger": STRANGER}[who]
-        shared = verb == "pause" and (job.leader_id is not None or self.column(job.id, jobs.c.followed))
+        everybody = self.bench.jobs()
+        followed = any(one.leader_id == job.id and one.state in ACTIVE for one in everybody)
+        shared = verb == "pause" and (job.leader_id is not None or followed)
+        leader = next((one for one in everybody if self.leads(one, job.kind, job.unique_key)), None)
+        shared = shared or (verb == "resume" and leader is not None and job.started_at is not None)
 
         def ask() -> Job:
             return self.store.write(lambda one: operation(one, job.id, caller, f"{verb} please"))
@@ -320,6 +330,7 @@ class Lifecycle(RuleBasedStateMachine):
             said = [line for line in self.history(job.id) if line.reason == f"{verb} please"][-1]
             assert (said.to_state, said.actor, said.actor_id) == (transition.target, caller.actor, caller.id)
             assert verb == "resume" or after.state is transition.target
+            assert verb != "resume" or after.leader_id == (None if leader is None else leader.id)
 
     @precondition(lambda self: self.jobs)
     @rule(
@@ -343,7 +354,11 @@ class Lifecycle(RuleBasedStateMachine):
                 )
             )  # fmt: skip
 
-        taken = any(self.does_the_work(one, job.kind, job.unique_key) for one in self.bench.jobs())
+        taken = any(
+            self.leads(one, job.kind, job.unique_key)
+            or (self.does_the_work(one, job.kind, job.unique_key) and one.user_id == job.user_id)
+            for one in self.bench.jobs()
+        )
         if not kind.policy.reprocess or job.state not in transitions.REPROCESS.sources or job.leader_id or taken:
             with pytest.raises(TransitionRefused):
                 ask()
@@ -388,9 +403,13 @@ class Lifecycle(RuleBasedStateMachine):
         return self.live.get(claimed.item_id, (None,))[0] == claimed.lease
 
     def does_the_work(self, job: Job, kind: str, key: str | None) -> bool:
-        """Is it the one active job of a key?"""
+        """Is it an active job of a key that does work, or will?"""
         same = key is not None and (job.kind, job.unique_key) == (kind, key)
         return same and job.leader_id is None and job.state in ACTIVE
+
+    def leads(self, job: Job, kind: str, key: str | None) -> bool:
+        """Is it the one job of a key that others follow?"""
+        return self.does_the_work(job, kind, key) and job.state in FLOWING
 
     def one(self, index: int) -> Job:
         return self.bench.job(self.jobs[index % len(self.jobs)])

@@ -282,3 +282,23 @@ def test_nul_and_broken_unicode_in_a_page_do_not_keep_its_recipe_from_anybody(ki
     assert [one["status"] for one in shown] == ["COMPLETE", "COMPLETE"], shown
     assert shown[0]["result"]["recipe"]["title"] == "Tom\ufffdato \ufffdsoup"
     assert all("\0" not in str(one) for one in shown)
+
+
+def test_the_same_key_with_another_page_is_refused(kitchen: Kitchen) -> None:
+    ada, guest = kitchen.served.client(), kitchen.served.client(None)
+    soup, stew = kitchen.site.page("/soup", PAGES["plain"]), kitchen.site.page("/stew", PAGES["plain"])
+    for client, address in ((ada, "/recipes/parse-url/async"), (guest, "/parse-requests")):
+        key = {"Idempotency-Key": address}
+        assert client.post(address, json={"url": soup}, headers=key).status_code == 202
+        other = client.post(address, json={"url": stew}, headers=key)
+        assert (other.status_code, other.json()["code"]) == (422, "IDEMPOTENCY_KEY_REUSED")
+
+
+def test_a_key_whose_answer_was_a_known_recipe_is_taken_too(kitchen: Kitchen) -> None:
+    guest = kitchen.served.client(None)
+    soup, stew = kitchen.site.page("/soup", PAGES["plain"]), kitchen.site.page("/stew", PAGES["plain"])
+    finished(kitchen, guest.post("/parse-requests", json={"url": soup}).json()["requestId"])
+    key = {"Idempotency-Key": "k"}
+    assert guest.post("/parse-requests", json={"url": soup}, headers=key).json()["recipe"]
+    other = guest.post("/parse-requests", json={"url": stew}, headers=key)
+    assert (other.status_code, other.json()["code"]) == (422, "IDEMPOTENCY_KEY_REUSED")

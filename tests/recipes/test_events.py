@@ -60,11 +60,15 @@ def relayed(messages: SimpleQueue[Any], count: int) -> list[Any]:
 def test_a_request_is_told_once_and_a_word_completes_it(kitchen: Kitchen, heard: dict[str, SimpleQueue[Any]]) -> None:
     request = asked(kitchen)
     asked_again = kitchen.served.client("bob").post("/parse-requests", json={"url": URL}).json()["requestId"]
-    [told] = relayed(heard[REQUESTS], 1)
-    assert told.keys() == {"requestId", "url", "urlHash", "requestedAt"}
-    assert (told["requestId"], told["url"], told["urlHash"]) == (request, URL, key_of(URL))
+    assert asked(kitchen) == request, "the same user asks for the same"
+    # Held jobs are not followed: each user's request is told of, and waits for its own word.
+    told = relayed(heard[REQUESTS], 2)
+    assert [one["requestId"] for one in told] == [request, asked_again]
+    assert told[0].keys() == {"requestId", "url", "urlHash", "requestedAt"}
+    assert {(one["url"], one["urlHash"]) for one in told} == {(URL, key_of(URL))}
     for _ in range(2):  # a message may come twice
         kitchen.results.take(word(request))
+    kitchen.results.take(word(asked_again))
     for one in (request, asked_again):
         job = kitchen.app.wait(UUID(one), timeout=PATIENCE)
         assert job.state is JobState.SUCCEEDED

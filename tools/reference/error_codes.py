@@ -112,7 +112,7 @@ ON_JOBS = {
 }
 
 OF_CALLS = {
-    "BUSY": ("PenstockError", "the active job of the key changed hands ten times during one submission; submit again"),
+    "BUSY": ("PenstockError", "the work of a key changed hands ten times during one call; call again"),
     "CATALOG_FOLDER_MISSING": ("Permanent", "a catalog's folder is not there just now; nothing is forgotten for that"),
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),
     "CATALOG_ROOT_REFUSED": ("InvalidInput", "a catalog's folder is not below `PENSTOCK_CATALOG_ROOTS`"),
@@ -121,6 +121,7 @@ OF_CALLS = {
     "OLD_QUEUE_UNREADABLE": ("ConfigurationError", "the table `recipe_parse_jobs` of the old queue cannot be read"),
     "PHOTO_NOT_FOUND": ("FileNotFound", "there is no such photo in the catalog"),
     "THUMBNAIL_NOT_MADE": ("FileNotFound", "no thumbnails job has made this one yet"),
+    "CONNECTION_AUTOCOMMIT": ("ConfigurationError", "the connection of a caller commits each statement by itself"),
     "CONNECTION_UNSUPPORTED": (
         "ConfigurationError",
         "`connection=` is no SQLAlchemy connection, or one to another database or by another driver than Penstock's",
@@ -144,8 +145,12 @@ OF_CALLS = {
     ),
     "DB_POOL_BUSY": ("StoreUnavailable", "all of `PENSTOCK_POOL_SIZE` connections were in use for half a minute"),
     "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
-    "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the owner used the key for a job of another kind already"),
-    "JOB_SHARED": ("TransitionRefused", "pause: others wait for the same work; reprocess: another job did its work"),
+    "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the key was used for another request already"),
+    "JOB_SHARED": (
+        "TransitionRefused",
+        "pause: others wait for the same work, or another job does it; reprocess: another job did it",
+    ),
+    "JOB_ID_TAKEN": ("InvalidInput", "there is a job of the id that was given already"),
     "NOT_ALLOWED": ("TransitionRefused", "the lifecycle does not let this caller make that transition"),
     "NOTHING_TO_REPROCESS": ("TransitionRefused", "no item of the job is in the statuses that were asked for"),
     "REPROCESS_NOT_ALLOWED": ("TransitionRefused", "the job's kind does not allow it: `reprocess` is false"),

@@ -92,6 +92,8 @@ TABLES = {
     "job_items": "The units of work of every job. There is no foreign key to `jobs`: "
     "[decision 0010](../decisions/0010-no-foreign-keys-on-items-and-events.md).",
     "job_events": "The history: one row for each change of a job's state, never changed afterwards.",
+    "idempotency_keys": "Requests that came with a key, so that one that is sent again is answered as the first was: "
+    "[single flight](../explanation/single-flight.md). Rows are not removed.",
     "files": "What was uploaded. The bytes are on disk, by their SHA-256.",
     "lane_samples": "What each lane did lately and how its controllers were set, for people to look at. A day of it is "
     "kept, and nothing decides by it: [decision 0024](../decisions/0024-steering-by-samples.md).",
@@ -115,9 +117,9 @@ COLUMNS = {
         "params": "what was submitted",
         "result": "what the only step or the finalize step answered",
         "unique_key": "jobs of one kind with the same key ask for the same work",
-        "idempotency_key": "a digest of owner and key: the same submission again finds the same job",
-        "leader_id": "the job that does the work for this one",
-        "followed": "whether others wait for this one's work",
+        "idempotency_key": "only programs of the version before write it; see `idempotency_keys`",
+        "leader_id": "the job that does the work for this one, or whose result it was given a copy of",
+        "followed": "whether others wait for this one's work, or have",
         "single_step": "one item and nothing else: its outcome is the job's",
         "planned": "whether all items are known",
         "finalizes": "whether a finalize item comes after the last one",
@@ -154,6 +156,14 @@ COLUMNS = {
         "abandoned_at": "when its result was given up",
         "canceled_at": "when it was stopped",
         "updated_at": "when the row last changed",
+        "result_at": "for a copy of a result that was there already: when that was made",
+    },
+    "idempotency_keys": {
+        "key": "a digest of the owner, or a guest's address, and the key",
+        "request": "a digest of the request; null where it was brought over from an older version",
+        "job_id": "the job the request led to, once it has",
+        "resource_id": "what it led to where that is no job but something an application keeps",
+        "created_at": "when it was used first",
     },
     "job_items": {
         "id": "a number that counts up",

@@ -21,7 +21,10 @@ class JobState(StrEnum):
 
 
 ACTIVE = frozenset({JobState.CREATED, JobState.QUEUED, JobState.RUNNING, JobState.RETRYING, JobState.PAUSED})
-"""States in which work is still to come: at most one such job may exist for a (kind, unique_key)."""
+"""States in which work is still to come."""
+
+FLOWING = ACTIVE - {JobState.CREATED, JobState.PAUSED}
+"""States in which a job goes on by itself: one such job may do the work of a (kind, unique_key), and be followed."""
 
 FINISHED = frozenset(JobState) - ACTIVE
 """States in which no worker touches the job any more."""

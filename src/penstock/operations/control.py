@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from penstock.errors import TransitionRefused
+from penstock.errors import PenstockError, TransitionRefused
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import ABANDON, CANCEL, COMMIT, PAUSE, RESUME, START, Transition
 from penstock.operations.change import Changed, change
-from penstock.operations.follow import hand_over, start_followers
+from penstock.operations.follow import hand_over, join, start_followers
 from penstock.operations.inspect import get_job, not_found
 from penstock.operations.record import settle_from_rows
 from penstock.store.engine import Transaction
 from penstock.store.statements import control as statements
+from penstock.store.statements.submit import leading_job
+
+_TRIES = 10
 
 
 def pause(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
@@ -27,8 +30,8 @@ def pause(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | 
 
 def resume(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
     """RESUME: the flow goes on; a job whose work ended while it was paused ends now."""
-    _change(transaction, RESUME, job_id, caller, reason)
-    go_on(transaction, job_id)
+    if let_flow(transaction, RESUME, job_id, caller, reason):
+        go_on(transaction, job_id)
     return get_job(transaction, job_id, caller)
 
 
@@ -71,6 +74,50 @@ def go_on(transaction: Transaction, job_id: UUID) -> None:
     settle_from_rows(transaction, job_id, SYSTEM)
 
 
+def let_flow(
+    transaction: Transaction, transition: Transition, job_id: UUID, caller: Caller, reason: str | None = None
+) -> bool:
+    """SUBMIT or RESUME; the answer is whether the job does its work itself, and does not follow the one that does.
+
+    While another job leads its key, a job that has never started follows that one. One that has is refused.
+    """
+    if _try(transaction, transition, job_id, caller, reason):
+        return True
+    row = _locked(transaction, job_id, caller)
+    if JobState(row.state) not in transition.sources:
+        raise _refused(transition, job_id, row)
+    for _ in range(_TRIES):
+        # Nobody else changes it now; but whoever led its key may have ended meanwhile.
+        if _try(transaction, transition, job_id, caller, reason):
+            return True
+        if row.started_at is not None:
+            raise TransitionRefused(
+                f"job {job_id} cannot go on while another {row.kind!r} job of key {row.unique_key!r} is active; "
+                "wait for that one, or cancel this one and submit again to share the other's result",
+                code="UNIQUE_KEY_IN_USE",
+            )
+        if _follow(transaction, transition, row, job_id, caller, reason):
+            return False
+    raise PenstockError(f"the work of job {job_id} changed hands {_TRIES} times; try again", code="BUSY")
+
+
+def _follow(
+    transaction: Transaction, transition: Transition, row: Any, job_id: UUID, caller: Caller, reason: str | None
+) -> bool:
+    """Let a job that has never started follow the one that leads its key; False when none does."""
+    ways = transaction.ways
+    named = {"the_job_id": job_id, "the_caller_id": caller.id}
+    asked = {"the_kind": row.kind, "the_unique_key": row.unique_key}
+    leader = transaction.run(leading_job(ways), asked).one_or_none()
+    if leader is None:
+        return False
+    statement = statements.follow_instead(ways, transition, caller.sight)
+    change(transaction, transition, statement, named | {"the_leader_id": leader.id}, caller, reason=reason)
+    transaction.run(statements.drop_items(ways), named)
+    join(transaction, job_id, leader.id, leader.state)
+    return True
+
+
 def _change(
     transaction: Transaction,
     transition: Transition,
@@ -80,25 +127,47 @@ def _change(
     extra: dict[str, Any] | None = None,
 ) -> Changed:
     """Make the change or say why not: no such job for this caller, or a state that does not allow it."""
+    changed = _try(transaction, transition, job_id, caller, reason, extra)
+    if changed is None:
+        # What refused it may be gone by now. With the job locked, what is found is also the reason.
+        row = _locked(transaction, job_id, caller)
+        if JobState(row.state) in transition.sources:
+            changed = _try(transaction, transition, job_id, caller, reason, extra, locked=True)
+        if changed is None:
+            raise _refused(transition, job_id, row)
+    return changed
+
+
+def _try(
+    transaction: Transaction,
+    transition: Transition,
+    job_id: UUID,
+    caller: Caller,
+    reason: str | None,
+    extra: dict[str, Any] | None = None,
+    *,
+    locked: bool = False,
+) -> Changed | None:
     reason = None if reason is None else storable_text(reason)
-    statement = statements.change_one(transaction.ways, transition, caller.sight)
+    statement = statements.change_one(transaction.ways, transition, caller.sight, locked=locked)
     parameters = {"the_job_id": job_id, "the_caller_id": caller.id, "the_reason": reason, **(extra or {})}
     changed = change(transaction, transition, statement, parameters, caller, reason=reason)
-    if changed:
-        return changed[0]
-    row = _seen(transaction, job_id, caller)
-    state = JobState(row.state)
-    if transition is PAUSE and state in PAUSE.sources:
-        raise TransitionRefused(
-            f"job {job_id} cannot be paused: others wait for the same work; cancel it instead", code="JOB_SHARED"
-        )
-    allowed = " or ".join(sorted(source.value for source in transition.sources))
-    raise TransitionRefused(f"job {job_id} is {state.value}: {transition.name} is possible only while it is {allowed}")
+    return changed[0] if changed else None
 
 
-def _seen(transaction: Transaction, job_id: UUID, caller: Caller) -> Any:
+def _locked(transaction: Transaction, job_id: UUID, caller: Caller) -> Any:
     named = {"the_job_id": job_id, "the_caller_id": caller.id}
-    row = transaction.run(statements.state_seen_by(transaction.ways, caller.sight), named).one_or_none()
+    row = transaction.run(statements.lock_seen_by(transaction.ways, caller.sight), named).one_or_none()
     if row is None:
         raise not_found(job_id)
     return row
+
+
+def _refused(transition: Transition, job_id: UUID, row: Any) -> TransitionRefused:
+    """Why a job that is locked, and looks like this, is not changed."""
+    state = JobState(row.state)
+    if transition is PAUSE and state in PAUSE.sources:
+        why = "others wait for the same work" if row.leader_id is None else "another job does its work"
+        return TransitionRefused(f"job {job_id} cannot be paused: {why}; cancel it instead", code="JOB_SHARED")
+    allowed = " or ".join(sorted(source.value for source in transition.sources))
+    return TransitionRefused(f"job {job_id} is {state.value}: {transition.name} is possible only while it is {allowed}")

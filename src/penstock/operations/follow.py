@@ -1,7 +1,11 @@
-"""Single flight: a job that asks for the same work as a running one follows it and ends with it.
+"""Single flight: a job that asks for the same work as a flowing one follows it and ends with it.
 
 The leader does the work. Its followers have no items; START, SUCCEED and FAIL of the leader happen to them in the same
-transaction. When the leader is canceled, the follower that has waited longest takes the work over from the beginning.
+transaction. When the leader is canceled, the follower that has waited longest inherits the work and does it from the
+beginning. The rules are in docs/explanation/single-flight.md.
+
+Who joins a leader locks its row first, so whoever has it locked knows all its followers. Leaders are locked before
+followers, and these in the order of their ids.
 """
 
 from __future__ import annotations
@@ -9,12 +13,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.callers import SYSTEM, Caller
+from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import FAIL, START, SUCCEED
 from penstock.operations.change import Changed, change
 from penstock.store.engine import Transaction
 from penstock.store.statements import control as statements
-from penstock.store.statements.submit import mark_followed
+from penstock.store.statements.submit import mark_followed, start_follower
+
+_STARTED = (JobState.RUNNING, JobState.RETRYING)
+
+
+def join(transaction: Transaction, follower_id: UUID, leader_id: UUID, leader_state: str) -> None:
+    """Let a queued job that follows be known to its leader, which is locked, and start if that has."""
+    transaction.run(mark_followed(transaction.ways), {"the_job_id": leader_id})
+    if leader_state in _STARTED:
+        change(transaction, START, start_follower(transaction.ways), {"the_job_id": follower_id}, SYSTEM)
 
 
 def start_followers(transaction: Transaction, leaders: Sequence[UUID], caller: Caller) -> None:
@@ -25,10 +39,12 @@ def start_followers(transaction: Transaction, leaders: Sequence[UUID], caller: C
 
 def succeed_followers(transaction: Transaction, leaders: Sequence[Changed], caller: Caller) -> None:
     """SUCCEED for the followers of jobs that just succeeded."""
-    for leader in leaders:
-        if leader.followed:
-            named = {"the_leader_id": leader.id}
-            change(transaction, SUCCEED, statements.succeed_followers(transaction.ways), named, caller)
+    followed = [leader.id for leader in leaders if leader.followed]
+    # Whoever joined while the leader waited for its next try has not started yet.
+    start_followers(transaction, followed, caller)
+    for leader_id in followed:
+        named = {"the_leader_id": leader_id}
+        change(transaction, SUCCEED, statements.succeed_followers(transaction.ways), named, caller)
 
 
 def fail_followers(transaction: Transaction, leaders: Sequence[Changed], caller: Caller) -> None:
@@ -40,15 +56,20 @@ def fail_followers(transaction: Transaction, leaders: Sequence[Changed], caller:
 
 
 def hand_over(transaction: Transaction, leader_id: UUID) -> UUID | None:
-    """Give a canceled leader's work to the follower that has waited longest, and answer which one that is."""
+    """Give the work of a leader that is locked to the follower that has waited longest; the answer is which one."""
     ways = transaction.ways
-    heir = transaction.run(statements.heir_of(ways), {"the_leader_id": leader_id}).one_or_none()
-    if heir is None:
+    found = transaction.run(statements.lock_followers(ways), {"the_leader_id": leader_id}).all()
+    if not found:
         return None
+    heir = found[0]
     names = {"the_heir_id": heir.id, "the_leader_id": leader_id}
     transaction.run(statements.crown(ways), names)
     transaction.run(statements.inherit_items(ways), names | {"the_user_id": heir.user_id})
-    if transaction.run(statements.follow_heir(ways), names).rowcount:
+    if len(found) > 1:
+        transaction.run(statements.follow_heir(ways), names)
         transaction.run(mark_followed(ways), {"the_job_id": heir.id})
+        if heir.state == JobState.RUNNING:
+            # It will not pass START again, which would have started the others.
+            start_followers(transaction, [heir.id], SYSTEM)
     heir_id: UUID = heir.id
     return heir_id

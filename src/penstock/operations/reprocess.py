@@ -14,9 +14,10 @@ from penstock.lifecycle.states import ENDED, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.operations.change import change
 from penstock.operations.control import go_on
-from penstock.operations.inspect import get_job
+from penstock.operations.inspect import get_job, not_found
 from penstock.store.engine import Transaction
 from penstock.store.statements import reprocess as statements
+from penstock.store.statements.control import lock_seen_by
 
 FAILED_ONES = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
 _MOST_ITEMS = 10_000
@@ -54,11 +55,11 @@ def reprocess(
         raise InvalidInput(f"name 1 to {_MOST_CODES} error codes, not {len(error_codes):,}", field="error_codes")
     reason = None if reason is None else storable_text(reason)
     ways = transaction.ways
-    before = get_job(transaction, job_id, caller)
+    get_job(transaction, job_id, caller)  # nothing of a job that the caller may not see is locked
     named = {"the_job_id": job_id}
-    seen = named | {"the_caller_id": caller.id}
-    if not change(transaction, REPROCESS, statements.open_run(ways, caller.sight), seen, caller, reason=reason):
-        raise _refusal(get_job(transaction, job_id, caller))
+    transaction.run(statements.lock_held_items(ways), named)
+    _open_run(transaction, job_id, caller, reason)
+    before = get_job(transaction, job_id, caller)
     dropped = transaction.run(statements.drop_finalize(ways), named).scalars()
     chosen = {
         **named,
@@ -74,7 +75,7 @@ def reprocess(
         chosen["the_codes"] = [storable_text(code) for code in error_codes if code is not None]
         chosen["the_uncoded"] = None in error_codes
     counts = transaction.run(statements.count_chosen(ways, by_item=by_item, by_code=by_code), chosen).all()
-    planning = get_job(transaction, job_id, caller).phase is Phase.BATCHING
+    planning = before.phase is Phase.BATCHING
     all_over = not dropped and not planning and before.progress.processed == before.progress.total
     # Whoever names codes means those items; finalizing again what has not changed would be a surprise.
     if not counts and (by_code or all_over):
@@ -102,17 +103,27 @@ def reprocess(
     return get_job(transaction, job_id, caller)
 
 
-def _refusal(job: Job) -> TransitionRefused:
-    """Why a job is not reprocessed."""
-    if job.state not in REPROCESS.sources:
-        return TransitionRefused(f"job {job.id} is {job.state.value}: only a succeeded or failed job is reprocessed")
-    if job.leader_id is not None:
-        return TransitionRefused(
-            f"job {job.id} has no items of its own, job {job.leader_id} did its work; submit a new one",
+def _open_run(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None) -> None:
+    """REPROCESS, or say why not."""
+    ways = transaction.ways
+    named = {"the_job_id": job_id, "the_caller_id": caller.id}
+    statement = statements.open_run(ways, caller.sight)
+    if change(transaction, REPROCESS, statement, named, caller, reason=reason):
+        return
+    # What refused it may be gone by now. With the job locked, what is found is also the reason.
+    row = transaction.run(lock_seen_by(ways, caller.sight), named).one_or_none()
+    if row is None:
+        raise not_found(job_id)
+    if row.state not in REPROCESS.sources:
+        raise TransitionRefused(f"job {job_id} is {row.state}: only a succeeded or failed job is reprocessed")
+    if row.leader_id is not None:
+        raise TransitionRefused(
+            f"job {job_id} has no items of its own, job {row.leader_id} did its work; submit a new one",
             code="JOB_SHARED",
         )
-    return TransitionRefused(
-        f"job {job.id} is not reprocessed while another {job.kind!r} job of key {job.unique_key!r} is active; "
-        "wait for that one or cancel it",
-        code="UNIQUE_KEY_IN_USE",
-    )
+    if not change(transaction, REPROCESS, statement, named, caller, reason=reason):
+        raise TransitionRefused(
+            f"job {job_id} is not reprocessed while another {row.kind!r} job of key {row.unique_key!r} is active; "
+            "wait for that one or cancel it",
+            code="UNIQUE_KEY_IN_USE",
+        )

@@ -1,9 +1,9 @@
 """Submitting: recording what somebody asked for, and letting it flow.
 
 A job, its first item and the first line of its history are one transaction: either all of it is there, or the caller
-got an error and none is. With a ``unique_key`` at most one active job does the work, by a unique index: of two
-submissions at the same instant one inserts, and the other finds the row and is answered with it (the same owner) or
-follows it (another one).
+got an error and none is. With a ``unique_key`` one flowing job does the work, by a unique index: of two submissions at
+the same instant one inserts, and the other finds the row and is answered with it (the same owner) or follows it
+(another one). The rules are in docs/explanation/single-flight.md.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from hashlib import sha256
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
-import orjson
 from uuid_utils.compat import uuid7
 
-from penstock.errors import InvalidInput, PenstockError
+from penstock.errors import InvalidInput, JobNotFound, PenstockError, TransitionRefused
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Answer, Job, Progress, Submission
 from penstock.lifecycle.kind import Kind
@@ -28,16 +26,18 @@ from penstock.lifecycle.payloads import JSON, decode, encode, encode_each, requi
 from penstock.lifecycle.states import ErrorType, ItemRole, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
 from penstock.operations.change import change
-from penstock.operations.control import go_on
-from penstock.operations.follow import fail_followers
+from penstock.operations.control import go_on, let_flow
+from penstock.operations.follow import fail_followers, join
+from penstock.operations.idempotency import Key, point_key, take_key
 from penstock.operations.inspect import get_job
 from penstock.operations.items import insert_items, item_texts
 from penstock.store.engine import Transaction
 from penstock.store.statements import submit as statements
-from penstock.store.statements.control import change_one, fail_one
+from penstock.store.statements.control import fail_one
 
 ITEMS_AT_ONCE = 5_000
 JOBS_AT_ONCE = 5_000
+_TRIES = 10
 _LONGEST_KEY = 255
 _LONGEST_TITLE = 255
 _NOT_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f]+")
@@ -52,8 +52,11 @@ class Request:
     unique_key: str | None = None
     fresh_for: float | None = None
     idempotency_key: str | None = None
+    fingerprint: JSON = None
+    """What the idempotency key stands for, where it is not simply the kind, the params, the items and the file."""
     priority: int | None = None
     file_id: UUID | None = None
+    file_sha256: str | None = None
     ip_address: str | None = None
     hold: bool = False
     """Record it, but do not let it flow until ``submit_created``."""
@@ -75,13 +78,6 @@ class Request:
             raise InvalidInput("fresh_for needs a unique_key: it says which results are the same", field="fresh_for")
 
     @property
-    def idempotency_digest(self) -> str | None:
-        """The key as it is kept: each owner has keys of their own, and a guest's are a guest's."""
-        if self.idempotency_key is None:
-            return None
-        return sha256(orjson.dumps([self.owner, self.idempotency_key])).hexdigest()
-
-    @property
     def kept_title(self) -> str | None:
         """The title as it is kept: one line, and not a long one; a name is no reason to refuse a job."""
         if self.title is None:
@@ -94,30 +90,64 @@ def submit(
     transaction: Transaction, kind: Kind, params: JSON, request: Request, *, items: Iterable[JSON] | None, most: int
 ) -> Submission:
     """Record one job and let it flow, or answer with the one that already does the same."""
-    if request.idempotency_key is not None:
-        earlier = _earlier(transaction, kind, request)
-        if earlier is not None:
-            return Submission(earlier, Answer.EXISTING)
-    if request.fresh_for is not None:
-        cached = _cached(transaction, kind, params, request, most)
-        if cached is not None:
-            return cached
     encoded = encode(params, most=most, at="params")
-    for _ in range(10):
-        job = _insert(transaction, kind, encoded, request, items, most)
+    job_id: UUID = request.id or uuid7()
+    if request.idempotency_key is None:
+        return _submit(transaction, kind, encoded, request, items, most, job_id)
+    fingerprint = request.fingerprint
+    if fingerprint is None:
+        items = None if items is None else list(items)
+        texts = None if items is None else item_texts(items, most, 0)
+        fingerprint = [kind.name, decode(encoded), texts, request.file_sha256, request.unique_key]
+    key = Key.of(request.idempotency_key, fingerprint, owner=request.owner, guest=request.ip_address)
+    used = take_key(transaction, key, job_id=job_id)
+    if used is not None and used.job_id is not None and _exists(transaction, used.job_id):
+        return Submission(get_job(transaction, used.job_id, SYSTEM), Answer.EXISTING)
+    submission = _submit(transaction, kind, encoded, request, items, most, job_id)
+    if used is not None or submission.job.id != job_id:
+        point_key(transaction, key, submission.job.id)
+    return submission
+
+
+def _submit(
+    transaction: Transaction,
+    kind: Kind,
+    encoded: str,
+    request: Request,
+    items: Iterable[JSON] | None,
+    most: int,
+    job_id: UUID,
+) -> Submission:
+    """Record one job under the id, or answer with another."""
+    if request.id is not None and _exists(transaction, request.id):
+        raise InvalidInput(
+            f"there is a job {request.id} already; leave job_id out, or name another",
+            field="job_id",
+            code="JOB_ID_TAKEN",
+        )
+    for _ in range(_TRIES):
+        answer = _answer(transaction, kind, encoded, request, job_id)
+        if answer is not None:
+            return answer
+        job = _insert(transaction, kind, encoded, request, items, most, job_id)
         if job is not None:
             return Submission(_let_flow(transaction, kind, job, request), Answer.NEW)
-        answer = _join(transaction, kind, encoded, request)
+        answer = _join(transaction, kind, encoded, request, job_id)
         if answer is not None:
             return answer
     raise PenstockError(
-        f"the active {kind.name!r} job of key {request.unique_key!r} changed hands ten times; submit again", code="BUSY"
+        f"the active {kind.name!r} job of key {request.unique_key!r} changed hands {_TRIES} times; submit again",
+        code="BUSY",
     )
+
+
+def _exists(transaction: Transaction, job_id: UUID) -> bool:
+    return transaction.run(statements.job_exists(transaction.ways), {"the_job_id": job_id}).scalar() is not None
 
 
 def is_one_statement(kind: Kind, request: Request) -> bool:
     """Is recording one job a single statement (on a database server), because nothing has to be looked up?"""
-    looked_up = (request.unique_key, request.idempotency_key, kind.policy.queue_limit)
+    looked_up = (request.unique_key, request.idempotency_key, request.id, kind.policy.queue_limit)
     return all(one is None for one in looked_up)
 
 
@@ -144,19 +174,18 @@ def submit_many(
 
 
 def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: Caller) -> bool:
-    """SUBMIT for a job that was only recorded; False when it is not there to be submitted."""
-    if not _submit(transaction, job_id, caller):
-        return False
-    if not _refused_by_bound(transaction, kind, job_id):
-        transaction.wake(kind.name)
-    return True
+    """SUBMIT for a job that was only recorded; False when it is not there to be submitted.
 
-
-def _submit(transaction: Transaction, job_id: UUID, caller: Caller) -> bool:
-    statement = change_one(transaction.ways, SUBMIT, caller.sight)
-    if not change(transaction, SUBMIT, statement, {"the_job_id": job_id, "the_caller_id": caller.id}, caller):
+    While another job leads its key, it follows that one.
+    """
+    try:
+        leads = let_flow(transaction, SUBMIT, job_id, caller)
+    except (JobNotFound, TransitionRefused):
         return False
-    go_on(transaction, job_id)
+    if leads:
+        go_on(transaction, job_id)
+        if not _refused_by_bound(transaction, kind, job_id):
+            transaction.wake(kind.name)
     return True
 
 
@@ -181,7 +210,6 @@ def _shared(kind: Kind, request: Request) -> dict[str, Any]:
         "the_state": JobState.CREATED.value if request.hold else JobState.QUEUED.value,
         "the_priority": kind.policy.priority if request.priority is None else request.priority,
         "the_unique_key": request.unique_key,
-        "the_idempotency_key": request.idempotency_digest,
         "the_leader_id": None,
         "the_max_retries": kind.policy.retries,
         "the_file_id": request.file_id,
@@ -208,20 +236,22 @@ def _insert(
     request: Request,
     items: Iterable[JSON] | None,
     most: int,
+    job_id: UUID,
 ) -> Job | None:
-    """One job with all that belongs to it; None when its key is taken."""
+    """One job with all that belongs to it; None when its key is taken, or has got a young result meanwhile."""
     ways = transaction.ways
-    job_id: UUID = request.id or uuid7()
-    # Recorded as created until its items are all there.
-    held = request if items is None else replace(request, hold=True)
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
-    first = _beginnings(transaction, kind, held, with_items=items is not None)
-    parameters = rows | _shared(kind, held) | _shape(kind, with_items=items is not None) | first.parameters
-    if request.unique_key is None and request.idempotency_key is None:
+    first = _beginnings(transaction, kind, request, with_items=items is not None)
+    parameters = rows | _shared(kind, request) | _shape(kind, with_items=items is not None) | first.parameters
+    if request.unique_key is None:
         inserted = transaction.run_together(first.statements, statements.insert_job(ways), parameters).one()
     else:
         taken = transaction.run(statements.insert_job(ways), parameters).one_or_none()
         if taken is None:
+            return None
+        if _fresh_result(transaction, kind, request) is not None:
+            # Whoever led the key when we looked has ended since. From now on the key is ours, so this look is the last.
+            transaction.run(statements.take_back_job(ways), {"the_job_id": job_id})
             return None
         inserted = taken
         transaction.run_together(first.statements[:-1], first.statements[-1], parameters)
@@ -232,8 +262,7 @@ def _insert(
         texts = item_texts(some, most, total)
         total = insert_items(transaction, kind, job_id, request.owner, texts, after=total)
     transaction.run(statements.open_items(ways), {"the_job_id": job_id, "the_count": total})
-    if not request.hold:
-        _submit(transaction, job_id, request.caller)
+    go_on(transaction, job_id)
     return get_job(transaction, job_id, SYSTEM)
 
 
@@ -318,6 +347,8 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
     if bound is None:
         return False
     ways = transaction.ways
+    # One after the other: of two that count at the same time each would miss the other.
+    ways.take_turns(transaction.connection, f"{transaction.store.placement.channel}: queue_limit of {kind.name}")
     limit = {"the_kind": kind.name, "the_limit": bound + 1}
     if transaction.run(statements.count_queued(ways), limit).scalar() <= bound:
         return False
@@ -332,73 +363,79 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
     return True
 
 
-def _earlier(transaction: Transaction, kind: Kind, request: Request) -> Job | None:
-    named = {"the_idempotency_key": request.idempotency_digest}
-    row = transaction.run(statements.by_idempotency_key(transaction.ways), named).one_or_none()
-    if row is None:
+def _fresh_result(transaction: Transaction, kind: Kind, request: Request) -> Any:
+    """The result of the same key that is young enough, if that will do."""
+    if request.fresh_for is None:
         return None
-    if row.kind != kind.name:
-        raise InvalidInput(
-            f"idempotency key {request.idempotency_key!r} was used for a {row.kind!r} job already",
-            field="idempotency_key",
-            code="IDEMPOTENCY_KEY_REUSED",
-        )
-    return get_job(transaction, row.id, SYSTEM)
-
-
-def _cached(transaction: Transaction, kind: Kind, params: JSON, request: Request, most: int) -> Submission | None:
-    """A fresh result: the owner's own job, or one of their own that ends at once with a copy."""
     asked = {
         "the_kind": kind.name,
         "the_unique_key": request.unique_key,
         "the_user_id": request.owner,
-        "the_seconds_ago": -(request.fresh_for or 0.0),
+        "the_seconds_ago": -request.fresh_for,
     }
-    row = transaction.run(statements.fresh_result(transaction.ways), asked).one_or_none()
-    if row is None:
-        return None
-    if row.user_id == request.owner:
-        return Submission(get_job(transaction, row.id, SYSTEM), Answer.CACHED)
-    job_id = _without_items(transaction, kind, encode(params, most=most, at="params"), request, leader_id=row.id)
-    ways, named = transaction.ways, {"the_job_id": job_id}
-    change(transaction, START, statements.start_follower(ways), named, SYSTEM)
-    change(transaction, SUCCEED, statements.succeed_as_leader(ways), named, SYSTEM, reason="a fresh result was there")
-    return Submission(get_job(transaction, job_id, SYSTEM), Answer.CACHED)
+    return transaction.run(statements.fresh_result(transaction.ways), asked).one_or_none()
 
 
-def _join(transaction: Transaction, kind: Kind, encoded: str, request: Request) -> Submission | None:
-    """Answer with the active job of the key, or follow it; None when it ended meanwhile."""
-    if request.idempotency_key is not None:
-        earlier = _earlier(transaction, kind, request)
-        if earlier is not None:
-            return Submission(earlier, Answer.EXISTING)
+def _answer(transaction: Transaction, kind: Kind, encoded: str, request: Request, job_id: UUID) -> Submission | None:
+    """What is there already: a young result (the owner's own job, or a new one that ends at once with a copy) or, for
+    a job that is to be held, the one the owner follows in.
+    """
     ways = transaction.ways
-    asked = {"the_kind": kind.name, "the_unique_key": request.unique_key}
-    leader = transaction.run(statements.active_job(ways), asked).one_or_none()
-    if leader is None:
-        return None
-    if leader.user_id == request.owner:
-        return Submission(get_job(transaction, leader.id, SYSTEM), Answer.EXISTING)
-    named = {"the_leader_id": leader.id, "the_user_id": request.owner}
-    mine = transaction.run(statements.followers_job(ways), named).scalar()
+    row = _fresh_result(transaction, kind, request)
+    if row is not None:
+        if row.waits:
+            return Submission(get_job(transaction, row.id, SYSTEM), Answer.CACHED)
+        _without_items(transaction, kind, encoded, request, job_id, leader_id=row.id)
+        named = {"the_job_id": job_id}
+        change(transaction, START, statements.start_follower(ways), named, SYSTEM)
+        statement = statements.succeed_as_leader(ways)
+        change(transaction, SUCCEED, statement, named, SYSTEM, reason="a fresh result was there")
+        return Submission(get_job(transaction, job_id, SYSTEM), Answer.CACHED)
+    if request.hold and request.unique_key is not None:
+        leader = _leader(transaction, kind, request)
+        mine = None if leader is None else _own_follower(transaction, request, leader.id)
+        if mine is not None:
+            return Submission(get_job(transaction, mine, SYSTEM), Answer.EXISTING)
+    return None
+
+
+def _join(transaction: Transaction, kind: Kind, encoded: str, request: Request, job_id: UUID) -> Submission | None:
+    """Answer with the owner's active job of the key, or follow the one that leads it; None when it ended meanwhile."""
+    ways = transaction.ways
+    leader = _leader(transaction, kind, request)
+    asked = {"the_kind": kind.name, "the_unique_key": request.unique_key, "the_user_id": request.owner}
+    mine = transaction.run(statements.own_job(ways, guest=request.owner is None), asked).scalar()
+    if mine is None and leader is not None:
+        mine = _own_follower(transaction, request, leader.id)
     if mine is not None:
         return Submission(get_job(transaction, mine, SYSTEM), Answer.EXISTING)
-    job_id = _without_items(transaction, kind, encoded, request, leader_id=leader.id)
-    transaction.run(statements.mark_followed(ways), {"the_job_id": leader.id})
-    if leader.state in (JobState.RUNNING, JobState.RETRYING):
-        change(transaction, START, statements.start_follower(ways), {"the_job_id": job_id}, SYSTEM)
+    if leader is None or request.hold:
+        return None
+    _without_items(transaction, kind, encoded, request, job_id, leader_id=leader.id)
+    join(transaction, job_id, leader.id, leader.state)
     return Submission(get_job(transaction, job_id, SYSTEM), Answer.FOLLOWING)
 
 
-def _without_items(transaction: Transaction, kind: Kind, encoded: str, request: Request, *, leader_id: UUID) -> UUID:
-    """A job that has no items of its own, because another one does the work."""
+def _leader(transaction: Transaction, kind: Kind, request: Request) -> Any:
+    asked = {"the_kind": kind.name, "the_unique_key": request.unique_key}
+    return transaction.run(statements.leading_job(transaction.ways), asked).one_or_none()
+
+
+def _own_follower(transaction: Transaction, request: Request, leader_id: UUID) -> UUID | None:
+    named = {"the_leader_id": leader_id, "the_user_id": request.owner}
+    found: UUID | None = transaction.run(statements.followers_job(transaction.ways), named).scalar()
+    return found
+
+
+def _without_items(
+    transaction: Transaction, kind: Kind, encoded: str, request: Request, job_id: UUID, *, leader_id: UUID
+) -> None:
+    """A job that has no items of its own, because another one does the work, or has done it."""
     ways = transaction.ways
-    job_id: UUID = uuid7()
-    # Never held: there is nothing of its own to wait for, and it ends with its leader.
+    # A result that is there already is not held back.
     request = replace(request, hold=False)
     shape = _shape(kind, with_items=True) | {"the_leader_id": leader_id}
     rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
     first = _beginnings(transaction, kind, request, with_items=True)
     parameters = rows | _shared(kind, request) | shape | first.parameters
     transaction.run_together(first.statements, statements.insert_jobs(ways), parameters)
-    return job_id

@@ -17,17 +17,18 @@ from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.decisions import after_death
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
-from penstock.lifecycle.states import ErrorType, ItemRole, KilledBy
+from penstock.lifecycle.states import FLOWING, ErrorType, ItemRole, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
-from penstock.operations.change import change
+from penstock.operations.change import Changed, change
 from penstock.operations.control import go_on
-from penstock.operations.follow import fail_followers
+from penstock.operations.follow import fail_followers, hand_over, succeed_followers
 from penstock.operations.record import Ended, record
 from penstock.operations.workers import note_death
 from penstock.store.engine import Store, Transaction
 from penstock.store.statements import sweep as statements
 
 AT_ONCE = 1_000
+_GOOD_ENDS = frozenset({JobState.SUCCEEDED, JobState.COMMITTED, JobState.ABANDONED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Swept:
     waited_too_long: int = 0
     ran_too_long: int = 0
     abandoned: int = 0
+    left_behind: int = 0
     stale: int = 0
     postponed: int = 0
 
@@ -56,6 +58,7 @@ def sweep(store: Store, kinds: Kinds, *, stale_seconds: float, suspect_deaths: i
         waited_too_long=sum(_until_done(store, lambda one, kind=kind: fail_waiting(one, kind)) for kind in kinds),
         ran_too_long=sum(_until_done(store, lambda one, kind=kind: fail_overrunning(one, kind)) for kind in kinds),
         abandoned=sum(_until_done(store, lambda one, kind=kind: abandon_unused(one, kind)) for kind in kinds),
+        left_behind=store.write(settle_left_behind),
         stale=store.write(lambda one: mend_stale(one, stale_seconds)),
         postponed=sum(_until_done(store, lambda one, kind=kind: mend_postponed(one, kind)) for kind in kinds),
     )
@@ -189,6 +192,29 @@ def abandon_unused(transaction: Transaction, kind: Kind) -> int:
         return 0
     statement = statements.abandon_unused(transaction.ways, prune=kind.policy.prune_result)
     return len(change(transaction, ABANDON, statement, {"the_jobs": ids}, SYSTEM, reason="nobody used the result"))
+
+
+def settle_left_behind(transaction: Transaction) -> int:
+    """Followers whose leader does not lead any more end as it did, or one of them inherits the work.
+
+    Whoever ends, cancels or pauses a leader sees to its followers in the same transaction. This is for what did not: a
+    program of another version beside this one, a defect.
+    """
+    ids = transaction.run(statements.left_behind(transaction.ways), {"the_limit": AT_ONCE}).scalars()
+    if not ids:
+        return 0
+    leaders = transaction.run(statements.lock_leaders(transaction.ways), {"the_jobs": list(dict.fromkeys(ids))}).all()
+    for row in leaders:
+        leader, state = Changed(row.id, row.kind, followed=True), JobState(row.state)
+        if state in _GOOD_ENDS:
+            succeed_followers(transaction, [leader], SYSTEM)
+        elif state is JobState.FAILED:
+            fail_followers(transaction, [leader], SYSTEM)
+        elif state not in FLOWING:
+            heir = hand_over(transaction, row.id)
+            if heir is not None:
+                go_on(transaction, heir)
+    return len(leaders)
 
 
 def mend_stale(transaction: Transaction, seconds: float) -> int:

@@ -284,6 +284,14 @@ class Store:
     def joined(self, connection: Connection) -> Iterator[Transaction]:
         """Work inside the caller's own transaction: it commits, or nothing happened."""
         require_usable(connection, self.engine)
+        if not connection.in_transaction():
+            connection.begin()  # as its first statement would
+        if self.ways.is_autocommit(connection):
+            raise ConfigurationError(
+                "the connection is in AUTOCOMMIT: each statement would be committed by itself, and a job could be seen "
+                "before its items; give a connection with a transaction",
+                code="CONNECTION_AUTOCOMMIT",
+            )
         transaction = Transaction(connection, self)
         yield transaction
         if transaction.notices or transaction.lines:

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    ColumnElement,
     Index,
     Integer,
     PrimaryKeyConstraint,
@@ -32,7 +33,7 @@ from sqlalchemy import (
     text,
 )
 
-from penstock.lifecycle.states import ACTIVE, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.lifecycle.states import ACTIVE, FLOWING, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
 from penstock.store.placement import own_metadata
 from penstock.store.types import Identifier, Moment, Payload, RowNumber
 
@@ -101,6 +102,7 @@ jobs = Table(
     Column("canceled_at", Moment),
     Column("updated_at", Moment, nullable=False),
     Column("title", String(255)),
+    Column("result_at", Moment),
     _one_of("state", list(JobState), "state"),
     _one_of("phase", list(Phase), "phase"),
     _one_of("error_type", list(ErrorType), "error_type"),
@@ -119,12 +121,31 @@ Index("ix_jobs_state_kind", jobs.c.state, jobs.c.kind)
 _waits = jobs.c.state == literal_column(f"'{JobState.SUCCEEDED}'")
 Index("ix_jobs_completed_at", jobs.c.completed_at, postgresql_where=_waits, sqlite_where=_waits)
 
-_active = and_(
-    jobs.c.unique_key.is_not(None),
-    jobs.c.leader_id.is_(None),
-    jobs.c.state.in_([literal_column(f"'{state}'") for state in JobState if state in ACTIVE]),
-)
-Index("uq_jobs_active", jobs.c.kind, jobs.c.unique_key, unique=True, postgresql_where=_active, sqlite_where=_active)
+
+def _in_state(states: frozenset[JobState]) -> ColumnElement[bool]:
+    return jobs.c.state.in_([literal_column(f"'{state}'") for state in JobState if state in states])
+
+
+# What the partial indexes cover. A statement that says it in the same words, constants and all, can use them.
+_WORKS = and_(jobs.c.unique_key.is_not(None), jobs.c.leader_id.is_(None))
+JOB_LEADS = and_(_WORKS, _in_state(FLOWING))
+JOB_IS_OWNED = and_(_WORKS, jobs.c.user_id.is_not(None), _in_state(ACTIVE))
+JOB_IS_A_GUESTS = and_(_WORKS, jobs.c.user_id.is_(None), _in_state(ACTIVE))
+JOB_FOLLOWS = and_(jobs.c.leader_id.is_not(None), _in_state(ACTIVE))
+
+# One job leads a key; and an owner, or all guests together, have one active job of a key that does work.
+Index("uq_jobs_leads", jobs.c.kind, jobs.c.unique_key, unique=True, postgresql_where=JOB_LEADS, sqlite_where=JOB_LEADS)
+Index(
+    "uq_jobs_owned",
+    jobs.c.kind, jobs.c.unique_key, jobs.c.user_id,
+    unique=True, postgresql_where=JOB_IS_OWNED, sqlite_where=JOB_IS_OWNED,
+)  # fmt: skip
+Index(
+    "uq_jobs_guests",
+    jobs.c.kind, jobs.c.unique_key,
+    unique=True, postgresql_where=JOB_IS_A_GUESTS, sqlite_where=JOB_IS_A_GUESTS,
+)  # fmt: skip
+Index("ix_jobs_following", jobs.c.leader_id, postgresql_where=JOB_FOLLOWS, sqlite_where=JOB_FOLLOWS)
 
 _keyed = jobs.c.unique_key.is_not(None)
 Index("ix_jobs_unique_key", jobs.c.kind, jobs.c.unique_key, postgresql_where=_keyed, sqlite_where=_keyed)
@@ -212,6 +233,16 @@ job_events = Table(
     PrimaryKeyConstraint("job_id", "sequence"),
 )
 
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("request", String(64)),
+    Column("job_id", Identifier),
+    Column("resource_id", Identifier),
+    Column("created_at", Moment, nullable=False),
+)
+
 lane_samples = Table(
     "lane_samples",
     metadata,
@@ -270,3 +301,19 @@ outbox = Table(
 _unsent = outbox.c.sent_at.is_(None)
 Index("ix_outbox_unsent", outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)
 Index("ix_outbox_unsent_key", outbox.c.key, outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)
+
+
+def _unique_names() -> frozenset[str]:
+    """Found by name, as a database names what a row violates."""
+    indexes = [index for table in metadata.tables.values() for index in table.indexes if index.unique]
+    constraints = [
+        constraint
+        for table in metadata.tables.values()
+        for constraint in table.constraints
+        if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)
+    ]
+    return frozenset(str(one.name) for one in [*indexes, *constraints])
+
+
+UNIQUE_NAMES = _unique_names()
+"""The primary keys, unique constraints and unique indexes of our tables."""

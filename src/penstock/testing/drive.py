@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from penstock.clock import HeldClock
+from penstock.errors import TransitionRefused
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, Caller, worker
 from penstock.lifecycle.job import Claimed, Job, Submission
@@ -121,9 +123,10 @@ class Workbench:
 
     def drive_to_end(self, *, rounds: int = 100) -> list[Job]:
         """Submit what is held, resume what is paused and work everything off; the answer is what is still not over."""
-        for job in self.jobs():
-            self.let_flow(job)
         for _ in range(rounds):
+            for job in self.jobs():
+                with suppress(TransitionRefused):  # until another job of its key is over
+                    self.let_flow(job)
             self.sweep()
             if not sum(self.work_off(kind.name) for kind in self.kinds):
                 if not any(job.state in ACTIVE for job in self.jobs()):

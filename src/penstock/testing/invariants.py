@@ -16,15 +16,12 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from penstock.lifecycle.states import ACTIVE, ENDED, FINISHED, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.states import ACTIVE, ENDED, FLOWING, ItemRole, ItemStatus, JobState
 from penstock.lifecycle.transitions import ENTRY, REPROCESS, is_legal
 from penstock.store.engine import Store, Transaction
-from penstock.store.tables import job_events, job_items, jobs
+from penstock.store.tables import idempotency_keys, job_events, job_items, jobs
 
 S = JobState
-FLOWING = frozenset({S.QUEUED, S.RUNNING, S.RETRYING})
-"""States in which something must be about to happen to a job."""
-
 GOOD_ENDS = frozenset({S.SUCCEEDED, S.COMMITTED, S.ABANDONED})
 _ENDED = frozenset(status.value for status in ENDED)
 _FAILURE = ("last_error", "error_code", "error_type", "failed_phase", "killed_by", "killed_reason")
@@ -100,7 +97,7 @@ def violations(store: Store) -> list[str]:
         for check in _CHECKS
         for wrong in check(picture)
     ]
-    return found + list(_shared_keys(pictures))
+    return found + list(_shared_keys(pictures)) + store.read(_lost_keys)
 
 
 def _pictures(transaction: Transaction) -> list[Picture]:
@@ -282,33 +279,50 @@ def _ends(picture: Picture) -> Iterator[str]:
 
 
 def _following(picture: Picture) -> Iterator[str]:
-    """Who follows has a leader that does the work and knows of it, or has ended with it."""
+    """Who follows has a leader that does the work and knows of it, or has ended as it did."""
     if not picture.follows:
         return
     leader = picture.leader
     if leader is None:
         yield f"it follows {picture.job.leader_id}, which does not exist"
     elif picture.state in ACTIVE:
-        if S(leader.state) in FINISHED:
+        if S(leader.state) not in FLOWING:
             yield f"LOST: it follows {leader.id}, which is {leader.state}"
+        if leader.state in (S.RUNNING, S.RETRYING) and picture.state is not S.RUNNING:
+            yield f"it follows {leader.id}, which is {leader.state}"
         if leader.leader_id is not None:
             yield f"it follows {leader.id}, which follows {leader.leader_id}"
         if not leader.followed:
             yield f"it follows {leader.id}, which does not know of it"
         if (leader.kind, leader.unique_key) != (picture.job.kind, picture.job.unique_key):
             yield f"it follows {leader.id}, which does other work"
+    elif leader.run == 1:  # a later run of the leader is no affair of those who ended with an earlier one
+        for ends in (GOOD_ENDS, {S.FAILED}):
+            if picture.state in ends and S(leader.state) not in ends:
+                yield f"it followed {leader.id}, which is {leader.state}"
 
 
 def _shared_keys(pictures: Sequence[Picture]) -> Iterator[str]:
-    """At most one active job does the work of a key."""
-    leaders = Counter(
-        (picture.job.kind, picture.job.unique_key)
-        for picture in pictures
-        if picture.job.unique_key is not None and not picture.follows and picture.state in ACTIVE
-    )
+    """At most one job leads a key, and an owner has at most one active job of it that does work."""
+    working = [one for one in pictures if one.job.unique_key is not None and not one.follows and one.state in ACTIVE]
+    leaders = Counter(_key(one) for one in working if one.state in FLOWING)
     for (kind, key), count in leaders.items():
         if count > 1:
-            yield f"{count} active {kind} jobs do the work of key {key!r}"
+            yield f"{count} flowing {kind} jobs do the work of key {key!r}"
+    for (kind, key, owner), count in Counter((*_key(one), one.job.user_id) for one in working).items():
+        if count > 1:
+            yield f"{count} active {kind} jobs of {owner} do the work of key {key!r}"
+
+
+def _key(picture: Picture) -> tuple[str, str]:
+    return picture.job.kind, picture.job.unique_key
+
+
+def _lost_keys(transaction: Transaction) -> list[str]:
+    """An idempotency key leads to a job that is there."""
+    known = select(jobs.c.id).where(jobs.c.id == idempotency_keys.c.job_id).exists()
+    lost = select(idempotency_keys.c.key).where(idempotency_keys.c.job_id.is_not(None), ~known)
+    return [f"idempotency key {key} leads to a job that does not exist" for key in transaction.run(lost).scalars()]
 
 
 _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
@@ -54,18 +54,18 @@ class Records:
     def __init__(self, app: Penstock) -> None:
         self._app = app
 
-    def create(self, name: str, source_directories: Sequence[str], *, user: str | None) -> Catalog:
-        """Record a catalog."""
-        made = Catalog(uuid4(), user, name, tuple(source_directories), datetime.now(UTC))
+    def create(
+        self, link: Connection, catalog_id: UUID, name: str, source_directories: Sequence[str], *, user: str | None
+    ) -> None:
+        """Record a catalog, inside of a transaction."""
         row = {
-            "id": made.id,
+            "id": catalog_id,
             "user_id": user,
             "name": name,
-            "source_directories": list(made.source_directories),
-            "created_at": made.created_at,
+            "source_directories": list(source_directories),
+            "created_at": datetime.now(UTC),
         }
-        self._app.in_transaction(lambda link: link.execute(insert(catalogs).values(row)))
-        return made
+        link.execute(insert(catalogs).values(row))
 
     def get(self, catalog_id: UUID, *, by: Caller) -> Catalog:
         """A catalog of the caller's; an admin and the system see everybody's."""

@@ -20,7 +20,10 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 Key = Annotated[str, Path(description="The photo's `id`.", pattern="^[0-9a-f]{64}$")]
 Size = Annotated[int, Path(ge=16, le=4096, description="Its longer edge, in pixels.")]
 IdempotencyKey = Annotated[
-    str | None, Header(min_length=1, max_length=255, description="The same key and user give the same job.")
+    str | None,
+    Header(
+        min_length=1, max_length=255, description="The same request again, with the same key, is answered as the first."
+    ),
 ]
 _NEW = StartForm(
     "New photo catalog",
@@ -146,9 +149,10 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "", status_code=201, summary="Make a catalog", response_model=CatalogShown,
         responses=documented(400, 401, 413, 422, 429, 503), openapi_extra=_NEW.extra(),
     )  # fmt: skip
-    def create(given: NewCatalog, who: Submitting) -> Response:
+    def create(given: NewCatalog, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """A name for some folders. Nothing is read yet."""
-        return Json(_shown(catalogs.create(given.name, given.source_directories, user=who.user)), 201)
+        made = catalogs.create(given.name, given.source_directories, user=who.user, idempotency_key=idempotency_key)
+        return Json(_shown(made), 201)
 
     @routes.get("/{catalog_id}", summary="One catalog", response_model=CatalogShown, responses=found)
     def get(catalog_id: UUID, who: SignedIn) -> Response:

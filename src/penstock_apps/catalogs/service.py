@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from penstock import (
     SYSTEM,
@@ -84,9 +84,24 @@ class Catalogs:
                 memory_limit=settings.memory_bytes,
             )(definition)
 
-    def create(self, name: str, source_directories: list[str], *, user: str | None) -> Catalog:
-        """Record a catalog of folders below the allowed roots."""
-        return self.records.create(name, allowed(source_directories, self.settings.roots), user=user)
+    def create(
+        self, name: str, source_directories: list[str], *, user: str | None, idempotency_key: str | None = None
+    ) -> Catalog:
+        """Record a catalog of folders below the allowed roots; the same request again gives the same catalog."""
+        folders = allowed(source_directories, self.settings.roots)
+        said = ["catalog", name, source_directories]
+
+        def operation(link: Any) -> UUID:
+            catalog_id = uuid4()
+            if idempotency_key is not None:
+                given: dict[str, Any] = {"owner": user, "resource_id": catalog_id, "connection": link}
+                earlier = self._app.take_key(idempotency_key, said, **given)
+                if earlier is not None:
+                    return earlier
+            self.records.create(link, catalog_id, name, folders, user=user)
+            return catalog_id
+
+        return self.records.get(self._app.in_transaction(operation), by=SYSTEM)
 
     def get(self, catalog_id: UUID, *, by: Caller) -> Catalog:
         """A catalog of the caller's."""
@@ -124,6 +139,8 @@ class Catalogs:
             by=by,
             unique_key=str(catalog.id),
             idempotency_key=idempotency_key,
+            # The bounds and the folder of thumbnails are settings, which a deployment may change.
+            fingerprint=[action, str(catalog.id), {k: v for k, v in (more or {}).items() if k != "directory"}],
             title=catalog.name,
         ).job
 

@@ -15,7 +15,8 @@ from penstock import FormField, Json, SignedIn, StartForm, Submitting, documente
 from penstock_apps.documents.service import Documents, metadata
 
 IdempotencyKey = Annotated[
-    str | None, Header(min_length=1, max_length=255, description="The same key and user give the same job.")
+    str | None,
+    Header(min_length=1, max_length=255, description="The same request again, with the same key, gives the same job."),
 ]
 _EXAMPLE = {"requestBody": {"content": {"multipart/form-data": {"example": {"file": "the file's bytes"}}}}}
 _FORM = StartForm(

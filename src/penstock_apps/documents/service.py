@@ -20,6 +20,7 @@ from penstock import (
     size_in_bytes,
 )
 from penstock_apps.documents.processing import classify, process
+from penstock_apps.uploads import sha256_of
 
 KIND = "document"
 MAX_RETRIES = 3
@@ -86,8 +87,16 @@ class Documents:
         """Keep a document and record a job for it, which waits for :meth:`submit`.
 
         A document over the bound is kept up to the bound and one byte: the job will fail for its size, with a record.
+        With an idempotency key it is compared with the one the key was used for before it is kept.
         """
-        bounded = _Bounded(stream, self.limits.max_bytes + 1)
+        most = self.limits.max_bytes + 1
+        said: object = None
+        if idempotency_key is not None:
+            said = ["document", name, media_type, sha256_of(stream, most=most)]
+            earlier = self._app.take_key(idempotency_key, said, owner=user)
+            if earlier is not None:
+                return self._app.get(earlier)
+        bounded = _Bounded(stream, most)
         kept = self._app.keep_file(bounded, name=name, owner=user, media_type=media_type)
         params = {
             "sha256": kept.sha256,
@@ -102,6 +111,7 @@ class Documents:
             by=owner(user),
             file=kept,
             idempotency_key=idempotency_key,
+            fingerprint=said,
             title=kept.name,
             hold=True,
         ).job

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 from uuid import UUID
 
 from penstock import (
@@ -32,6 +32,7 @@ from penstock import (
     table_limits,
 )
 from penstock_apps.products.headers import map_headers
+from penstock_apps.uploads import Rewindable, sha256_of
 
 MOST_PICTURES = 1_000
 JOB_TYPES = ("csv", "image")
@@ -124,8 +125,13 @@ class Intake:
         idempotency_key: str | None = None,
         ip_address: str | None = None,
         job_id: UUID | None = None,
+        fingerprint: Any = None,
     ) -> Taken:
-        """One job for a table, for pictures, or for an archive of pictures."""
+        """One job for a table, for pictures, or for an archive of pictures.
+
+        With an idempotency key the files are compared with those it was used for before they are kept; without a
+        ``fingerprint`` their streams must be such that can be read twice.
+        """
         self.require_enabled()
         told = told or Told()
         if told.job_type is not None and told.job_type not in JOB_TYPES:
@@ -142,6 +148,12 @@ class Intake:
                 field="file",
                 code="TOO_MANY_FILES",
             )
+        if idempotency_key is not None and fingerprint is None:
+            names = [[one.name, sha256_of(cast("Rewindable", one.stream))] for one in files]
+            fingerprint = ["products", names, asdict(told)]
+            earlier = self._app.take_key(idempotency_key, fingerprint, owner=user, ip_address=ip_address)
+            if earlier is not None:
+                return _taken_before(self._app.get(earlier), files)
         kept = [self._kept(one, user) for one in files]
         job_type, params, shape = self._looked_at(kept, told)
         submission = self._app.submit(
@@ -151,6 +163,7 @@ class Intake:
             by=owner(user),
             file=kept[0],
             idempotency_key=idempotency_key,
+            fingerprint=fingerprint,
             ip_address=ip_address,
             job_id=job_id,
             title=kept[0].name if len(kept) == 1 else f"{kept[0].name} and {len(kept) - 1} more",
@@ -274,10 +287,15 @@ class Intake:
                 user=user,
                 told=told,
                 idempotency_key=key,
+                fingerprint=["products source", key],
                 ip_address=ip_address,
                 job_id=job_id,
             )
         return taken.job, taken.is_new
+
+    def take_key(self, idempotency_key: str, asked: Any, *, user: str | None) -> None:
+        """Take a key for a request that names a source; another request under it is refused."""
+        self._app.take_key(idempotency_key, ["products source", asked], owner=user)
 
     def _source(self, address: str) -> Source:
         settings = self._app.settings
@@ -285,3 +303,18 @@ class Intake:
         return source_of(
             address, roots=roots, environment=self._environment, settle_seconds=settings.ingest_settle_seconds
         )
+
+
+def _taken_before(job: Job, files: Sequence[Handed]) -> Taken:
+    """A job that the same files have made already."""
+    params: Any = job.params
+    shape = TableShape.from_json(params["shape"]) if "shape" in params else None
+    return Taken(
+        job=job,
+        is_new=False,
+        job_type=job.kind,
+        files=tuple(one.name for one in files),
+        mapping=params.get("mapping"),
+        headers=None if shape is None else shape.headers,
+        shape=shape,
+    )

@@ -33,7 +33,8 @@ from penstock_apps.products.retailer import sample_csv
 from penstock_apps.products.service import Products
 
 IdempotencyKey = Annotated[
-    str | None, Header(min_length=1, max_length=255, description="The same key and user give the same job.")
+    str | None,
+    Header(min_length=1, max_length=255, description="The same request again, with the same key, gives the same job."),
 ]
 _FIELDS = ("jobType", "encoding", "delimiter", "sheet")
 _LARGEST_QUESTION = 64 * 1024
@@ -151,6 +152,8 @@ def _uploaded(
 def _from_source(
     products: Products, asked: shapes.SourceAsked, who: Identity, request: Request, idempotency_key: str | None
 ) -> dict[str, Any]:
+    if idempotency_key is not None:
+        products.intake.take_key(idempotency_key, asked.model_dump(), user=who.user)
     found = products.intake.scan(
         asked.source,
         user=who.user,

@@ -33,7 +33,8 @@ _PAGE = 50
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the page before.")]
 IdempotencyKey = Annotated[
-    str | None, Header(min_length=1, max_length=255, description="The same key and user give the same job.")
+    str | None,
+    Header(min_length=1, max_length=255, description="The same request again, with the same key, gives the same job."),
 ]
 _SUBMITTED = documented(400, 401, 409, 413, 422, 429, 503)
 _FOUND = documented(401, 404, 422, 503)
@@ -165,6 +166,8 @@ def _requests(recipes: Recipes) -> APIRouter:
     }
 
     def ask(given: shapes.RequestedUrl, who: Identity, request: Request, key: str | None, **hit: Any) -> Response:
+        if key is not None:
+            recipes.take_key(key, given.url, user=who.user, ip_address=_address(request))
         known = recipes.known(given.url)
         if known is not None:
             return Json({**hit, "recipe": words.known_recipe(known)})

@@ -123,6 +123,7 @@ class Recipes:
                 by=owner(user),
                 unique_key=url_hash,
                 idempotency_key=idempotency_key,
+                fingerprint=_said(address, use_llm_fallback=use_llm_fallback),
                 ip_address=ip_address,
                 title=address,
                 hold=self.settings.parsed_elsewhere,
@@ -133,6 +134,11 @@ class Recipes:
             return submission
 
         return self._app.in_transaction(operation)
+
+    def take_key(self, idempotency_key: str, url: str, *, user: str | None, ip_address: str | None) -> None:
+        """Take a key for a request that may need no job; another request under it is refused."""
+        said = _said(normalized(url), use_llm_fallback=True)
+        self._app.take_key(idempotency_key, said, owner=user, ip_address=ip_address)
 
     def known(self, url: str) -> KnownRecipe | None:
         """What a page says, if somebody asked for it not too long ago."""
@@ -222,6 +228,11 @@ class Recipes:
                 return known
 
         return Parse
+
+
+def _said(address: str, *, use_llm_fallback: bool) -> list[Any]:
+    """What an idempotency key for a page stands for."""
+    return ["recipe", address, use_llm_fallback]
 
 
 def _request(job: Job) -> dict[str, Any]:

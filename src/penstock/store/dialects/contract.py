@@ -79,8 +79,14 @@ class Ways(Protocol):
     def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:
         """What wakes workers of a kind when a row that returns it is written, where a statement can."""
 
+    def take_turns(self, connection: Connection, name: str) -> None:
+        """Wait until nobody else is between this call of the same name and the end of their transaction."""
+
     def tell(self, connection: Connection, channel: str, notices: Sequence[str]) -> None:
         """Tell listening workers when this transaction commits."""
+
+    def is_autocommit(self, connection: Connection) -> bool:
+        """Does the driver commit each statement by itself, although a transaction was begun?"""
 
     def is_passing(self, error: BaseException) -> bool:
         """Would the same transaction have a chance if it were run again (deadlock, busy)?"""

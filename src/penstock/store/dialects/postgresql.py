@@ -34,12 +34,14 @@ from sqlalchemy.types import Interval, String, Text
 
 from penstock.store.dialects.contract import Field
 from penstock.store.placement import placement_of
+from penstock.store.tables import UNIQUE_NAMES
 from penstock.store.types import Moment
 
 _NOTIFY = text("SELECT pg_notify(:channel, notice) FROM unnest(CAST(:notices AS text[])) AS notice")
-# Serialization failure, deadlock, lock not available, and a unique key that somebody took at the same instant: the
-# next try finds their row and is answered with it.
-_PASSING_STATES = frozenset({"40001", "40P01", "55P03", "23505"})
+_TURN = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_PASSING_STATES = frozenset({"40001", "40P01", "55P03"})
+"""Serialization failure, deadlock, lock not available."""
+_UNIQUE_VIOLATION = "23505"
 # The server ended a session because it was idle, or idle in a transaction: so it was not at work for us.
 _IDLE_STATES = frozenset({"57P05", "25P03"})
 _FAULTS = {
@@ -121,13 +123,27 @@ class PostgreSQL:
         """NOTIFY, delivered when the transaction commits."""
         return cast(func.pg_notify(_Channel(), kind), TEXT)
 
+    def take_turns(self, connection: Connection, name: str) -> None:
+        """An advisory lock that the end of the transaction releases."""
+        connection.execute(_TURN, {"name": name})
+
     def tell(self, connection: Connection, channel: str, notices: Sequence[str]) -> None:
         """Delivered when the transaction commits, and not at all when it does not."""
         connection.execute(_NOTIFY, {"channel": channel, "notices": list(notices)})
 
+    def is_autocommit(self, connection: Connection) -> bool:
+        """The driver knows."""
+        return bool(getattr(connection.connection.dbapi_connection, "autocommit", False))
+
     def is_passing(self, error: BaseException) -> bool:
-        """A deadlock, a serialization failure or a lock that could not be had in time."""
-        return getattr(error, "sqlstate", None) in _PASSING_STATES
+        """A deadlock, a serialization failure, a lock that could not be had in time, or a key of ours taken just now.
+
+        The next try finds the row that has the key, and is answered with it. A caller's own keys are the caller's.
+        """
+        state = getattr(error, "sqlstate", None)
+        if state == _UNIQUE_VIOLATION:
+            return getattr(getattr(error, "diag", None), "constraint_name", None) in UNIQUE_NAMES
+        return state in _PASSING_STATES
 
     def fault(self, error: BaseException) -> str | None:
         """By PostgreSQL's own state."""

@@ -152,8 +152,16 @@ class SQLite:
         """Nothing to send."""
         return null()
 
+    def take_turns(self, connection: Connection, name: str) -> None:
+        """Nothing to do: there is one writer at a time."""
+
     def tell(self, connection: Connection, channel: str, notices: Sequence[str]) -> None:
         """Not by the database: the store itself tells its process and its neighbours (see ``store.wakeups``)."""
+
+    def is_autocommit(self, connection: Connection) -> bool:
+        """Without an isolation level the driver begins nothing by itself; then somebody must have said BEGIN."""
+        driver: Any = connection.connection.dbapi_connection
+        return driver.isolation_level is None and not driver.in_transaction
 
     def is_passing(self, error: BaseException) -> bool:
         """Another process held the file longer than we wait."""

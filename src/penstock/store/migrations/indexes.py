@@ -1,8 +1,9 @@
 """Indexes on tables that are in service, for revisions.
 
-A revision has either an ``upgrade`` function, which runs in one transaction, or ``indexes``, which are built one after
-the other without one: PostgreSQL then lets everybody go on writing while it builds (CREATE INDEX CONCURRENTLY). Each of
-them is built only if it is not there yet, so a revision that was interrupted is simply run again.
+A revision has an ``upgrade`` function, which runs in one transaction, or ``indexes``, which are built one after the
+other without one: PostgreSQL then lets everybody go on writing while it builds (CREATE INDEX CONCURRENTLY). Each of
+them is built only if it is not there yet, so a revision that was interrupted is simply run again. One with both has its
+indexes built first, so that ``upgrade`` can drop those they replace; they must not need what it adds.
 
 ::
 

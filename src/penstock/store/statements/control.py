@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
+    Delete,
     Insert,
     Select,
     String,
@@ -13,23 +14,26 @@ from sqlalchemy import (
     Update,
     bindparam,
     case,
+    delete,
+    false,
     func,
     insert,
     literal,
     null,
     select,
+    true,
     update,
 )
 
 from penstock.lifecycle.callers import Sight
-from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.lifecycle.transitions import CANCEL, FAIL, PAUSE, RESUME, START, SUBMIT, SUCCEED, Transition
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.line import not_before_now
-from penstock.store.statements.selecting import by_id, followers, visible_to
-from penstock.store.tables import job_items, jobs
+from penstock.store.statements.selecting import by_id, followers, is_followed, key_in_use, visible_to
+from penstock.store.tables import JOB_FOLLOWS, job_items, jobs
 from penstock.store.types import Identifier
 
 
@@ -48,20 +52,50 @@ def _turn(ways: Ways) -> ColumnElement[Any]:
 
 
 @built_once
-def change_one(ways: Ways, transition: Transition, sight: Sight) -> Update:
-    """The given change for one job, if the caller may see it."""
+def change_one(ways: Ways, transition: Transition, sight: Sight, *, locked: bool = False) -> Update:
+    """The given change for one job, if the caller may see it.
+
+    Whether anybody follows a job can only be looked up once it is ``locked``: until then somebody may be about to. The
+    mark in its own row is right at any time, but stays when the last follower has left.
+    """
     values: dict[str, Any] = {}
+    which = by_id() & visible_to(sight)
     if transition in (SUBMIT, RESUME):
         values = {"turn_at": _turn(ways)}
+        which = which & ~key_in_use()
     if transition is CANCEL:
         values = {
             "killed_by": bindparam("the_killed_by", type_=String),
             "killed_reason": bindparam("the_reason", type_=Text),
         }
-    which = by_id() & visible_to(sight)
     if transition is PAUSE:
-        which = which & ~jobs.c.followed & jobs.c.leader_id.is_(None)
+        which = which & jobs.c.leader_id.is_(None) & ~(is_followed() if locked else jobs.c.followed)
     return change_state(ways, transition, which, values)
+
+
+@built_once
+def follow_instead(ways: Ways, transition: Transition, sight: Sight) -> Update:
+    """SUBMIT or RESUME for a job that has never started, while another one leads its key: it follows that one."""
+    return change_state(
+        ways,
+        transition,
+        by_id() & visible_to(sight) & jobs.c.started_at.is_(None),
+        {
+            "leader_id": bindparam("the_leader_id", type_=Identifier),
+            "followed": false(),
+            "planned": true(),
+            "total_items": 0,
+            "claimed_to": 0,
+            "open_to": 0,
+            "turn_at": null(),
+        },
+    )
+
+
+@built_once
+def drop_items(ways: Ways) -> Delete:
+    """The items of a job that will not do its work itself; nobody has touched them."""
+    return delete(job_items).where(job_items.c.job_id == bindparam("the_job_id", type_=Identifier))
 
 
 @built_once
@@ -69,7 +103,7 @@ def restore_turn(ways: Ways) -> Update:
     """Give a job that should flow the turn its items call for."""
     return (
         update(jobs)
-        .where(by_id(), jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
+        .where(by_id(), jobs.c.leader_id.is_(None), jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
         .values(turn_at=_turn(ways), last_heartbeat=ways.now(), updated_at=ways.now())
         .returning(jobs.c.turn_at, jobs.c.state, jobs.c.kind)
     )
@@ -98,9 +132,13 @@ def fail_one(ways: Ways) -> Update:
 
 
 @built_once
-def state_seen_by(ways: Ways, sight: Sight) -> Select[Any]:
-    """Why a change did not happen: the state the job is in, if the caller may see it."""
-    return select(jobs.c.state, jobs.c.kind, jobs.c.followed, jobs.c.leader_id).where(by_id(), visible_to(sight))
+def lock_seen_by(ways: Ways, sight: Sight) -> Select[Any]:
+    """What a change depends on, if the caller may see the job; from here on nobody else changes it."""
+    return (
+        select(jobs.c.state, jobs.c.kind, jobs.c.unique_key, jobs.c.leader_id, jobs.c.started_at)
+        .where(by_id(), visible_to(sight))
+        .with_for_update(key_share=True)
+    )
 
 
 @built_once
@@ -143,23 +181,19 @@ def fail_followers(ways: Ways) -> Update:
 
 
 @built_once
-def heir_of(ways: Ways) -> Select[Any]:
-    """The follower that has waited longest, which takes the work over when its leader is canceled."""
+def lock_followers(ways: Ways) -> Select[Any]:
+    """The jobs that follow one, who has waited longest first; locked in the order of their ids, as everybody does."""
     return (
-        select(jobs.c.id, jobs.c.kind, jobs.c.user_id, jobs.c.state)
-        .where(
-            jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier),
-            jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
-        )
+        select(jobs.c.id, jobs.c.user_id, jobs.c.state)
+        .where(JOB_FOLLOWS, jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier))
         .order_by(jobs.c.id)
-        .limit(1)
         .with_for_update(key_share=True)
     )
 
 
 @built_once
 def crown(ways: Ways) -> Update:
-    """The heir does the work itself from now on, from the beginning."""
+    """The heir does the work itself from now on, from the beginning; what limits its run counts from now."""
     leader = jobs.alias("leader")
     has_plan = select(literal(1)).where(
         job_items.c.job_id == leader.c.id, job_items.c.role == ItemRole.PLAN.value
@@ -179,6 +213,9 @@ def crown(ways: Ways) -> Update:
             total_items=case((has_plan, 0), else_=leader.c.total_items),
             claimed_to=case((has_plan, -1), else_=0),
             open_to=case((has_plan, 0), else_=leader.c.total_items),
+            file_id=func.coalesce(jobs.c.file_id, leader.c.file_id),
+            priority=case((leader.c.priority > jobs.c.priority, leader.c.priority), else_=jobs.c.priority),
+            started_at=case((jobs.c.state == JobState.RUNNING.value, ways.now()), else_=jobs.c.started_at),
             turn_at=ways.now(),
             updated_at=ways.now(),
         )
@@ -187,7 +224,7 @@ def crown(ways: Ways) -> Update:
 
 @built_once
 def inherit_items(ways: Ways) -> Insert:
-    """The heir's own copy of the work: the plan alone where there is one, otherwise every item's input."""
+    """The heir's own copy of the work: the plan alone where there is one, otherwise every item as it was given."""
     other = job_items.alias("other")
     has_plan = select(literal(1)).where(
         other.c.job_id == bindparam("the_leader_id", type_=Identifier), other.c.role == ItemRole.PLAN.value
@@ -200,12 +237,15 @@ def inherit_items(ways: Ways) -> Insert:
         job_items.c.position,
         literal(ItemStatus.PENDING.value),
         job_items.c.input_json,
+        job_items.c.normalized_json,
         ways.now(),
     ).where(
         job_items.c.job_id == bindparam("the_leader_id", type_=Identifier),
         job_items.c.role == case((has_plan, ItemRole.PLAN.value), else_=ItemRole.ITEM.value),
     )
-    columns = ["job_id", "user_id", "kind", "role", "position", "status", "input_json", "updated_at"]
+    columns = [
+        "job_id", "user_id", "kind", "role", "position", "status", "input_json", "normalized_json", "updated_at",
+    ]  # fmt: skip
     return insert(job_items).from_select(columns, source)
 
 
@@ -215,9 +255,9 @@ def follow_heir(ways: Ways) -> Update:
     return (
         update(jobs)
         .where(
+            JOB_FOLLOWS,
             jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier),
             jobs.c.id != bindparam("the_heir_id", type_=Identifier),
-            jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
         )
         .values(leader_id=bindparam("the_heir_id", type_=Identifier))
     )

@@ -25,12 +25,12 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningDelete
 
 from penstock.lifecycle.callers import Sight
-from penstock.lifecycle.states import ACTIVE, ErrorType, ItemRole, ItemStatus, JobState, Phase
+from penstock.lifecycle.states import ENDED, ErrorType, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
-from penstock.store.statements.selecting import by_id, visible_to
+from penstock.store.statements.selecting import by_id, key_in_use, visible_to
 from penstock.store.tables import job_items, jobs
 from penstock.store.types import Identifier
 
@@ -38,21 +38,10 @@ from penstock.store.types import Identifier
 @built_once
 def open_run(ways: Ways, sight: Sight) -> Update:
     """REPROCESS: a new run, whose finalize step is still to come."""
-    other = jobs.alias("other")
-    key_in_use = (
-        select(other.c.id)
-        .where(
-            other.c.kind == jobs.c.kind,
-            other.c.unique_key == jobs.c.unique_key,
-            other.c.leader_id.is_(None),
-            other.c.state.in_([state.value for state in JobState if state in ACTIVE]),
-        )
-        .exists()
-    )
-    changed = change_state(
+    return change_state(
         ways,
         REPROCESS,
-        by_id() & visible_to(sight) & jobs.c.leader_id.is_(None) & ~key_in_use,
+        by_id() & visible_to(sight) & jobs.c.leader_id.is_(None) & ~key_in_use(),
         {
             "message": null(),
             "retries": 0,
@@ -63,7 +52,20 @@ def open_run(ways: Ways, sight: Sight) -> Update:
             "claimed_to": case((jobs.c.claimed_to > jobs.c.total_items, jobs.c.total_items), else_=jobs.c.claimed_to),
         },
     )
-    return changed.returning(jobs.c.finalizes, jobs.c.claimed_to, jobs.c.open_to)
+
+
+@built_once
+def lock_held_items(ways: Ways) -> Select[Any]:
+    """The items of a job that workers hold, locked before the job is, as by those who record them."""
+    return (
+        select(job_items.c.id)
+        .where(
+            job_items.c.job_id == bindparam("the_job_id", type_=Identifier),
+            job_items.c.status == ItemStatus.PROCESSING.value,
+        )
+        .order_by(job_items.c.id)
+        .with_for_update()
+    )
 
 
 @built_once
@@ -97,7 +99,10 @@ def _chosen(ways: Ways, *, by_item: bool, by_code: bool) -> ColumnElement[bool]:
     if by_code:
         uncoded = and_(bindparam("the_uncoded", type_=Boolean), item.error_code.is_(None))
         wanted = and_(wanted, or_(ways.among(type_coerce(item.error_code, Text), "the_codes"), uncoded))
-    unplanned = and_(item.role == ItemRole.PLAN.value, item.status == ItemStatus.ERROR.value)
+    unplanned = and_(
+        item.role == ItemRole.PLAN.value,
+        item.status.in_([status.value for status in ItemStatus if status in ENDED - {ItemStatus.DONE}]),
+    )
     return and_(item.job_id == bindparam("the_job_id", type_=Identifier), or_(wanted, unplanned))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, String, bindparam, true
+from sqlalchemy import ColumnElement, FromClause, String, and_, bindparam, literal_column, or_, select, true
 
 from penstock.lifecycle.callers import Sight
+from penstock.lifecycle.states import ACTIVE, FLOWING, JobState
 from penstock.store.dialects.contract import Ways
 from penstock.store.tables import jobs
 from penstock.store.types import Identifier
@@ -36,3 +37,35 @@ def visible_to(sight: Sight, user_id: ColumnElement[Any] = jobs.c.user_id) -> Co
 def followers(ways: Ways) -> ColumnElement[bool]:
     """The jobs that follow one of ``the_leaders``."""
     return ways.among(jobs.c.leader_id, "the_leaders")
+
+
+def key_in_use() -> ColumnElement[bool]:
+    """Does another job lead the job's key, or has its owner another active one of it?"""
+    other = jobs.alias("other")
+    same_owner = other.c.user_id.is_not_distinct_from(jobs.c.user_id)
+    return (
+        select(other.c.id)
+        .where(
+            other.c.kind == jobs.c.kind,
+            other.c.unique_key == jobs.c.unique_key,
+            other.c.id != jobs.c.id,
+            other.c.leader_id.is_(None),
+            or_(_in_state(other, FLOWING), and_(_in_state(other, ACTIVE), same_owner)),
+        )
+        .exists()
+    )
+
+
+def is_followed() -> ColumnElement[bool]:
+    """Does anybody wait for the job's work now?"""
+    other = jobs.alias("other")
+    return (
+        select(other.c.id)
+        .where(other.c.leader_id == jobs.c.id, other.c.leader_id.is_not(None), _in_state(other, ACTIVE))
+        .exists()
+    )
+
+
+def _in_state(table: FromClause, states: frozenset[JobState]) -> ColumnElement[bool]:
+    """In the words of the partial indexes, which a statement with parameters could not use."""
+    return table.c.state.in_([literal_column(f"'{state}'") for state in JobState if state in states])

@@ -6,6 +6,8 @@ from typing import Any
 
 from sqlalchemy import (
     Boolean,
+    ColumnElement,
+    Delete,
     Insert,
     Integer,
     Select,
@@ -15,23 +17,25 @@ from sqlalchemy import (
     Update,
     bindparam,
     case,
+    delete,
     func,
     insert,
     literal,
     null,
+    or_,
     select,
     text,
     true,
     update,
 )
 
-from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.lifecycle.transitions import START, SUCCEED
 from penstock.store.dialects.contract import Field, Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.selecting import by_id
-from penstock.store.tables import job_events, job_items, jobs
+from penstock.store.tables import JOB_FOLLOWS, JOB_IS_A_GUESTS, JOB_IS_OWNED, JOB_LEADS, job_events, job_items, jobs
 from penstock.store.types import Identifier
 
 NEW_JOBS = (Field("id", Identifier()), Field("params", Text()))
@@ -41,7 +45,6 @@ _SHARED: dict[str, Any] = {
     "state": String(),
     "priority": SmallInteger(),
     "unique_key": String(),
-    "idempotency_key": String(),
     "leader_id": Identifier(),
     "single_step": Boolean(),
     "planned": Boolean(),
@@ -143,22 +146,26 @@ def insert_items(ways: Ways) -> Insert:
 
 
 @built_once
-def extend_plan(ways: Ways) -> Update:
-    """A planning job has so many more items, if the plan's lease is still ours and so many were there before."""
-    lease = (
-        select(literal(1))
+def hold_lease(ways: Ways) -> Select[Any]:
+    """The plan's item, if its lease is still ours, locked so that nobody takes the lease before this commits."""
+    return (
+        select(job_items.c.id)
         .where(
             job_items.c.id == bindparam("the_item_id", type_=job_items.c.id.type),
             job_items.c.lease == bindparam("the_lease", type_=Identifier),
         )
-        .exists()
+        .with_for_update(key_share=True)
     )
+
+
+@built_once
+def extend_plan(ways: Ways) -> Update:
+    """A planning job has so many more items, if so many were there before."""
     return (
         update(jobs)
         .where(
             jobs.c.id == bindparam("the_job_id", type_=Identifier),
             jobs.c.total_items == bindparam("the_total", type_=Integer),
-            lease,
         )
         .values(
             total_items=jobs.c.total_items + bindparam("the_more", type_=Integer),
@@ -191,56 +198,69 @@ def count_queued(ways: Ways) -> Select[Any]:
 
 
 @built_once
-def active_job(ways: Ways) -> Select[Any]:
-    """The one active job of a key, locked."""
-    return (
-        select(jobs.c.id, jobs.c.user_id, jobs.c.state)
-        .where(
-            jobs.c.kind == bindparam("the_kind"),
-            jobs.c.unique_key == bindparam("the_unique_key"),
-            jobs.c.leader_id.is_(None),
-            jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
-        )
-        .with_for_update(key_share=True)
-    )
+def leading_job(ways: Ways) -> Select[Any]:
+    """The one job that leads a key, locked."""
+    return select(jobs.c.id, jobs.c.state).where(JOB_LEADS, *_same_work()).with_for_update(key_share=True)
+
+
+@built_once
+def own_job(ways: Ways, *, guest: bool) -> Select[Any]:
+    """The active job of a key that is an owner's, or the guests', and does work: it leads, or is held or paused."""
+    if guest:
+        return select(jobs.c.id).where(JOB_IS_A_GUESTS, *_same_work())
+    return select(jobs.c.id).where(JOB_IS_OWNED, *_same_work(), jobs.c.user_id == bindparam("the_user_id"))
+
+
+def _same_work() -> tuple[ColumnElement[bool], ...]:
+    return jobs.c.kind == bindparam("the_kind"), jobs.c.unique_key == bindparam("the_unique_key")
 
 
 @built_once
 def followers_job(ways: Ways) -> Select[Any]:
     """The active job in which an owner already follows a leader."""
     return select(jobs.c.id).where(
+        JOB_FOLLOWS,
         jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier),
         jobs.c.user_id.is_not_distinct_from(bindparam("the_user_id", type_=String)),
-        jobs.c.state.in_([state.value for state in JobState if state in ACTIVE]),
     )
 
 
 @built_once
 def fresh_result(ways: Ways) -> Select[Any]:
-    """The newest result of a key that is not older than so many seconds, the asker's own before others'; kept as it is
-    until it has been copied.
+    """The newest result of a key not older than so many seconds; kept as it is until it has been copied.
+
+    The asker's own comes first if it still waits for them. Others' count only where the job did the work: a copy is as
+    old as its source, and no source itself.
     """
-    mine = case((jobs.c.user_id.is_not_distinct_from(bindparam("the_user_id", type_=String)), 0), else_=1)
+    own = jobs.c.user_id.is_not_distinct_from(bindparam("the_user_id", type_=String))
+    waits = own & (jobs.c.state == JobState.SUCCEEDED.value)
+    made_at = func.coalesce(jobs.c.result_at, jobs.c.completed_at)
     limit = ways.later(ways.now(), bindparam("the_seconds_ago"))
     return (
-        select(jobs.c.id, jobs.c.user_id)
+        select(jobs.c.id, case((waits, literal(1)), else_=literal(0)).label("waits"))
         .where(
-            jobs.c.kind == bindparam("the_kind"),
-            jobs.c.unique_key == bindparam("the_unique_key"),
+            *_same_work(),
             jobs.c.state.in_([JobState.SUCCEEDED.value, JobState.COMMITTED.value, JobState.ABANDONED.value]),
             jobs.c.result.is_not(None),
-            jobs.c.completed_at >= limit,
+            or_(jobs.c.leader_id.is_(None), waits),
+            made_at >= limit,
         )
-        .order_by(mine, jobs.c.completed_at.desc())
+        .order_by(case((waits, 0), else_=1), made_at.desc())
         .limit(1)
         .with_for_update(read=True)
     )
 
 
 @built_once
-def by_idempotency_key(ways: Ways) -> Select[Any]:
-    """The job an owner's idempotency key already led to."""
-    return select(jobs.c.id, jobs.c.kind).where(jobs.c.idempotency_key == bindparam("the_idempotency_key"))
+def job_exists(ways: Ways) -> Select[Any]:
+    """Is there a job of that id?"""
+    return select(jobs.c.id).where(by_id())
+
+
+@built_once
+def take_back_job(ways: Ways) -> Delete:
+    """A job that this transaction has recorded, and that is not wanted after all: nobody has seen it."""
+    return delete(jobs).where(by_id())
 
 
 @built_once
@@ -268,12 +288,13 @@ def start_follower(ways: Ways) -> Update:
 
 @built_once
 def succeed_as_leader(ways: Ways) -> Update:
-    """SUCCEED with the result and the counts of the job it follows."""
+    """SUCCEED with the result and the counts of a job that is over; the copy is as old as that result."""
     leader = jobs.alias("leader")
     copied = ("result", "total_items", "processed_items", "failed_items", "not_found_items", "skipped_items", "phase")
     return change_state(
         ways,
         SUCCEED,
         by_id() & (jobs.c.leader_id == leader.c.id),
-        {name: leader.c[name] for name in copied},
+        {name: leader.c[name] for name in copied}
+        | {"result_at": func.coalesce(leader.c.result_at, leader.c.completed_at)},
     )

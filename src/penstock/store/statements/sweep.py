@@ -20,14 +20,14 @@ from sqlalchemy import (
     select,
 )
 
-from penstock.lifecycle.states import ItemStatus, JobState, KilledBy
+from penstock.lifecycle.states import FLOWING, ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.line import priorities_in_line
 from penstock.store.statements.selecting import by_ids
-from penstock.store.tables import ITEM_IS_OPEN, job_items, jobs
+from penstock.store.tables import ITEM_IS_OPEN, JOB_FOLLOWS, job_items, jobs
 
 _CLOCKS_DIFFER = 1.0
 """Seconds by which a turn may lie ahead of our own statement's time and still be somebody's now."""
@@ -112,19 +112,28 @@ def abandon_unused(ways: Ways, *, prune: bool) -> Update:
 
 @built_once
 def waited_too_long(ways: Ways) -> Select[Any]:
-    """Queued jobs of a kind that no worker took in time."""
+    """Queued jobs of a kind that no worker took in time after their turn; who follows fails with its leader."""
     limit = ways.later(ways.now(), -bindparam("the_seconds", type_=Float))
     return _some(
-        ways, jobs.c.state == JobState.QUEUED.value, jobs.c.kind == bindparam("the_kind"), jobs.c.queued_at < limit
+        ways,
+        jobs.c.state == JobState.QUEUED.value,
+        jobs.c.kind == bindparam("the_kind"),
+        jobs.c.leader_id.is_(None),
+        jobs.c.queued_at < limit,
+        func.coalesce(jobs.c.turn_at, jobs.c.queued_at) < limit,
     )
 
 
 @built_once
 def ran_too_long(ways: Ways) -> Select[Any]:
-    """Running jobs of a kind past the kind's limit."""
+    """Running jobs of a kind past the kind's limit; who follows fails with its leader."""
     limit = ways.later(ways.now(), -bindparam("the_seconds", type_=Float))
     return _some(
-        ways, jobs.c.state == JobState.RUNNING.value, jobs.c.kind == bindparam("the_kind"), jobs.c.started_at < limit
+        ways,
+        jobs.c.state == JobState.RUNNING.value,
+        jobs.c.kind == bindparam("the_kind"),
+        jobs.c.leader_id.is_(None),
+        jobs.c.started_at < limit,
     )
 
 
@@ -183,3 +192,26 @@ def postponed_jobs(ways: Ways) -> Select[Any]:
         # A server skips from one priority to the next in the index, or reads no row before it has compared the turn.
         return postponed.where(jobs.c.priority.in_(select(priorities_in_line().c.priority)))
     return postponed
+
+
+@built_once
+def left_behind(ways: Ways) -> Select[Any]:
+    """Leaders that do not lead any more, but are followed."""
+    leader = jobs.alias("leader")
+    return (
+        select(leader.c.id)
+        .select_from(jobs.join(leader, leader.c.id == jobs.c.leader_id))
+        .where(JOB_FOLLOWS, leader.c.state.not_in([state.value for state in JobState if state in FLOWING]))
+        .limit(bindparam("the_limit", type_=Integer))
+    )
+
+
+@built_once
+def lock_leaders(ways: Ways) -> Select[Any]:
+    """Those of them that nobody has locked."""
+    return (
+        select(jobs.c.id, jobs.c.kind, jobs.c.state)
+        .where(by_ids(ways))
+        .order_by(jobs.c.id)
+        .with_for_update(skip_locked=True, key_share=True)
+    )

@@ -9,7 +9,7 @@ import { upload } from "./upload.js";
 
 /** Make one form work. */
 export function readyToStart(form) {
-  // One attempt has one key: sent again, by a second click or after a lost answer, it is the same job.
+  // Each request of an attempt has its key: sent again, by a second click or after a lost answer, it is the same job.
   let attempt = null;
   let sending = null;
 
@@ -23,7 +23,7 @@ export function readyToStart(form) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (sending) return;
-    attempt ??= { headers: { "Idempotency-Key": newKey() }, first: null };
+    attempt ??= { keys: [newKey(), newKey()], first: null };
     sending = new AbortController();
     showProblem(form, null);
     showSending(form, true);
@@ -44,7 +44,7 @@ export function readyToStart(form) {
 async function started(form, attempt, signal) {
   const { address, then, answer } = form.dataset;
   const values = valuesOf(form);
-  const { headers } = attempt;
+  const [headers, headersThen] = attempt.keys.map((key) => ({ "Idempotency-Key": key }));
   // Made already by this attempt, and only not started: not made a second time.
   if (!attempt.first) {
     const { path, rest } = filled(address, values);
@@ -56,7 +56,7 @@ async function started(form, attempt, signal) {
   const { first } = attempt;
   if (!then) return first;
   try {
-    return await send("POST", filled(then, first).path, undefined, { headers, signal });
+    return await send("POST", filled(then, first).path, undefined, { headers: headersThen, signal });
   } catch (problem) {
     // It was started the last time, and only the answer was lost.
     if (problem.status === 409 && first[answer]) return first;

@@ -1,0 +1,82 @@
+"""Idempotency keys: a request that is sent again is answered with what it led to the first time.
+
+A key belongs to its owner, a guest's to the guest's address. It is kept with a digest of the request, so that another
+request under the same key is refused and not answered with somebody's old job. The row is the first thing a submission
+writes: of two requests with one key at the same instant the second waits here for the first, and finds its job.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from uuid import UUID
+
+import orjson
+
+from penstock.errors import InvalidInput
+from penstock.lifecycle.payloads import JSON, decode, encode
+from penstock.store.engine import Transaction
+from penstock.store.statements import idempotency as statements
+
+_ANY_SIZE = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An idempotency key as it is kept, with the request it stands for."""
+
+    given: str
+    digest: str
+    request: str
+
+    @classmethod
+    def of(cls, given: str, request: JSON, *, owner: str | None, guest: str | None) -> Key:
+        """Somebody's key: their owner's name or, of guests, the address tells them apart."""
+        whose = [owner] if owner is not None or guest is None else [None, guest]
+        digest = sha256(orjson.dumps([*whose, given])).hexdigest()
+        return cls(given, digest, request_digest(request))
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a key has led to so far."""
+
+    job_id: UUID | None = None
+    resource_id: UUID | None = None
+
+
+def request_digest(request: JSON) -> str:
+    """The same for requests that say the same, in whatever order their members are."""
+    plain = decode(encode(request, most=_ANY_SIZE, at="request"))
+    return sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def take_key(
+    transaction: Transaction, key: Key, *, job_id: UUID | None = None, resource_id: UUID | None = None
+) -> Used | None:
+    """Take a key for a request; None when it was free, otherwise what it has led to.
+
+    A key that was used for another request is refused.
+    """
+    ways = transaction.ways
+    named = {"the_key": key.digest}
+    row = named | {"the_request": key.request, "the_job_id": job_id, "the_resource_id": resource_id}
+    if transaction.run(statements.take_key(ways), row).one_or_none() is not None:
+        return None
+    used = transaction.run(statements.used_key(ways), named).one_or_none()
+    if used is None:
+        return Used(job_id=transaction.run(statements.job_with_key(ways), named).scalar())
+    # Keys that were brought over from older versions do not say what for.
+    if used.request is not None and used.request != key.request:
+        raise InvalidInput(
+            f"idempotency key {key.given!r} was used for another request; send a new request with a new key",
+            field="idempotency_key",
+            code="IDEMPOTENCY_KEY_REUSED",
+        )
+    return Used(used.job_id, used.resource_id)
+
+
+def point_key(transaction: Transaction, key: Key, job_id: UUID) -> None:
+    """The request was answered with this job."""
+    transaction.run(statements.point_key(transaction.ways), {"the_key": key.digest, "the_job_id": job_id})
