@@ -298,9 +298,7 @@ class Penstock(Changing):
     def worker(self, *, kinds: Sequence[str] | None = None) -> Worker:
         """A worker for all kinds, or the named ones; ``start()`` and ``stop()`` it, or ``run()`` it."""
         hand_to_logging()
-        for remark in remarks(self.store):
-            say(remark)
-        return Worker(
+        worker = Worker(
             self.store,
             self.kinds,
             self.settings,
@@ -310,6 +308,9 @@ class Penstock(Changing):
             app=self,
             on_failure=self._on_failure,
         )
+        for remark in remarks(self.store):
+            say(remark)
+        return worker
 
     @contextmanager
     def working(self, *, kinds: Sequence[str] | None = None) -> Iterator[Worker]:

@@ -59,7 +59,7 @@ def test_submit_with_keys_answers_with_the_job_that_is_there(terminal: Terminal)
     first, again, same, refused = terminal.run_each(
         ["submit", "greet", "{}", "--unique-key", "k", "--idempotency-key", "i", "--owner", "alice"],
         ["submit", "greet", "{}", "--unique-key", "k", "--owner", "alice"],
-        ["submit", "greet", "{}", "--idempotency-key", "i", "--owner", "alice"],
+        ["submit", "greet", "{}", "--unique-key", "k", "--idempotency-key", "i", "--owner", "alice"],
         ["submit", "greet", "{}", "--fresh-for", "5m"],
     )
     assert first.out == again.out == same.out

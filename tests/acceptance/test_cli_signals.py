@@ -24,7 +24,9 @@ def test_a_worker_takes_work_and_hands_back_what_it_cannot_finish(terminal: Term
         assert "stopping" in next_line(worker)
         assert worker.stderr is not None
         logged = [json.loads(one) for one in worker.stderr.read().splitlines()]
-        assert [one["event"] for one in logged] == ["worker started", "worker stopped"]
+        about_sqlite = [one for one in logged if one["event"].startswith("SQLite 3.")]  # said once, of some versions
+        assert len(about_sqlite) <= 1
+        assert [one["event"] for one in logged if one not in about_sqlite] == ["worker started", "worker stopped"]
     job = terminal.app.jobs(kind="patient")[0]
     [item] = terminal.app.items(job.id)
     assert (item.status, item.locked_by) == (ItemStatus.PENDING, None)

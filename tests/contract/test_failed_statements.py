@@ -15,6 +15,7 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.pool import QueuePool
 
 from penstock import Penstock, PenstockError, StoreUnavailable, load_settings
+from penstock.store.tables import outbox
 from penstock.testing.fault_points import fail_at
 from penstock.testing.invariants import violations
 
@@ -50,6 +51,11 @@ def driver_error(app: Penstock, code: int = sqlite3.SQLITE_FULL) -> Exception:
     return error
 
 
+def outbox_of(app: Penstock) -> str:
+    """The outbox as somebody else's SQL names it."""
+    return app.store.engine.dialect.identifier_preparer.format_table(outbox)
+
+
 def is_well(app: Penstock) -> None:
     """Everything works, no connection is lost, and nobody keeps a lock."""
     accepted = app.submit("noop").job.id
@@ -61,7 +67,7 @@ def is_well(app: Penstock) -> None:
     assert app.store.engine.pool.checkedout() == 0
     other = create_engine(app.store.engine.url, connect_args={"timeout": 0} if app.database_file else {})
     with other.begin() as connection:
-        connection.execute(text("DELETE FROM outbox"))
+        connection.execute(text(f"DELETE FROM {outbox_of(app)}"))
     other.dispose()
 
 
@@ -112,7 +118,7 @@ def test_a_commit_that_the_server_refuses(app: Penstock) -> None:
             "$$ BEGIN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END $$"
         )
         connection.exec_driver_sql(
-            "CREATE CONSTRAINT TRIGGER refusing AFTER INSERT ON outbox DEFERRABLE INITIALLY DEFERRED "
+            f"CREATE CONSTRAINT TRIGGER refusing AFTER INSERT ON {outbox_of(app)} DEFERRABLE INITIALLY DEFERRED "
             "FOR EACH ROW EXECUTE FUNCTION refuse()"
         )
     for _ in range(3):
@@ -120,7 +126,7 @@ def test_a_commit_that_the_server_refuses(app: Penstock) -> None:
             app.publish("news", "all is well")
         assert told.value.code == "DATABASE_FULL"
     with engine.begin() as connection:
-        connection.exec_driver_sql("DROP TRIGGER refusing ON outbox")
+        connection.exec_driver_sql(f"DROP TRIGGER refusing ON {outbox_of(app)}")
     app.publish("news", "all is well")
     is_well(app)
 

@@ -1118,6 +1118,6 @@ def test_the_job_submit_answers_is_the_job_that_was_recorded(hold: bool, kind: s
     app.kind("single")(lambda item: None)
     app.kind("planned")(Planned)
     app.kind("finalized", retries=7)(Finalized)
-    answered = app.submit(kind, {"n": 1, "nan": float("nan")}, owner="ada", hold=hold, priority=3, title="a\nb").job
+    answered = app.submit(kind, {"n": 1, "sizes": (1, 2)}, owner="ada", hold=hold, priority=3, title="a\nb").job
     assert answered == app.get(answered.id)
     app.close()

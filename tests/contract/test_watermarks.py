@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Connection, event, select, text
+from sqlalchemy import Connection, event, func, select
 
 from penstock.clock import HeldClock
 from penstock.lifecycle import outcomes
@@ -204,7 +204,7 @@ def test_a_held_snapshot_does_not_make_claims_dearer(hand: Hand) -> None:
         return [pages_touched(store, *sent) for sent in (one, look_at_line, other)]
 
     with store.engine.connect().execution_options(isolation_level="REPEATABLE READ") as reader:
-        reader.execute(text("SELECT count(*) FROM jobs"))
+        reader.execute(select(func.count()).select_from(jobs))
         few, many = touched(500), touched(4_500)
     assert all(later <= earlier + 20 for earlier, later in zip(few, many, strict=True)), (few, many)
     assert max(many) < 100, many

@@ -66,7 +66,7 @@ def test_a_backup_of_a_queue_at_work_goes_on_where_it_was(
         assert restored.get(before.id).progress.done == 6
         assert violations(restored.store) == []
         # What was submitted before is known, and what came after is not: it is made anew.
-        assert restored.submit("flow", items=[1], owner="ada", idempotency_key="before").job.id == before.id
+        assert restored.submit("flow", items=list(range(6)), owner="ada", idempotency_key="before").job.id == before.id
         assert restored.submit("flow", items=[1], owner="ada", idempotency_key="after").job.id != after.id
     finally:
         restored.close()

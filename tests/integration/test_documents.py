@@ -206,7 +206,7 @@ def test_the_limits_come_from_the_environment() -> None:
 def test_nul_and_broken_unicode_in_a_document_are_cleaned_and_not_a_failure(
     app: Penstock, documents: Documents
 ) -> None:
-    page = b"<html><head><title>a\0b</title><meta name=author content='c&#xD800;d'></head><body>e\0f &#0; g</body>"
+    page = b"<html><head><title>a&#0;b</title><meta name=author content='c&#xD800;d'></head><body>e &#0; g</body>"
     plain = b"one\0word " + b"and many more of them " * 50
     # A PDF's texts may be UTF-16, where half a pair can stand alone.
     pdf = pdf_bytes([["Hello"]], title="TITLE").replace(b"(TITLE)", b"<FEFF0061D80000620000>")

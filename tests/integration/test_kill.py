@@ -90,7 +90,6 @@ def test_nothing_is_lost_or_done_twice_when_workers_are_killed(postgres_url: str
     assert positions == set(range(1, ITEMS + 1))
     lines = app.history(job.id)
     assert [one.to_state for one in lines if one.from_state is not one.to_state] == [
-        JobState.CREATED,
         JobState.QUEUED,
         JobState.RUNNING,
         JobState.SUCCEEDED,

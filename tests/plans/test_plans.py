@@ -387,11 +387,12 @@ SERVERS_STATEMENTS: dict[str, tuple[Callable[[Transaction], Any], tuple[str, ...
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "large", [("postgresql", False), ("postgresql", True)], ids=["plain", "analyzed"], indirect=True, scope="module"
+)
 @pytest.mark.parametrize("name", SERVERS_STATEMENTS)
 def test_a_look_at_the_line_is_one_stretch_for_each_priority(large: Store, name: str) -> None:
     """All conditions are the index's own, nothing is sorted, and what is locked is locked one by one."""
-    if large.ways.in_our_process:
-        pytest.skip("looks are for database servers")
     operation, conditions = SERVERS_STATEMENTS[name]
     [one] = explained(large, operation)
     stretches = re.findall(r"using ix_jobs_turn on .*\n\s*Index Cond: (.*)", one.plan)

@@ -33,7 +33,8 @@ def demo(
     from penstock.errors import ConfigurationError
     from penstock.telemetry.logs import configure_logs
 
-    configure_logs("WARNING")
+    # Some of its jobs are made to fail, and it tells of them itself.
+    configure_logs("CRITICAL")
     require_server()
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="penstock-demo-", ignore_cleanup_errors=True) as directory:
