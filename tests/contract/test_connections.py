@@ -63,6 +63,7 @@ def test_one_that_cannot_be_used_any_more_is_not_handed_out(engine: Engine) -> N
     with kept.one() as fresh, fresh.begin():
         assert fresh not in closed
         assert fresh.execute(text("SELECT 1")).scalar() == 1
+        fresh.rollback()  # one that is left in a transaction would not be kept
     assert checked_out(engine) == 1
     kept.close()
 

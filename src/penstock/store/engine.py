@@ -260,6 +260,7 @@ class Store:
         if fault is None and isinstance(error, DataError | IntegrityError | NotSupportedError | ProgrammingError):
             return StoreRefused(f"the database refused the statement: {first_line}")
         self._away = True
+        # A database that says what is wrong with it has refused the commit; one that says nothing leaves it open.
         if fault is None and committing and error.connection_invalidated and not self._did_not_happen(error):
             return StoreUnavailable(
                 "the connection broke while the change was being committed, so nobody knows whether it happened: "

@@ -174,12 +174,17 @@ def _drop_when_broken(context: ExceptionContext) -> None:
     if primary_code(context.original_exception) not in _BROKEN:
         return
     context.is_disconnect = True
-    if context.connection is not None and not context.connection.invalidated:
-        driver: Any = context.connection.connection.driver_connection
-        # Closing it is not enough: SQLite waits with that, and keeps the locks, as long as somebody has a cursor of it,
-        # and the error has one.
+    if context.connection is None or context.connection.invalidated:
+        return
+    # Closing the connection is not enough: as long as somebody has a cursor of it, and the error has one, SQLite keeps
+    # it open, with its locks, and with the shared memory that all connections of this process use.
+    driver: Any = context.connection.connection.driver_connection
+    cursor: Any = None if context.execution_context is None else context.execution_context.cursor
+    with suppress(sqlite3.Error):
+        driver.rollback()
+    if cursor is not None:
         with suppress(sqlite3.Error):
-            driver.rollback()
+            cursor.close()
 
 
 def _dotted(version: Version) -> str:
