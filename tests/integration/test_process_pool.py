@@ -699,4 +699,4 @@ def test_a_main_without_a_guard_is_refused_and_does_not_multiply(tmp_path: Path)
     )
     out, _ = parent.communicate(timeout=PATIENCE)
     # The child's own attempt was refused with the first line, so its import came to an end and its call was run.
-    assert out.split() == ["WorkerCrashed", "NoneType"]
+    assert out.split() == ["NotStarted", "NoneType"]

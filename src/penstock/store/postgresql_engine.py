@@ -129,12 +129,16 @@ class Connector:
         return self._prepared_statements == "on" or (self._prepared_statements == "auto" and not self.behind_pooler)
 
     def _settled(self, link: BoundedConnection) -> BoundedConnection:
-        link.answer_within = self._timeout
-        # Our parameters are arrays of a thousand values: as text each would be escaped by a regular expression.
-        link.adapters.register_dumper(list, ListBinaryDumper)
-        self.behind_pooler = not is_direct(link)
-        link.prepare_threshold = _PREPARE_AFTER if self.prepares() else None
-        link.autocommit = False
+        try:
+            link.answer_within = self._timeout
+            # Our parameters are arrays of a thousand values: as text each would be escaped by a regular expression.
+            link.adapters.register_dumper(list, ListBinaryDumper)
+            self.behind_pooler = not is_direct(link)
+            link.prepare_threshold = _PREPARE_AFTER if self.prepares() else None
+            link.autocommit = False
+        except BaseException:
+            link.close()
+            raise
         return link
 
     def _network(self) -> dict[str, Any]:
