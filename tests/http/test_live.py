@@ -51,7 +51,7 @@ def test_a_job_is_followed_from_its_first_line_to_its_end(app: Penstock, serve: 
                 gate.set()
     assert seen[-1][0] == "end"
     history = [(number, data["to_state"]) for name, number, data in seen if name == "history"]
-    assert history == [("1", "created"), ("2", "queued"), ("3", "running"), ("4", "succeeded")]
+    assert history == [("1", "queued"), ("2", "running"), ("3", "succeeded")]
     progress = [data for name, _, data in seen if name == "progress"]
     assert progress[-1]["status"] == "completed"
     assert [one["progress"]["current"] for one in progress] == sorted(one["progress"]["current"] for one in progress)

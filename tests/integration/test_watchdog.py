@@ -597,3 +597,17 @@ def test_a_subscriber_that_raises_anything_is_asked_again(small: Penstock, error
     assert heard == [2]
     assert (small.backlog().waiting, small.backlog().failing) == (1, 1)
     assert error.__name__ in (small.backlog().last_error or "")
+
+
+def test_the_watch_for_deadlines_takes_no_call_from_a_thread_that_waits() -> None:
+    """The watch still waits for the deadline of a call that has ended when the next one comes."""
+    ended = threading.Semaphore(0)
+    runner = ThreadRunner(1, lambda calls: ended.release(len(calls)), idle_seconds=600.0)
+    try:
+        for _ in range(3):
+            runner.start([Call(None, lambda _: None, None, timeout=600.0)])
+            assert ended.acquire(timeout=PATIENCE)
+            while runner._idle == 0:  # the thread is on its way back
+                threading.Event().wait(0.001)
+    finally:
+        runner.close()

@@ -29,7 +29,8 @@ def test_it_appears_is_seen_again_and_leaves(app: Penstock, monkeypatch: pytest.
         [first] = app.workers()
         assert worker.points.count("signed") >= 1, "it is there before it works"
         assert (first.name, first.alive) == (worker.name, True)
-        assert first.data == {"kinds": ["gated", "idle"], "held": {"gated": 0, "idle": 0}}
+        nothing = {"gated": 0, "idle": 0}
+        assert first.data == {"kinds": ["gated", "idle"], "held": nothing, "abandoned": nothing}
         app.submit("gated", {})
         assert begun.wait(PATIENCE)
         assert worker.points.wait("signed", worker.points.count("signed") + 2)

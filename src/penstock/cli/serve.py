@@ -50,8 +50,8 @@ def serve(
         from penstock.cli.demonstration.stage import Stage
         from penstock.telemetry.logs import configure_logs
 
-        # What the jobs do is shown already; a line for each request would be in its way.
-        configure_logs(os.environ.get("PENSTOCK_LOG_LEVEL", "WARNING"))
+        # What the jobs do is shown already, those that are made to fail too; a line for each would be in its way.
+        configure_logs(os.environ.get("PENSTOCK_LOG_LEVEL", "CRITICAL"))
         Stage(settings, os.environ, _SAMPLES).perform(host=host, port=port, stay=True)
         return
     from penstock.cli.application import loaded

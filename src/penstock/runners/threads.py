@@ -40,7 +40,10 @@ class ThreadRunner:
         self._name = name
         self._idle_seconds = idle_seconds
         self._most_abandoned = most_abandoned
-        self._changed = threading.Condition()
+        lock = threading.Lock()
+        self._changed = threading.Condition(lock)
+        # The watch waits apart: a notice meant for a thread that waits for calls must not go to it.
+        self._deadlines = threading.Condition(lock)
         self._waiting: deque[Call] = deque()
         self._running: set[Call] = set()
         self._threads = 0
@@ -115,6 +118,7 @@ class ThreadRunner:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+            self._deadlines.notify_all()
 
     def _hire(self) -> None:
         room = self.concurrency + self._most_abandoned - self._abandoned
@@ -180,7 +184,7 @@ class ThreadRunner:
                 call.set_deadline()
                 if not self._watching:
                     self._watching = self._start_thread(self._watch, f"{self._name}-watch")
-                self._changed.notify_all()
+                self._deadlines.notify()
             return call
 
     def _something_to_do(self) -> bool:
@@ -197,7 +201,7 @@ class ThreadRunner:
                 now = time.monotonic()
                 given_up = [call for call in limited if (call.deadline or now) <= now and self._give_up(call)]
                 if not given_up:
-                    self._changed.wait(min(call.look_again_in(now) for call in limited))
+                    self._deadlines.wait(min(call.look_again_in(now) for call in limited))
                     continue
             for call in given_up:
                 call.stop.set = True
