@@ -94,6 +94,6 @@ def test_nothing_is_lost_or_done_twice_when_workers_are_killed(postgres_url: str
         JobState.RUNNING,
         JobState.SUCCEEDED,
     ]
-    assert 0 < done.deaths == len(lines) - 4
+    assert 0 < done.deaths == len(lines) - 3
     assert violations(app.store) == []
     app.close()

@@ -69,6 +69,11 @@ class BoundedConnection(psycopg.Connection[Any]):
             self.close()
             raise
 
+    def __del__(self, *_: object) -> None:
+        """One that was out when its pool was given up is closed here, without a warning: nobody else can do it."""
+        with suppress(Exception):
+            self.close()
+
     def _cancel_bounded(self) -> None:
         within, self.answer_within = self.answer_within, None
         try:
