@@ -15,10 +15,10 @@ from penstock.lifecycle.callers import SYSTEM
 from penstock.operations import control
 from penstock.operations.claim import Claim, claim
 from penstock.operations.submit import Request, submit, submit_many
-from penstock.operations.watermarks import Watermarks, look
+from penstock.operations.watermarks import look
 from penstock.store.engine import Store
 from penstock.store.tables import jobs
-from penstock.testing.drive import LEASE, MOST, Workbench, unhurried
+from penstock.testing.drive import LEASE, MOST, Workbench, unhurried_marks
 from tests.integration.test_claims_beside_others import pages_touched
 from tests.properties.engine_kinds import engine_kinds
 
@@ -31,7 +31,7 @@ class Hand:
 
     def __init__(self, bench: Workbench) -> None:
         self.bench = bench
-        self.marks = Watermarks(unhurried)
+        self.marks = unhurried_marks()
 
     def claim(self, size: int = 10) -> Claim:
         return claim(self.bench.store, KIND, "w1", size=size, lease_seconds=LEASE, marks=self.marks)

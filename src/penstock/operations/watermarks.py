@@ -77,8 +77,10 @@ class _Mark:
 class Watermarks:
     """What one lane knows of its kind's line."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, long: float = _LONG) -> None:
+        """A look that takes more than ``long`` seconds of the database's time is followed by a rest."""
         self._clock = clock
+        self._long = long
         self.forget()
 
     def forget(self) -> None:
@@ -137,7 +139,7 @@ class Watermarks:
         if reach in _REST:
             least, times = _REST[reach]
             took = rows[-1].microseconds / 1_000_000
-            self._due[reach] = self._looked_at + max(least, times * took if took > _LONG else 0.0)
+            self._due[reach] = self._looked_at + max(least, times * took if took > self._long else 0.0)
         self._settle(rows[0].number, rows[0].oldest)
         firsts = {row.priority: row.first for row in rows}
         for priority, mark in list(self._marks.items()):

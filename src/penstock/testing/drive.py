@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -40,9 +41,9 @@ MOST = 1_000_000
 """The largest payload, in bytes."""
 
 
-def unhurried() -> float:
-    """A clock that stands: how far back a lane looks then never depends on how busy the machine is."""
-    return 0.0
+def unhurried_marks() -> Watermarks:
+    """Marks by a clock that stands: how far back a lane looks then never depends on how busy the machine is."""
+    return Watermarks(lambda: 0.0, long=math.inf)
 
 
 def ended(claimed: Claimed, outcome: Outcome) -> Ended:
@@ -59,7 +60,7 @@ class Workbench:
         self.kinds = Kinds()
         for kind in kinds:
             self.kinds.add(kind)
-        self._marks: defaultdict[tuple[str, str], Watermarks] = defaultdict(lambda: Watermarks(unhurried))
+        self._marks: defaultdict[tuple[str, str], Watermarks] = defaultdict(unhurried_marks)
 
     def submit(
         self, kind: str, params: JSON = None, *, items: Iterable[JSON] | None = None, **request: Any
