@@ -109,6 +109,16 @@ def test_a_thousand_failures_are_a_few_lines_and_a_count(app: Penstock) -> None:
     assert more == {"UNEXPECTED_ERROR": 997, "NEVER": 2}
 
 
+def test_a_failure_is_told_of_though_its_item_is_claimed_again_while_it_is_recorded(app: Penstock) -> None:
+    """Beside a database server a lane claims while it records, and a retry without a wait may come back at once."""
+    heard: list[tuple[int, int]] = []
+    app.kind("again", retries=4, backoff="0s fixed")(type("Again", (), {"process": staticmethod(failing)}))
+    app.on_failure(lambda failure: heard.append((failure.position, failure.attempt)))
+    app.submit("again", items=["raise"] * 200)
+    assert app.work_off(timeout=PATIENCE)
+    assert sorted(heard) == [(position, attempt) for position in range(1, 201) for attempt in range(1, 6)]
+
+
 def test_after_a_minute_there_are_lines_again() -> None:
     now = 0.0
     log = FailureLog(clock=lambda: now)

@@ -195,15 +195,25 @@ class Lane:
         if due:
             self._claim()
         if self._unwritten:
-            self._written(self._record(self._unwritten))
+            self._written(self._record(self._unwritten), self._calls_of(self._unwritten))
 
     def _claim_while_writing(self, writer: Executor) -> None:
         """A database server can do both at once; what each of them changes here, it changes in this thread."""
+        # The claim may take an item again whose failed try has just been recorded: these are the calls before it.
+        calls = self._calls_of(self._unwritten)
         writing = writer.submit(self._record, self._unwritten)
         try:
             self._claim()
         finally:
-            self._written(writing.result())
+            self._written(writing.result(), calls)
+
+    def _calls_of(self, ended: Sequence[Ended]) -> list[Call | None]:
+        """The calls that ended so; None for one that is not ours any more, or that we have claimed again since."""
+        calls = [self._held.get(one.item_id) for one in ended]
+        return [
+            call if call is not None and call.owner.lease is one.lease else None
+            for call, one in zip(calls, ended, strict=True)
+        ]
 
     def _patience(self) -> float:
         """How long there is nothing to do, unless somebody says otherwise."""
@@ -387,20 +397,19 @@ class Lane:
         """A call that was not made: its item comes again later."""
         self.end(call, outcomes.postponed(why, "POSTPONED", delay))
 
-    def _written(self, landed: Collection[int]) -> None:
+    def _written(self, landed: Collection[int], calls: Sequence[Call | None]) -> None:
         batch, self._unwritten = self._unwritten, []
         came_back = False
         suspects = bool(self._apart) or self._solitude.wanted
         failures: list[Failure] = []
-        for item_id, lease, _, _, outcome in batch:
-            call = self._held.pop(item_id, None)
-            if call is not None and call.owner.lease is not lease:
-                self._held[item_id] = call  # a late outcome: we have claimed the item again meanwhile
-            else:
-                if suspects:
+        for (item_id, _, _, _, outcome), call in zip(batch, calls, strict=True):
+            if call is not None:
+                if self._held.get(item_id) is call:
+                    del self._held[item_id]
                     self._apart.discard(item_id)
+                if suspects:
                     self._solitude.leave(call)
-                if call is not None and item_id in landed and (failure := failure_of(call.owner, outcome)) is not None:
+                if item_id in landed and (failure := failure_of(call.owner, outcome)) is not None:
                     failures.append(failure)
             came_back = came_back or outcome.status is ItemStatus.PENDING
         now = time.monotonic()
