@@ -34,6 +34,8 @@ _OF_KIND = jobs.c.kind == bindparam("the_kind")
 _IN_LINE = _OF_KIND & jobs.c.turn_at.is_not(None)
 _IN_ORDER = (jobs.c.priority.desc(), jobs.c.turn_at)
 _LIMIT: ColumnElement[int] = bindparam("the_limit", type_=Integer)
+_ONE = literal_column("1", Integer)
+"""A limit that the planner can see; of a parameter it expects a tenth of all rows."""
 
 PICKED = (
     jobs.c.id,
@@ -76,7 +78,8 @@ def next_turn(ways: Ways, *, one: bool = False) -> Select[Any, Any]:
         soonest = select(jobs.c.turn_at).where(_IN_LINE, by_id()).scalar_subquery()
         return select(soonest, ways.now().label("now"))
     found = priorities_in_line()
-    return select(func.min(_first_turn(found.c.priority)), ways.now().label("now")).select_from(found)
+    first = _first_turn(found.c.priority, jobs.c.turn_at.is_not(None))
+    return select(func.min(first), ways.now().label("now")).select_from(found)
 
 
 @built_once
@@ -93,12 +96,12 @@ def priorities_in_line() -> CTE:
     return found.union_all(select(following).where(found.c.priority.is_not(None)))
 
 
-def _first_turn(priority: ColumnElement[Any], *conditions: ColumnElement[bool]) -> ColumnElement[Any]:
+def _first_turn(priority: ColumnElement[Any], turn: ColumnElement[bool]) -> ColumnElement[Any]:
     return (
         select(jobs.c.turn_at)
-        .where(_IN_LINE, jobs.c.priority == priority, *conditions)
+        .where(_OF_KIND, jobs.c.priority == priority, turn)
         .order_by(jobs.c.turn_at)
-        .limit(1)
+        .limit(_ONE)
         .scalar_subquery()
     )
 
@@ -159,12 +162,14 @@ def first_turns(ways: Ways) -> Select[Any]:
     The last column is how long the database has taken until this row.
     """
     looks = ways.rows("looks", WIDE_LOOKS)
+    # Not IS NOT NULL as well, which this implies: where nothing was in line when the table was analyzed, the planner
+    # then expects no row from a scan of the whole table, and a third of all from the index.
     first = _first_turn(looks.c.priority, jobs.c.turn_at >= looks.c.since)
     unheard = (
         select(jobs.c.priority)
         .where(_IN_LINE, jobs.c.priority > looks.c.priority, jobs.c.priority < looks.c.above)
         .order_by(jobs.c.priority.desc())
-        .limit(1)
+        .limit(_ONE)
         .scalar_subquery()
     )
     number: ColumnElement[Any] = literal_column("pg_current_xact_id()")
