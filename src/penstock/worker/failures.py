@@ -26,7 +26,8 @@ _WINDOW_SECONDS = 60.0
 _MOST_CODES = 1_000
 _TRACEBACK_LINES = 20
 _MOST_WAITING = 1_000
-_LAST_WORDS_SECONDS = 2.0
+LAST_WORDS_SECONDS = 5.0
+"""What hooks get when the worker stops: the first report of some libraries takes a second or two by itself."""
 _log = structlog.get_logger("penstock.items")
 
 
@@ -93,11 +94,11 @@ class Failures:
         """Log what was only counted, where its minute is over."""
         self._log.flush()
 
-    def close(self) -> None:
-        """Log what was only counted; hooks get a moment for what they have not heard yet."""
+    def close(self, seconds: float = LAST_WORDS_SECONDS) -> None:
+        """Log what was only counted; hooks get so many seconds for what they have not heard yet."""
         self._log.flush(at_end=True)
         if self._hooks is not None:
-            self._hooks.close()
+            self._hooks.close(seconds)
 
 
 @dataclass(slots=True)
@@ -181,14 +182,15 @@ class _HookThread:
             if self._dropped == 1:
                 _log.warning("on_failure hooks are too slow: failures are dropped", waiting=_MOST_WAITING)
 
-    def close(self) -> None:
-        """Wait a moment for what has not been heard."""
+    def close(self, seconds: float) -> None:
+        """Wait so long for what has not been heard."""
+        give_up = time.monotonic() + seconds
         try:
-            self._waiting.put(None, timeout=_LAST_WORDS_SECONDS)
+            self._waiting.put(None, timeout=seconds)
         except queue.Full:
             self._dropped += self._waiting.qsize()
         else:
-            self._thread.join(_LAST_WORDS_SECONDS)
+            self._thread.join(max(0.0, give_up - time.monotonic()))
         if self._dropped or self._thread.is_alive():
             _log.warning("on_failure hooks did not hear of every failure", dropped=self._dropped)
 

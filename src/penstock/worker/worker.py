@@ -38,7 +38,7 @@ from penstock.store.neighbours import Presence
 from penstock.store.notices import stopped_jobs
 from penstock.store.wakeups import DEAF_POLL_SECONDS, Wakeups
 from penstock.worker.bounded import Bounded
-from penstock.worker.failures import Failures, OnFailure
+from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.lane import Lane
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
@@ -179,11 +179,12 @@ class Worker:
         last: list[tuple[str, Callable[[], None]]] = [("wakeups", self._wakeups.stop), ("samples", self._last_sample)]
         if self._signing is not None:
             last.append(("signing out", self._sign_out))
-        last.append(("failures", self._failures.close))
         if self._presence is not None:
             last.append(("presence", self._presence.leave))
         for name, action in last:
             self._do_last(name, action)
+        # It bounds its own waits, and half of the time that is left is more than its share as long as nothing hangs.
+        self._failures.close(max(0.1, min(LAST_WORDS_SECONDS, (self._deadline - time.monotonic()) / 2)))
         if self._loop_thread is not None:
             self._loop_thread.close(self._share())
         self._over.set()
