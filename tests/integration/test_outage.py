@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
-from penstock import Penstock, StoreUnavailable, WorkItem, load_settings
+from penstock import JobState, Penstock, StoreUnavailable, WorkItem, load_settings
+from penstock.lifecycle.states import FINISHED
 from penstock.store import postgresql_listener, wakeups
 from penstock.store.notices import stopped_jobs
-from penstock.testing.postgres import PostgresServer
+from penstock.testing.invariants import violations
+from penstock.testing.postgres import PostgresServer, PostgresUnavailable, private_postgres
 from penstock.worker import lane
 from penstock.worker.worker import Worker
+from tests.conftest import TEST_SERVER, unavailable
 from tests.integration.fault_proxy import FaultProxy, fault_proxy
 from tests.integration.waiting import eventually
 
@@ -234,3 +242,52 @@ def test_an_address_beyond_the_reach_of_select_is_heard(tmp_path: Path) -> None:
             one.close()
         app.close()
         elsewhere.close()
+
+
+def test_a_server_that_crashes_and_starts_again_costs_no_item_a_try(tmp_path: Path) -> None:
+    """A killed backend makes PostgreSQL end every session, recover, and refuse everybody meanwhile."""
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(private_postgres(settings=TEST_SERVER | {"synchronous_commit": "on"}))
+        except PostgresUnavailable as error:
+            unavailable(str(error))
+        app = Penstock(
+            settings=load_settings(
+                database_url=server.url("postgres"), files_directory=str(tmp_path), heartbeat_seconds=0.05
+            )
+        )
+        stack.callback(app.close)
+        app.migrate()
+        crash_at = {100, 400, 700}
+
+        def crash_now(item: WorkItem) -> int:
+            if item.input in crash_at:
+                crash_at.remove(item.input)
+                crash(server)
+            return int(item.input)
+
+        app.kind("crashing", concurrency=4)(crash_now)
+        job = app.submit("crashing", items=list(range(1_000))).job
+        worker = app.worker()
+        worker.start()
+        stack.callback(worker.stop)
+        eventually(lambda: has_ended(app, job.id), PATIENCE)
+        done = app.get(job.id)
+        assert (done.state, done.progress.done, done.deaths, crash_at) == (JobState.SUCCEEDED, 1_000, 0, set())
+        assert {item.attempts for item in app.items(job.id, limit=1_000)} == {1}
+        assert violations(app.store) == []
+
+
+def crash(server: PostgresServer) -> None:
+    """Kill one of its sessions, as the kernel does when memory runs out."""
+    with psycopg.connect(server.url("postgres").replace("+psycopg", ""), autocommit=True) as link:
+        pid = link.info.backend_pid
+        os.kill(pid, signal.SIGKILL)
+
+
+def has_ended(app: Penstock, job_id: UUID) -> bool:
+    """Has the job ended? Not as far as anybody can tell while the server is away."""
+    try:
+        return app.get(job_id).state in FINISHED
+    except StoreUnavailable:
+        return False

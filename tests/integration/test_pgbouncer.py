@@ -16,11 +16,13 @@ from penstock.cli.config import _check
 from penstock.store import wakeups
 from penstock.store.opening import describe_connection
 from penstock.store.postgresql_engine import PLANNING
+from penstock.store.revisions import OURS
 from penstock.testing.invariants import violations
 from penstock.testing.postgres import PostgresServer
 from tests.conftest import unavailable
 from tests.integration.pgbouncer import PgBouncer, PgBouncerUnavailable, private_pgbouncer
 from tests.integration.waiting import eventually
+from tests.migrations.layouts import make_old_layout
 
 PATIENCE = 60.0
 NEVER = 3600.0
@@ -150,6 +152,23 @@ def _defaults(url: str) -> list[tuple[str, str]]:
 
 def _libpq(url: str) -> str:
     return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+@pytest.mark.parametrize("mode", ["in_transactions", "in_sessions"])
+def test_the_tables_are_made_and_brought_up_to_date_through_the_pooler(
+    mode: str, request: pytest.FixtureRequest, postgres_url: str, open_app: Callable[..., Penstock]
+) -> None:
+    """From the oldest layout: its tables are moved, revisions follow, and indexes are built outside of transactions."""
+    make_old_layout(postgres_url)
+    app = open_app(request.getfixturevalue(mode).url(make_url(postgres_url).database))
+    app.migrate()
+    job = app.submit("double", 2).job
+    assert app.work_off(timeout=PATIENCE)
+    assert app.get(job.id).result == 4
+    with psycopg.connect(postgres_url.replace("+psycopg", "")) as direct:
+        [(unfinished,)] = direct.execute("SELECT count(*) FROM pg_index WHERE NOT indisvalid").fetchall()
+        [(revision,)] = direct.execute("SELECT version_num FROM penstock.penstock_version").fetchall()
+    assert (unfinished, revision) == (0, OURS.head)
 
 
 def test_directly_the_planner_is_told_by_the_connection_itself(
