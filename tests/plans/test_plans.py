@@ -185,6 +185,7 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "list a common state of a kind": lambda one: inspect.list_jobs(
         one, SYSTEM, JobFilter(states=(JobState.COMMITTED,), kind="kind0", created_from=LONG_AGO), limit=20
     ),
+    "anything in flight": lambda one: inspect.any_in_flight(one, ["kind0", "kind1"]),
     "items": lambda one: inspect.items(one, job_id(7), limit=20),
     "history": lambda one: inspect.history(one, job_id(7)),
 }
