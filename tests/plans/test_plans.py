@@ -335,7 +335,7 @@ STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
         {"sqlite": RETURNED_INDEX, "postgresql": RETURNED_INDEX},
     ),
     "expired_items": (
-        lambda ways: (sweeping.expired_items(ways), {"the_limit": 1000}),
+        lambda ways: (sweeping.expired_items(ways), {"the_limit": 1000, "the_moment": None, "the_workers": ["w"]}),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "oldest_item": (
