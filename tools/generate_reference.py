@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tools.reference import api, cli, errors, lifecycle, schema, settings
+from tools.reference import api, cli, errors, lifecycle, limits, schema, settings
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -21,6 +21,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli.page,
     "errors.md": errors.page,
     "lifecycle.md": lifecycle.page,
+    "limits.md": limits.page,
     "schema.md": schema.page,
     "settings.md": settings.page,
 }

@@ -132,7 +132,7 @@ class Changing(Looking):
         That is a job, or the ``resource_id`` with which it was taken: something an application keeps itself, recorded
         in the same transaction (``connection``). A key that was used for another request is refused.
         """
-        Request(owner=owner, idempotency_key=idempotency_key)  # it has bounds
+        Request(owner=owner, idempotency_key=idempotency_key, ip_address=ip_address)  # it has bounds
         key = Key.of(idempotency_key, fingerprint, owner=owner, guest=ip_address)
         used = self._write(connection, lambda one: take_key(one, key, resource_id=resource_id))
         return None if used is None else used.job_id or used.resource_id

@@ -32,6 +32,8 @@ OPEN = (PENDING, PROCESSING)
 WELL = outcomes.done('{"ok":true}')
 FAILED = outcomes.failed("no such thing", "NO")
 LATER = outcomes.retried("later", "LATER", 5.0)
+LONG = 60.0
+"""Seconds after which a change is surely before a walk that begins then."""
 
 
 class Eyes(Looking):
@@ -67,10 +69,6 @@ def end(bench: Workbench, held: Sequence[Claimed], outcome: outcomes.Outcome) ->
     bench.record(held, outcome)
 
 
-def place_of(row: ItemRow) -> Place:
-    return Place(row.updated_at, row.id, row.position)
-
-
 def pages(
     ask: Callable[[Place | None], list[ItemRow]], meanwhile: Callable[[], None] = lambda: None
 ) -> Iterator[list[ItemRow]]:
@@ -78,7 +76,7 @@ def pages(
     after: Place | None = None
     while page := ask(after):
         yield page
-        after = place_of(page[-1])
+        after = page[-1].place
         meanwhile()
 
 
@@ -186,11 +184,53 @@ class TestByChange:
     def test_backwards_the_last_changed_come_first(self, bench: Workbench, eyes: Eyes) -> None:
         job_id = bulk(bench, 10)
         held = take(bench, job_id, 4)
+        bench.clock.advance(LONG)
         back = pages(lambda after: eyes.page_of_items(job_id, statuses=OPEN, after=after, limit=3, descending=True))
         seen = [row for page in back for row in page]
         forth = [row for page in self.walk(eyes, job_id) for row in page]
         assert [row.id for row in seen] == [row.id for row in forth][::-1]
         assert {row.id for row in seen[:4]} == {one.item_id for one in held}
+
+    def test_backwards_what_changes_meanwhile_comes_after_the_oldest(self, bench: Workbench, eyes: Eyes) -> None:
+        job_id = bulk(bench, 10)
+        bench.clock.advance(LONG)
+        walk = pages(lambda after: eyes.page_of_items(job_id, statuses=OPEN, after=after, limit=4, descending=True))
+        assert [row.position for row in next(walk)] == [10, 9, 8, 7]
+        taken = take(bench, job_id, 2)
+        rest = [row for page in walk for row in page]
+        assert [row.position for row in rest] == [6, 5, 4, 3, 1, 2], "the two that were not reached yet have moved"
+        assert [row.status for row in rest[-2:]] == [PROCESSING] * len(taken)
+
+    def test_backwards_a_change_that_commits_late_is_not_missed(self, bench: Workbench, eyes: Eyes) -> None:
+        """Its transaction stamped it before the walk began, and others saw it afterwards."""
+        job_id = bulk(bench, 10)
+        bench.clock.advance(LONG)
+        walk = pages(lambda after: eyes.page_of_items(job_id, statuses=OPEN, after=after, limit=4, descending=True))
+        assert [row.position for row in next(walk)] == [10, 9, 8, 7]
+        bench.clock.advance(-3)
+        take(bench, job_id, 1)
+        assert [row.position for page in walk for row in page] == [6, 5, 4, 3, 2, 1]
+
+    def test_backwards_what_changed_just_before_comes_twice_and_is_known_by_its_moment(
+        self, bench: Workbench, eyes: Eyes
+    ) -> None:
+        job_id = bulk(bench, 4)
+        bench.clock.advance(LONG)
+        take(bench, job_id, 1)
+        bench.clock.advance(1)
+        walk = pages(lambda after: eyes.page_of_items(job_id, statuses=OPEN, after=after, limit=2, descending=True))
+        seen = [row for page in walk for row in page]
+        assert [row.position for row in seen] == [1, 4, 3, 2, 1]
+        assert seen[0].updated_at == seen[-1].updated_at
+
+    def test_backwards_a_place_made_by_hand_is_refused(self, bench: Workbench, eyes: Eyes) -> None:
+        job_id = bulk(bench, 4)
+        row = eyes.page_of_items(job_id, statuses=OPEN, limit=2, descending=True)[-1]
+        by_hand = Place(row.updated_at, row.id)
+        with pytest.raises(InvalidInput, match="place") as refused:
+            eyes.page_of_items(job_id, statuses=OPEN, after=by_hand, descending=True)
+        assert refused.value.field == "after"
+        assert eyes.page_of_items(job_id, statuses=OPEN, after=by_hand, limit=1)[0].position == row.position + 1
 
     def test_one_that_changes_after_it_was_seen_comes_again_at_the_end(self, bench: Workbench, eyes: Eyes) -> None:
         job_id = bulk(bench, 10)
@@ -252,32 +292,38 @@ OUTCOMES = {"done": WELL, "failed": FAILED, "later": LATER, "released": outcomes
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=STEPS, wanted=WANTED, count=st.integers(0, 20), limit=st.integers(1, 8))
+@given(steps=STEPS, wanted=WANTED, count=st.integers(0, 20), limit=st.integers(1, 8), descending=st.booleans())
 def test_no_item_slips_past_a_walk(
     bench: Workbench,
     steps: list[tuple[str, int]],
     wanted: tuple[ItemStatus, ...],
     count: int,
     limit: int,
+    descending: bool,
 ) -> None:
     """Each example is a job of its own: pages are read and items change in any order, then the walk goes to its end."""
     eyes, job_id = Eyes(bench.store), bulk(bench, count)
+    bench.clock.advance(LONG)
     status = {row.id: row.status for row in eyes.page_of_items(job_id)}
     stayed = {one for one, now in status.items() if now in wanted}
     changes: Counter[int] = Counter()
     held: list[Claimed] = []
     seen: list[ItemRow] = []
     after: Place | None = None
+    begun = False
 
     def read() -> int:
-        nonlocal after
-        page = eyes.page_of_items(job_id, statuses=wanted, after=after, limit=limit)
+        nonlocal after, begun
+        page = eyes.page_of_items(job_id, statuses=wanted, after=after, limit=limit, descending=descending)
+        begun = begun or bool(page)
         assert all(row.status is status[row.id] for row in page), "each is seen in the state it has"
         seen.extend(page)
-        after = place_of(page[-1]) if page else after
+        after = page[-1].place if page else after
         return len(page)
 
     def changed(some: Sequence[Claimed], now: ItemStatus) -> None:
+        if not begun:
+            bench.clock.advance(LONG)
         for one in some:
             status[one.item_id] = now
             changes[one.item_id] += 1

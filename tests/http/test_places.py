@@ -13,22 +13,21 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from sqlalchemy import update
 
 from penstock import (
     InvalidInput,
-    ItemRow,
-    ItemStatus,
     Job,
     Penstock,
     Permanent,
     Place,
     Planned,
-    Summary,
     WorkItem,
     WorkJob,
 )
 from penstock.http.cursors import read_place, written_place
 from penstock.http.vocabularies.pipeline.schemas import GridPage
+from penstock.store.tables import job_items
 from tests.http.conftest import Served, on_sqlite
 
 Serve = Callable[..., Served]
@@ -52,6 +51,13 @@ def held(app: Penstock, rows: int = ROWS) -> Job:
     if "held" not in app.kinds:
         app.kind("held")(lambda item: None)
     return app.submit("held", items=[{"title": f"row {number}"} for number in range(1, rows + 1)], owner="ada").job
+
+
+def settled(app: Penstock, job: Job) -> Job:
+    """The same job, a minute later: a walk backwards shows twice what has only just changed."""
+    earlier = update(job_items).values(updated_at=job.created_at - timedelta(minutes=1))
+    app.in_transaction(lambda link: link.execute(earlier.where(job_items.c.job_id == job.id)))
+    return job
 
 
 def halves(app: Penstock) -> Job:
@@ -92,7 +98,7 @@ def walked(client: httpx2.Client, job_id: UUID, **params: Any) -> list[int]:
 
 
 def test_whoever_follows_next_sees_every_row_once(app: Penstock, serve: Serve) -> None:
-    job = held(app)
+    job = settled(app, held(app))
     ada = serve(worker=False).client()
     forwards = list(range(1, ROWS + 1))
     for size in (7, ROWS):
@@ -104,8 +110,24 @@ def test_whoever_follows_next_sees_every_row_once(app: Penstock, serve: Serve) -
     assert walked(ada, job.id, statuses="DONE") == []
 
 
+def test_a_walk_backwards_brings_what_changes_meanwhile(app: Penstock, serve: Serve) -> None:
+    job = settled(app, held(app))
+    ada = serve(worker=False).client()
+    address = f"/api/jobs/{job.id}/items"
+    params: dict[str, Any] = {"sort": "-updatedAt", "pageSize": 10}
+    answer = ada.get(address, params=params)
+    seen = positions(answer)
+    oldest = ada.get(address, params={"sort": "updatedAt", "pageSize": 1}).json()["items"][0]
+    changed = update(job_items).values(updated_at=datetime.now(UTC)).where(job_items.c.id == int(oldest["id"]))
+    app.in_transaction(lambda link: link.execute(changed))
+    while following := answer.json()["next"]:
+        answer = ada.get(address, params={**params, "after": following})
+        seen += positions(answer)
+    assert seen == [*range(ROWS, 1, -1), 1]
+
+
 def test_a_walk_by_last_change_has_the_rows_of_those_statuses_alone(app: Penstock, serve: Serve) -> None:
-    job = halves(app)
+    job = settled(app, halves(app))
     ada = serve(worker=False).client()
     odd, even = set(range(1, ROWS + 1, 2)), set(range(2, ROWS + 1, 2))
     for sort in ("updatedAt", "-updatedAt"):
@@ -212,6 +234,10 @@ def test_a_cursor_that_is_not_of_this_list_is_said_to_be(app: Penstock, serve: S
     by_change = encoded("2026-11-16T08:00:00+00:00|7")
     questions = [(cursor, params) for cursor in NOT_OURS.values() for params in ({}, {"statuses": "PENDING"})]
     questions += [(by_change, {}), (by_position, {"statuses": "PENDING"}), (by_position, {"sort": "-updatedAt"})]
+    began = "2026-11-16T08:00:00+00:00"
+    rests = ("", f"|{began}", f"|{began}|up", "|7|down", f"|{began}|down|")
+    questions += [(encoded(f"{began}|7{rest}"), {"sort": "-updatedAt"}) for rest in rests]
+    questions += [(encoded(f"{began}|7|{began}|down"), {"sort": "updatedAt"})]
     for cursor, params in questions:
         answer = ada.get(f"/api/jobs/{job.id}/items", params={**params, "after": cursor})
         assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (
@@ -283,26 +309,25 @@ def test_a_grid_is_its_owners_and_the_admins(app: Penstock, serve: Serve) -> Non
     assert app.get(job.id).state == job.state
 
 
-def row_at(moment: datetime, number: int, position: int) -> ItemRow:
-    """A row that last changed then."""
-    return ItemRow(
-        id=number, job_id=uuid4(), user_id=None, kind="held", position=position, status=ItemStatus.DONE, attempts=1,
-        deaths=0, locked_by=None, locked_at=None, ready_at=None, updated_at=moment, last_error=None, error_code=None,
-        summary=Summary(None, None, None),
-    )  # fmt: skip
-
-
 @given(
     seconds=some.integers(0, 250_000_000_000),
     microseconds=some.integers(0, 999_999),
     number=some.integers(0, 2**63 - 1),
     position=some.integers(0, 2**31 - 1),
+    turned=some.booleans(),
 )
-def test_a_place_is_read_as_it_was_written(seconds: int, microseconds: int, number: int, position: int) -> None:
+def test_a_place_is_read_as_it_was_written(
+    seconds: int, microseconds: int, number: int, position: int, turned: bool
+) -> None:
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, microseconds=microseconds)
-    row = row_at(moment, number, position)
-    assert read_place(written_place(row, in_order=False), in_order=False) == Place(moment, number)
-    assert read_place(written_place(row, in_order=True), in_order=True) == Place(position=position)
+    place = Place(moment, number, position)
+    assert read_place(written_place(place, in_order=False), in_order=False) == Place(moment, number)
+    assert read_place(written_place(place, in_order=True), in_order=True) == Place(position=position)
+    walk = Place(moment, number, began=moment + timedelta(microseconds=number % 7), turned=turned)
+    written = written_place(walk, in_order=False)
+    assert read_place(written, in_order=False, descending=True) == walk
+    with pytest.raises(InvalidInput):
+        read_place(written, in_order=False)
 
 
 def from_bytes(raw: bytes) -> str:
@@ -315,10 +340,10 @@ odd_cursors = some.one_of(
 )
 
 
-@given(text=odd_cursors, in_order=some.booleans())
-def test_any_other_text_is_refused_and_nothing_worse(text: str, in_order: bool) -> None:
+@given(text=odd_cursors, in_order=some.booleans(), descending=some.booleans())
+def test_any_other_text_is_refused_and_nothing_worse(text: str, in_order: bool, descending: bool) -> None:
     with pytest.raises(InvalidInput):
-        read_place(text, in_order=in_order)
+        read_place(text, in_order=in_order, descending=descending)
 
 
 @on_sqlite

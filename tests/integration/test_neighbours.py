@@ -96,6 +96,45 @@ def test_whoever_says_goodbye_leaves_nothing_behind(app: Penstock, sockets: Path
     assert list(sockets.glob("*/*")) == []
 
 
+def test_nobody_is_remembered_who_has_left(app: Penstock, sockets: Path) -> None:
+    app.kind("one")(lambda item: None)
+    for _ in range(3):
+        app.kickoff(app.submit("one").job.id, duration=PATIENCE)
+    assert app.store.neighbours.alive() == []
+    assert app.store.neighbours._own == set()
+
+
+SERVERS = [
+    "postgresql+psycopg:///jobs?host=/run/one",
+    "postgresql+psycopg:///jobs?host=/run/two",
+    "postgresql+psycopg:///jobs?host=/run/two&port=5433",
+    "postgresql+psycopg:///jobs?host=one:5432&host=two:5432",
+    "postgresql+psycopg:///jobs?service=one",
+    "postgresql+psycopg:///jobs?hostaddr=10.0.0.1",
+    "postgresql+psycopg:///jobs",
+    "postgresql+psycopg:///others",
+    "postgresql+psycopg://one/jobs",
+    "postgresql+psycopg://one:5433/jobs",
+]
+
+
+def test_servers_have_a_directory_each_whatever_part_of_the_address_tells_them_apart(
+    sockets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = [Neighbours.of(make_url(url)) for url in SERVERS]
+    for place in ("/run/three", "/run/four"):
+        monkeypatch.setenv("PGHOST", place)
+        addresses.append(Neighbours.of(make_url("postgresql+psycopg:///jobs")))
+    presences = [one.settle(f"worker-{number}") for number, one in enumerate(addresses)]
+    try:
+        assert [one.alive() for one in addresses] == [[f"worker-{number}"] for number in range(len(addresses))]
+        assert Neighbours.of(make_url(SERVERS[0])).alive() == ["worker-0"], "the same address is the same directory"
+    finally:
+        for presence in presences:
+            assert presence is not None
+            presence.leave()
+
+
 def test_a_cancel_from_elsewhere_is_heard_at_once(
     sockets: Path, quick_settings: Settings, open_app: Callable[[], Penstock]
 ) -> None:

@@ -185,6 +185,7 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "list a common state of a kind": lambda one: inspect.list_jobs(
         one, SYSTEM, JobFilter(states=(JobState.COMMITTED,), kind="kind0", created_from=LONG_AGO), limit=20
     ),
+    "anything in flight": lambda one: inspect.any_in_flight(one, ["kind0", "kind1"]),
     "items": lambda one: inspect.items(one, job_id(7), limit=20),
     "history": lambda one: inspect.history(one, job_id(7)),
 }
@@ -334,7 +335,7 @@ STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
         {"sqlite": RETURNED_INDEX, "postgresql": RETURNED_INDEX},
     ),
     "expired_items": (
-        lambda ways: (sweeping.expired_items(ways), {"the_limit": 1000}),
+        lambda ways: (sweeping.expired_items(ways), {"the_limit": 1000, "the_moment": None, "the_workers": ["w"]}),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "oldest_item": (

@@ -170,6 +170,10 @@ OF_CALLS = {
     "NOT_A_TABLE": ("InvalidInput", "a file is no table: binary, an old or locked workbook, or without an end"),
     "NO_COLUMNS": ("InvalidInput", "a workbook was asked for without any columns"),
     "NO_PRODUCT_COLUMN": ("InvalidInput", "no column of a table was taken for a sku, a gtin or a title"),
+    "OUT_OF_BOUNDS": (
+        "InvalidInput or ConfigurationError",
+        "a text is too long, or a number too large, to be kept by every database: [limits](limits.md)",
+    ),
     "PAGE_TOO_DEEP": ("InvalidInput", "a numbered page lies behind more than 10,000 items; follow `next` instead"),
     "PENDING_DASHBOARD_DISABLED": ("SwitchedOff", "the list of all that waits is off: `PENDING_DASHBOARD_ENABLED`"),
     "SHEET_UNKNOWN": ("InvalidInput", "a workbook has no sheet of that name"),

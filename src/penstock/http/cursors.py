@@ -9,11 +9,12 @@ from uuid import UUID
 
 from penstock.errors import InvalidInput
 from penstock.operations.inspect import After
-from penstock.operations.item_pages import ItemRow, Place
+from penstock.operations.item_pages import Place
 
 _LARGEST = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BYTES = 24
+_DOWN, _TURNED = "down", "back"
 
 
 def written_cursor(moment: datetime, job_id: UUID) -> str:
@@ -34,27 +35,47 @@ def read_cursor(text: str) -> After:
     return After(moment, UUID(bytes=raw[8:]))
 
 
-def written_place(item: ItemRow, *, in_order: bool) -> str:
-    """The place behind an item: of its position, or of when it last changed."""
-    text = f"position|{item.position}" if in_order else f"{item.updated_at.astimezone(UTC).isoformat()}|{item.id}"
-    return base64.urlsafe_b64encode(text.encode()).decode()
+def written_place(place: Place, *, in_order: bool) -> str:
+    """The place behind an item: of its position, or of when it last changed; backwards, with when the walk began."""
+    parts: list[object] = [_written(place.moment), place.item_id]
+    if in_order:
+        parts = ["position", place.position]
+    elif place.began is not None:
+        parts += [_written(place.began), _TURNED if place.turned else _DOWN]
+    return base64.urlsafe_b64encode("|".join(map(str, parts)).encode()).decode()
 
 
-def read_place(text: str, *, in_order: bool) -> Place:
+def read_place(text: str, *, in_order: bool, descending: bool = False) -> Place:
     """The place such a cursor names; one of another order is refused, too."""
     try:
-        first, _, number = base64.b64decode(text, altchars=b"-_", validate=True).decode("ascii").partition("|")
+        first, number, *walk = base64.b64decode(text, altchars=b"-_", validate=True).decode("ascii").split("|")
         if not (number.isdigit() and int(number) <= _LARGEST):
             raise ValueError(number)
         if in_order != (first == "position"):
             raise ValueError(first)
-        if in_order:
+        if in_order and not walk:
             return Place(position=min(int(number), 2**31 - 1))
-        moment = datetime.fromisoformat(first)
-        if moment.tzinfo is None or not 1970 <= moment.year < 9999:
-            raise ValueError(first)
-        return Place(moment.astimezone(UTC), int(number))
+        if descending and not in_order:
+            began, way = walk
+            if way not in (_TURNED, _DOWN):
+                raise ValueError(way)
+            return Place(_moment(first), int(number), began=_moment(began), turned=way == _TURNED)
+        if walk:
+            raise ValueError(walk)
+        return Place(_moment(first), int(number))
     except (ValueError, OverflowError, binascii.Error) as error:
         raise InvalidInput(
             "the cursor is not one of this list in this order; begin again without it", field="after"
         ) from error
+
+
+def _written(moment: datetime | None) -> str:
+    assert moment is not None
+    return moment.astimezone(UTC).isoformat()
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None or not 1970 <= moment.year < 9999:
+        raise ValueError(text)
+    return moment.astimezone(UTC)

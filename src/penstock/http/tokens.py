@@ -13,10 +13,10 @@ from typing import Any
 import jwt
 
 from penstock.errors import ConfigurationError, NotSignedIn, StoreUnavailable
+from penstock.lifecycle.bounds import CALLER
 from penstock.lifecycle.callers import Caller, admin, owner
 
 _LEEWAY_SECONDS = 10
-_LONGEST_USER = 255
 _LONGEST_TOKEN = 8_192
 _REMEMBERED = 1_000
 _GOOD_SECONDS = 60.0
@@ -126,7 +126,7 @@ class Tokens:
         except jwt.PyJWTError as error:
             raise NotSignedIn(f"the token is not good: {error}", code="TOKEN_INVALID") from error
         user = claims["sub"]
-        if not isinstance(user, str) or not 0 < len(user) <= _LONGEST_USER or not user.isprintable():
+        if not isinstance(user, str) or not 0 < len(user) <= CALLER.longest or not user.isprintable():
             raise NotSignedIn("the token names no user", code="TOKEN_INVALID")
         return Identity(user, claims.get(self._admin_claim) is True), float(claims["exp"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from penstock.lifecycle.bounds import CALLER
 from penstock.lifecycle.states import Actor, KilledBy
 
 
@@ -22,6 +23,10 @@ class Caller:
 
     actor: Actor
     id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.id is not None:
+            CALLER.require(self.id)
 
     @property
     def sight(self) -> Sight:

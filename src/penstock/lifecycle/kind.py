@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import ConfigurationError, KindUnknown
+from penstock.lifecycle.bounds import require_kind_name
 from penstock.lifecycle.policy import Policy, RunsIn
 from penstock.lifecycle.states import ItemRole
 
 Handler = Callable[..., Any]
 Classify = Callable[[BaseException], BaseException]
-_NAME = re.compile(r"^[a-z0-9][a-z0-9._-]{0,63}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +32,7 @@ class Kind:
     @classmethod
     def of(cls, name: str, definition: Handler | type, policy: Policy, classify: Classify | None = None) -> Kind:
         """Read a kind from a plain function, or from a class with ``process`` and perhaps ``plan`` and ``finalize``."""
-        if not _NAME.match(name):
-            raise ConfigurationError(
-                f"{name!r} is not a kind's name; use up to 64 of a-z, 0-9, '.', '_' and '-', "
-                "starting with a letter or digit"
-            )
+        require_kind_name(name)
         if not inspect.isclass(definition):
             return cls(name, policy, definition, classify=classify)
         steps = definition()

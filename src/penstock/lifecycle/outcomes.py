@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from penstock.lifecycle.bounds import LONGEST_CODE, LONGEST_MESSAGE, LONGEST_TRACEBACK
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ErrorType, ItemStatus, KilledBy
-
-_LONGEST_MESSAGE = 2_000
-_LONGEST_CODE = 64
-_LONGEST_TRACEBACK = 16_000
 
 
 class Outcome(NamedTuple):
@@ -55,8 +52,8 @@ def failed(
     """It will not be tried again; ``error_type`` says whether a new job might do better."""
     return Outcome(
         ItemStatus.ERROR,
-        error=_cut(error, _LONGEST_MESSAGE),
-        code=_cut(code, _LONGEST_CODE),
+        error=_cut(error, LONGEST_MESSAGE),
+        code=_cut(code, LONGEST_CODE),
         error_type=error_type,
         killed_by=killed_by,
         traceback=_tail(traceback),
@@ -69,8 +66,8 @@ def retried(
     """It goes back to be tried again after ``delay`` seconds."""
     return Outcome(
         ItemStatus.PENDING,
-        error=_cut(error, _LONGEST_MESSAGE),
-        code=_cut(code, _LONGEST_CODE),
+        error=_cut(error, LONGEST_MESSAGE),
+        code=_cut(code, LONGEST_CODE),
         error_type=ErrorType.RETRYABLE,
         killed_by=killed_by,
         traceback=_tail(traceback),
@@ -82,8 +79,8 @@ def postponed(error: str, code: str, delay: float) -> Outcome:
     """It was not tried, and goes back for ``delay`` seconds; that is no attempt."""
     return Outcome(
         ItemStatus.PENDING,
-        error=_cut(error, _LONGEST_MESSAGE),
-        code=_cut(code, _LONGEST_CODE),
+        error=_cut(error, LONGEST_MESSAGE),
+        code=_cut(code, LONGEST_CODE),
         error_type=ErrorType.RETRYABLE,
         delay=delay,
         counts=False,
@@ -94,15 +91,15 @@ def not_found(error: str, code: str) -> Outcome:
     """What was looked for is not there."""
     return Outcome(
         ItemStatus.NOT_FOUND,
-        error=_cut(error, _LONGEST_MESSAGE),
-        code=_cut(code, _LONGEST_CODE),
+        error=_cut(error, LONGEST_MESSAGE),
+        code=_cut(code, LONGEST_CODE),
         error_type=ErrorType.TERMINAL,
     )
 
 
 def skipped(error: str, code: str) -> Outcome:
     """There was nothing to do."""
-    return Outcome(ItemStatus.SKIPPED, error=_cut(error, _LONGEST_MESSAGE), code=_cut(code, _LONGEST_CODE))
+    return Outcome(ItemStatus.SKIPPED, error=_cut(error, LONGEST_MESSAGE), code=_cut(code, LONGEST_CODE))
 
 
 def released() -> Outcome:
@@ -123,5 +120,5 @@ def _cut(text: str, most: int) -> str:
 def _tail(text: str | None) -> str | None:
     if text is None:
         return None
-    end = storable_text(text[-_LONGEST_TRACEBACK:])
-    return end if len(text) <= _LONGEST_TRACEBACK else "…" + end
+    end = storable_text(text[-LONGEST_TRACEBACK:])
+    return end if len(text) <= LONGEST_TRACEBACK else "…" + end

@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from penstock.errors import ConfigurationError
+from penstock.lifecycle import bounds
 from penstock.lifecycle.quantities import seconds, size_in_bytes
 from penstock.lifecycle.retry import Backoff
 
@@ -67,12 +68,11 @@ class Policy:
         prune_result: bool = False,
     ) -> Policy:
         """Read a policy as people write it; wrong values are refused here, not when a job runs."""
-        _at_least("retries", retries, 0)
-        _at_least("not_found_retries", not_found_retries, 0)
-        _at_least("concurrency", concurrency, 1)
-        _at_least("queue_limit", queue_limit, 1)
-        if not -32768 <= priority <= 32767:
-            raise ConfigurationError(f"priority is {priority}; it must be from -32768 to 32767")
+        bounds.RETRIES.require_of_kind(retries)
+        bounds.NOT_FOUND_RETRIES.require_of_kind(not_found_retries)
+        bounds.CONCURRENCY.require_of_kind(concurrency)
+        bounds.QUEUE_LIMIT.require_of_kind(queue_limit)
+        bounds.PRIORITY.require_of_kind(priority)
         place = None if runs_in is None else _place(runs_in)
         if memory_limit is not None and place is not RunsIn.PROCESSES:
             raise ConfigurationError("memory_limit needs runs_in='processes': only a process can be limited for real")
@@ -99,8 +99,3 @@ def _place(runs_in: RunsIn | str) -> RunsIn:
         return RunsIn(runs_in)
     except ValueError:
         raise ConfigurationError(f"runs_in is {runs_in!r}; it must be one of {', '.join(RunsIn)}") from None
-
-
-def _at_least(name: str, value: int | None, least: int) -> None:
-    if value is not None and value < least:
-        raise ConfigurationError(f"{name} is {value}; it must be at least {least}")

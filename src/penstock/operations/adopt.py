@@ -12,9 +12,10 @@ from datetime import datetime
 from uuid import UUID
 
 from penstock.errors import InvalidInput
+from penstock.lifecycle import bounds
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.payloads import JSON, encode, require_storable, storable_text
+from penstock.lifecycle.payloads import JSON, encode, storable_text
 from penstock.lifecycle.states import ErrorType, JobState, KilledBy, Phase
 from penstock.store.engine import Transaction
 from penstock.store.statements import adopt as statements
@@ -52,9 +53,9 @@ class PastJob:
     def __post_init__(self) -> None:
         if self.state not in _WAYS:
             raise InvalidInput(f"job {self.id} is {self.state.value}: only what is over is adopted", field="state")
-        for name in ("owner", "unique_key"):
-            if (value := getattr(self, name)) is not None:
-                require_storable(value, name)
+        for bound in (bounds.OWNER, bounds.UNIQUE_KEY):
+            if (value := getattr(self, bound.field)) is not None:
+                bound.require(value)
 
     def moments(self) -> dict[JobState, datetime]:
         """When it came to each state; what is not known is as late as what was before it, and time goes forward."""
@@ -84,7 +85,9 @@ def adopt(transaction: Transaction, kind: Kind, past: PastJob, *, most: int) -> 
         "the_params": encode(past.params, most=most, at="params"),
         "the_result": encode(past.result, most=most, at="result"),
         "the_last_error": storable_text(past.error or "it failed there, and nobody wrote down why") if failed else None,
-        "the_error_code": storable_text(past.error_code or "UNEXPECTED_ERROR")[:64] if failed else None,
+        "the_error_code": storable_text(past.error_code or "UNEXPECTED_ERROR")[: bounds.LONGEST_CODE]
+        if failed
+        else None,
         "the_error_type": ErrorType.TERMINAL.value if failed else None,
         "the_failed_phase": Phase.PROCESSING.value if failed else None,
         "the_killed_by": KilledBy.USER.value if past.state is S.CANCELED else None,

@@ -20,7 +20,8 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from penstock.errors import FileNotFound, InvalidInput, PayloadTooLarge
+from penstock.errors import FileNotFound, PayloadTooLarge
+from penstock.lifecycle.bounds import FILE_NAME, MEDIA_TYPE, OWNER
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.files import path_of
 from penstock.lifecycle.payloads import storable_text
@@ -28,7 +29,6 @@ from penstock.store.engine import Transaction
 from penstock.store.statements import files as statements
 
 _READ_AT_ONCE = 1 << 20
-_LONGEST_NAME = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,11 @@ def record_file(
 ) -> StoredFile:
     """Record a file whose bytes are kept; only the last part of its name is, and only as text."""
     plain = storable_text(name.replace("\\", "/").rpartition("/")[2]).strip()
-    if not plain or len(plain) > _LONGEST_NAME:
-        raise InvalidInput(f"a file's name must have 1 to {_LONGEST_NAME} characters, not {len(plain)}", field="name")
+    FILE_NAME.require(plain)
+    if owner is not None:
+        OWNER.require(owner)
+    if media_type:
+        MEDIA_TYPE.require(media_type)
     file_id: UUID = uuid7()
     transaction.run(
         statements.insert_file(transaction.ways),
@@ -124,7 +127,7 @@ def record_file(
             "the_file_id": file_id,
             "the_user_id": owner,
             "the_name": plain,
-            "the_media_type": media_type,
+            "the_media_type": media_type or None,
             "the_size_bytes": kept.size_bytes,
             "the_sha256": kept.sha256,
         },

@@ -8,13 +8,14 @@ has a place to go on from: behind the last job that was looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from penstock.errors import InvalidInput, JobNotFound
+from penstock.lifecycle import bounds
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import HistoryEntry, Item, Job
 from penstock.lifecycle.payloads import storable_text
@@ -108,6 +109,7 @@ def list_jobs(
 ) -> list[Job]:
     """A page of jobs, newest first, without their payloads unless those are wanted."""
     asked, parameters = _question(caller, wanted, after)
+    bounds.LIMIT.require(limit)
     parameters["the_limit"] = limit
     if wanted.text is None:
         statement = statements.list_jobs(transaction.ways, caller.sight, asked, payloads=payloads)
@@ -185,6 +187,7 @@ def _searched(text: str) -> dict[str, Any]:
 
 def history(transaction: Transaction, job_id: UUID, *, after: int = 0, limit: int = 1000) -> list[HistoryEntry]:
     """A job's history behind line ``after``."""
+    _require_page(after, limit)
     parameters = {"the_job_id": job_id, "the_after": after, "the_limit": limit}
     return [history_entry_from(row) for row in transaction.run(statements.history_of(transaction.ways), parameters)]
 
@@ -198,11 +201,17 @@ def items(
     limit: int = 1000,
 ) -> list[Item]:
     """A page of a job's items behind position ``after``."""
+    _require_page(after, limit)
     parameters: dict[str, Any] = {"the_job_id": job_id, "the_after": after, "the_limit": limit}
     if statuses is not None:
         parameters["the_statuses"] = [status.value for status in statuses]
     statement = statements.items_of(transaction.ways, statuses=statuses is not None)
     return [item_from(row) for row in transaction.run(statement, parameters)]
+
+
+def _require_page(after: int, limit: int) -> None:
+    bounds.AFTER.require(after)
+    bounds.LIMIT.require(limit)
 
 
 def stack_trace(transaction: Transaction, job_id: UUID) -> str | None:
@@ -215,6 +224,12 @@ def count_by_state(transaction: Transaction) -> dict[tuple[str, JobState], int]:
     """How many jobs there are of each kind in each state."""
     rows = transaction.run(statements.count_by_state(transaction.ways))
     return {(kind, JobState(state)): count for kind, state, count in rows}
+
+
+def any_in_flight(transaction: Transaction, kinds: Sequence[str]) -> bool:
+    """Is there a job of one of these kinds that waits or runs?"""
+    named = {"the_kinds": list(kinds)}
+    return transaction.run(statements.any_in_flight(transaction.ways), named).scalar() is not None
 
 
 def marks(transaction: Transaction, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:

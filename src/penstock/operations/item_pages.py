@@ -7,6 +7,12 @@ the workers do meanwhile.
 there when it began at least once, in the state it had when it was seen; one that changed after it was seen comes again
 if it still has one of the statuses asked for. It cannot slip past: an item moves only forward, and is met either at its
 old place or at its new one.
+
+**Backwards**, the last changed first, an item that changes moves to where the walk has been. So a walk backwards goes
+down to the item that changed longest ago, turns, and comes back with what has changed since it began, the oldest change
+first: the promise is the same. The walk remembers when it began in the :class:`Place` of each row, and goes on behind
+``page[-1].place``. A change is stamped before its transaction commits, so the walk turns ``_STAMPED_BEFORE`` earlier:
+what changed within that time before it began comes twice, with the same ``updated_at``.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +33,8 @@ from penstock.store.engine import Transaction
 from penstock.store.statements import item_pages as statements
 
 MOST_ON_A_PAGE = 1_000
+_STAMPED_BEFORE = timedelta(seconds=5)
+"""The longest a transaction that changes items is thought to take."""
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 _MOST_CODES = 100
 _log = structlog.get_logger("penstock.pages")
@@ -39,6 +47,10 @@ class Place:
     moment: datetime | None = None
     item_id: int = 0
     position: int = 0
+    began: datetime | None = None
+    """When a walk backwards by last change began."""
+    turned: bool = False
+    """Has that walk been at its end, and is on the way back with what has changed since?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,8 @@ class ItemRow:
     last_error: str | None
     error_code: str | None
     summary: Summary
+    place: Place
+    """Where the next page begins when this item is the last of its page."""
     normalized: JSON = None
     result: JSON = None
 
@@ -111,16 +125,37 @@ def page_by_change(
     descending: bool = False,
     results: bool = True,
 ) -> list[ItemRow]:
-    """Items of some statuses, those that changed longest ago first."""
-    statement = statements.page_by_change(
-        transaction.ways,
-        _in_order(statuses),
-        after=after is not None,
-        bounds=between is not None,
-        descending=descending,
-        results=results,
-    )
-    return _page(transaction, statement, {"the_job_id": job_id, "the_limit": _bounded(limit)} | _keys(after, between))
+    """Items of some statuses, those that changed longest ago first; or backwards, and then what has changed since."""
+    wanted = _in_order(statuses)
+
+    def look(place: Place | None, number: int, *, down: bool) -> list[ItemRow]:
+        statement = statements.page_by_change(
+            transaction.ways,
+            wanted,
+            after=place is not None,
+            bounds=between is not None,
+            descending=down,
+            results=results,
+        )
+        asked = {"the_job_id": job_id, "the_limit": number} | _keys(place, between)
+        return _page(transaction, statement, asked, walk=place if descending else None, down=down)
+
+    if not descending:
+        return look(after, _bounded(limit), down=False)
+    if after is None:
+        return look(None, _bounded(limit), down=True)
+    if after.began is None:
+        raise InvalidInput(
+            "a walk backwards by last change goes on behind the `place` of the last item, which knows when it began",
+            field="after",
+        )
+    if after.turned:
+        return look(after, _bounded(limit), down=False)
+    rows = look(after, _bounded(limit), down=True)
+    if len(rows) < limit:
+        turn = Place(after.began - _STAMPED_BEFORE, began=after.began, turned=True)
+        rows += look(turn, limit - len(rows), down=False)
+    return rows
 
 
 def pending_page(
@@ -190,10 +225,15 @@ def _keys(after: Place | None, between: Between | None) -> dict[str, Any]:
     return keys
 
 
-def _page(transaction: Transaction, statement: Any, asked: dict[str, Any]) -> list[ItemRow]:
-    """Run the question, and say how long it took and where the page begins and ends."""
+def _page(
+    transaction: Transaction, statement: Any, asked: dict[str, Any], *, walk: Place | None = None, down: bool = False
+) -> list[ItemRow]:
+    """Run the question, and say how long it took and where the page begins and ends.
+
+    ``walk`` is the place a walk backwards has come to; one that goes ``down`` without a place begins here.
+    """
     begun = time.perf_counter()
-    rows = [_row(one) for one in transaction.run(statement, asked)]
+    rows = [_row(one, walk, down=down) for one in transaction.run(statement, asked)]
     taken = (time.perf_counter() - begun) * 1000.0
     slow = taken > transaction.store.slow_query_ms
     (_log.warning if slow else _log.debug)(
@@ -210,7 +250,9 @@ def _bound(row: ItemRow) -> str:
     return f"{row.updated_at.isoformat()}|{row.id}"
 
 
-def _row(row: Any) -> ItemRow:
+def _row(row: Any, walk: Place | None, *, down: bool) -> ItemRow:
+    began = walk.began if walk is not None else row.read_at if down else None
+    turned = walk is not None and walk.turned
     return ItemRow(
         id=row.id,
         job_id=row.job_id,
@@ -227,6 +269,7 @@ def _row(row: Any) -> ItemRow:
         last_error=row.last_error,
         error_code=row.error_code,
         summary=Summary(row.input_title, row.input_brand, row.input_sku),
+        place=Place(row.updated_at, row.id, row.position, began, turned),
         normalized=getattr(row, "normalized_json", None),
         result=getattr(row, "result_json", None),
     )

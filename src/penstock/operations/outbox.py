@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from penstock.lifecycle.bounds import MESSAGE_KEY, TOPIC
 from penstock.lifecycle.error_text import described
-from penstock.lifecycle.payloads import JSON, encode, require_storable, storable_text
+from penstock.lifecycle.payloads import JSON, encode, storable_text
 from penstock.lifecycle.retry import Backoff
 from penstock.store.engine import Store, Transaction
 from penstock.store.statements import outbox as statements
@@ -56,9 +57,9 @@ Send = Callable[[Message], None]
 
 def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | None, most: int) -> None:
     """Put a message into the outbox; it goes out once this transaction has committed."""
-    require_storable(topic, "topic")
+    TOPIC.require(topic)
     if key is not None:
-        require_storable(key, "key")
+        MESSAGE_KEY.require(key)
     text = encode(payload, most=most, at="payload")
     transaction.run(
         statements.append_message(transaction.ways), {"the_topic": topic, "the_key": key, "the_payload": text}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from penstock.errors import InvalidInput, TransitionRefused
+from penstock.lifecycle.bounds import ITEM_ID
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.kind import Kind
@@ -51,6 +52,8 @@ def reprocess(
         raise InvalidInput("only items that ended can run again: DONE, ERROR, NOT_FOUND or SKIPPED", field="statuses")
     if item_ids is not None and not 0 < len(item_ids) <= _MOST_ITEMS:
         raise InvalidInput(f"name 1 to {_MOST_ITEMS:,} items, not {len(item_ids):,}", field="item_ids")
+    for one in item_ids or ():
+        ITEM_ID.require(one)
     if error_codes is not None and not 0 < len(error_codes) <= _MOST_CODES:
         raise InvalidInput(f"name 1 to {_MOST_CODES} error codes, not {len(error_codes):,}", field="error_codes")
     reason = None if reason is None else storable_text(reason)

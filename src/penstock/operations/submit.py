@@ -19,10 +19,11 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from penstock.errors import InvalidInput, JobNotFound, PenstockError, TransitionRefused
+from penstock.lifecycle import bounds
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Answer, Job, Progress, Submission
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.payloads import JSON, decode, encode, encode_each, require_storable, storable_text
+from penstock.lifecycle.payloads import JSON, decode, encode, encode_each, storable_text
 from penstock.lifecycle.states import ErrorType, ItemRole, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
 from penstock.operations.change import change
@@ -38,8 +39,6 @@ from penstock.store.statements.control import fail_one
 ITEMS_AT_ONCE = 5_000
 JOBS_AT_ONCE = 5_000
 _TRIES = 10
-_LONGEST_KEY = 255
-_LONGEST_TITLE = 255
 _NOT_SHOWN = re.compile("[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -66,14 +65,12 @@ class Request:
     """What people know it by: the name of a file, an address."""
 
     def __post_init__(self) -> None:
-        for name in ("owner", "unique_key", "idempotency_key"):
-            value = getattr(self, name)
-            if value is not None and not 0 < len(value) <= _LONGEST_KEY:
-                raise InvalidInput(f"{name} must have 1 to {_LONGEST_KEY} characters, not {len(value)}", field=name)
+        for bound in (bounds.OWNER, bounds.UNIQUE_KEY, bounds.IDEMPOTENCY_KEY, bounds.IP_ADDRESS):
+            value = getattr(self, bound.field)
             if value is not None:
-                require_storable(value, name)
-        if self.ip_address is not None:
-            require_storable(self.ip_address, "ip_address")
+                bound.require(value)
+        if self.priority is not None:
+            bounds.PRIORITY.require(self.priority)
         if self.fresh_for is not None and self.unique_key is None:
             raise InvalidInput("fresh_for needs a unique_key: it says which results are the same", field="fresh_for")
 
@@ -83,7 +80,7 @@ class Request:
         if self.title is None:
             return None
         line = storable_text(_NOT_SHOWN.sub(" ", self.title)).strip()
-        return (line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1]}…") or None
+        return (line if len(line) <= bounds.LONGEST_TITLE else f"{line[: bounds.LONGEST_TITLE - 1]}…") or None
 
 
 def submit(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -50,10 +51,34 @@ class Swept:
         return sum(getattr(self, one.name) for one in fields(self))
 
 
-def sweep(store: Store, kinds: Kinds, *, stale_seconds: float, suspect_deaths: int) -> Swept:
-    """Make one pass over everything, each part in transactions of its own."""
+@dataclass(slots=True)
+class LastLook:
+    """When a worker's sweep last looked at the leases, by the database's clock; a look counts for so long at least."""
+
+    least_seconds: float
+    at: datetime | None = None
+
+    def move_on(self, now: datetime) -> datetime | None:
+        """Look again; the answer is when the last look was, None while it is too young or the clock was set back."""
+        last = self.at
+        if last is None or now < last:
+            self.at = now
+            return None
+        if (now - last).total_seconds() < self.least_seconds:
+            return None
+        self.at = now
+        return last
+
+
+def sweep(
+    store: Store, kinds: Kinds, *, stale_seconds: float, suspect_deaths: int, last_look: LastLook | None = None
+) -> Swept:
+    """Make one pass over everything, each part in transactions of its own.
+
+    Who makes passes again and again keeps ``last_look`` from one to the next.
+    """
     return Swept(
-        leases_expired=_until_done(store, lambda one: rescue(one, kinds, suspect_deaths)),
+        leases_expired=rescue_expired(store, kinds, suspect_deaths, last_look),
         retries_due=_until_done(store, requeue_due),
         waited_too_long=sum(_until_done(store, lambda one, kind=kind: fail_waiting(one, kind)) for kind in kinds),
         ran_too_long=sum(_until_done(store, lambda one, kind=kind: fail_overrunning(one, kind)) for kind in kinds),
@@ -74,9 +99,35 @@ def _until_done(store: Store, part: Any) -> int:
     return total
 
 
-def rescue(transaction: Transaction, kinds: Kinds, suspect_deaths: int) -> int:
-    """Items whose lease ran out go back in line; their worker is counted as dead."""
-    rows = transaction.run(statements.expired_items(transaction.ways), {"the_limit": AT_ONCE}).all()
+def rescue_expired(store: Store, kinds: Kinds, suspect_deaths: int, last_look: LastLook | None) -> int:
+    """Items whose lease ran out go back in line, unless their worker may only have been kept from renewing it.
+
+    While nobody can write (a long transaction on SQLite, a server that is away) all leases run out, and those of living
+    workers are renewed the moment it is over: but a sweep may come first. So a worker's sweep takes only what had run
+    out when it looked the last time, and the time from then on was there to renew it. A single pass knows no last time;
+    it passes over workers that are alive on this machine, and leaves them to their own sweeps.
+    """
+    if last_look is None:
+        alive = store.neighbours.alive()
+        return _until_done(store, lambda one: rescue(one, kinds, suspect_deaths, but_of=alive))
+    # In a transaction that writes: so at this moment everybody could.
+    before = last_look.move_on(store.write(lambda one: one.run(statements.current_moment(one.ways)).scalar()))
+    if before is None:
+        return 0
+    return _until_done(store, lambda one: rescue(one, kinds, suspect_deaths, before=before))
+
+
+def rescue(
+    transaction: Transaction,
+    kinds: Kinds,
+    suspect_deaths: int,
+    *,
+    before: datetime | None = None,
+    but_of: Sequence[str] = (),
+) -> int:
+    """Items whose lease has run out, ``before`` then if that is given, go back in line; their worker counts as dead."""
+    asked = {"the_limit": AT_ONCE, "the_moment": before, "the_workers": list(but_of)}
+    rows = transaction.run(statements.expired_items(transaction.ways), asked).all()
     return _take_back(transaction, kinds, rows, "stopped responding", suspect_deaths)
 
 

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
 from uuid import UUID
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 import orjson
 import structlog
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -30,6 +31,7 @@ from penstock.clock import Clock, DatabaseClock
 from penstock.errors import ConfigurationError, PenstockError, StoreRefused, StoreUnavailable
 from penstock.store.callers_connection import require_usable
 from penstock.store.checkpoints import Checkpoints
+from penstock.store.commit_hooks import call_after_commit
 from penstock.store.dialects.contract import NOW, ways_of
 from penstock.store.kept_connections import KeptConnections
 from penstock.store.neighbours import Neighbours
@@ -135,8 +137,6 @@ class Store:
         self._kept, self._kept_for_reads = self._connections_to_keep()
         self._passing = KeptConnections(engine, most=0)
         self._passing_for_reads = KeptConnections(engine, most=0, penstock_begins="BEGIN")
-        self._joined: WeakKeyDictionary[Connection, list[Transaction]] = WeakKeyDictionary()
-        self._heard: WeakSet[Engine] = WeakSet()
         self._dialects: WeakKeyDictionary[Dialect, Dialect] = WeakKeyDictionary()
         self.pace = Pace()
         self.slow_query_ms = 500.0
@@ -296,22 +296,7 @@ class Store:
         transaction = Transaction(connection, self)
         yield transaction
         if transaction.notices or transaction.lines:
-            self._hear(connection.engine)
-            self._joined.setdefault(connection, []).append(transaction)
-
-    def _hear(self, engine: Engine) -> None:
-        """Learn of the commits and rollbacks of somebody's connections: listened to once, for all that are to come."""
-        if engine not in self._heard:
-            self._heard.add(engine)
-            event.listen(engine, "commit", self._committed)
-            event.listen(engine, "rollback", self._taken_back)
-
-    def _committed(self, connection: Connection) -> None:
-        for transaction in self._joined.pop(connection, ()):
-            self._announce(transaction.notices, transaction.lines)
-
-    def _taken_back(self, connection: Connection) -> None:
-        self._joined.pop(connection, None)
+            call_after_commit(connection, partial(self._announce, transaction.notices, tuple(transaction.lines)))
 
     def rest(self) -> None:
         """Hand the connections that are kept for the next transaction back to the pool."""

@@ -17,7 +17,7 @@ import select
 import socket
 import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,16 +27,19 @@ from sqlalchemy.engine import URL
 from penstock.store.placement import DEFAULT_SCHEMA
 
 _MOST_BYTES = 1 << 16
+_SERVER_IN_QUERY = ("host", "hostaddr", "port", "service")
+_SERVER_IN_ENVIRONMENT = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE")
 _log = structlog.get_logger("penstock.neighbours")
 
 
 class Presence:
     """One worker's own socket."""
 
-    def __init__(self, bound: socket.socket, path: Path) -> None:
+    def __init__(self, bound: socket.socket, path: Path, left: Callable[[str], None]) -> None:
         self.name = path.name
         self._socket = bound
         self._path = path
+        self._left = left
         self._coming = select.poll()  # unlike select, it takes descriptors beyond 1,023
         self._coming.register(bound, select.POLLIN)
 
@@ -53,6 +56,7 @@ class Presence:
         """Be gone, as one who says goodbye."""
         self._path.unlink(missing_ok=True)
         self._socket.close()
+        self._left(self.name)
 
 
 class Neighbours:
@@ -70,7 +74,7 @@ class Neighbours:
         if url.get_backend_name() == "sqlite":
             named = str(Path(str(url.database)).resolve())
         else:
-            named = f"{url.host}:{url.port}/{url.database}"
+            named = _server_database(url)
             if channel != DEFAULT_SCHEMA:
                 named = f"{named}#{channel}"
         key = hashlib.sha256(named.encode()).hexdigest()[:12]  # the whole path must fit into a socket's address
@@ -91,7 +95,7 @@ class Neighbours:
             _log.debug("no socket for this worker; polling and leases do its work", error=str(error))
             return None
         self._own.add(name)
-        return Presence(bound, path)
+        return Presence(bound, path, self._own.discard)
 
     def tell(self, notices: Iterable[str]) -> None:
         """Send notices to the workers of other processes. What does not reach them they find by looking."""
@@ -137,6 +141,20 @@ class Neighbours:
     def _path(self, name: str) -> Path:
         assert self._directory is not None
         return self._directory / name
+
+
+def _server_database(url: URL) -> str:
+    """A server's database by the address it is reached at: in any part of its URL, or in libpq's variables.
+
+    >>> from sqlalchemy.engine import make_url
+    >>> _server_database(make_url("postgresql+psycopg:///jobs?host=/run/one&port=5433"))
+    'None:None/jobs host=/run/one port=5433'
+    """
+    address = [f"{url.host}:{url.port}/{url.database}"]
+    address += [f"{name}={url.query[name]}" for name in _SERVER_IN_QUERY if name in url.query]
+    if url.host is None and "host" not in url.query:
+        address += [f"{name}={os.environ[name]}" for name in _SERVER_IN_ENVIRONMENT if name in os.environ]
+    return " ".join(address)
 
 
 def _datagrams() -> socket.socket:

@@ -21,12 +21,12 @@ from penstock.lifecycle.error_text import described
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.policy import RunsIn
-from penstock.lifecycle.states import JobState
+from penstock.lifecycle.states import FLOWING
 from penstock.operations import outbox
-from penstock.operations.inspect import count_by_state, get_job
+from penstock.operations.inspect import any_in_flight, get_job
 from penstock.operations.outbox import Send
 from penstock.operations.samples import Gauges, forget_samples, keep_samples
-from penstock.operations.sweep import rescue_from, sweep
+from penstock.operations.sweep import LastLook, rescue_from, sweep
 from penstock.operations.workers import SIGNING_SECONDS, appear, forget_workers, leave
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
@@ -58,7 +58,11 @@ _GAUGE_SECONDS = 5.0
 _MOST_GAUGE_BYTES = 100_000
 _BLOCKED_SECONDS = 5.0
 _WATCH_SECONDS = 1.0
-_IN_FLIGHT = (JobState.QUEUED, JobState.RUNNING, JobState.RETRYING)
+_BEATS_TO_RENEW = 2.0
+"""How many heartbeats a living worker needs to renew its leases once it can."""
+_FIRST_LOOK_SECONDS = 0.01
+_LONGEST_LOOK_SECONDS = 0.25
+"""How often it is looked whether what others have in hand has ended, at first and after a while."""
 _log = structlog.get_logger("penstock.worker")
 
 
@@ -100,10 +104,12 @@ class Worker:
         self._sampling = Loop("samples", settings.sweep_seconds, self._keep_samples)
         # A kickoff's worker lives for seconds: it would be gone before anybody saw it.
         self._signing = None if job_id is not None else Loop("signing", SIGNING_SECONDS, self._sign)
+        self._news = threading.Event()
         self._stopped = threading.Event()
         self._over = threading.Event()
         self._deadline = 0.0
         self._hanging: set[str] = set()
+        self._last_look = LastLook(_BEATS_TO_RENEW * settings.heartbeat_seconds)
 
     @property
     def listening(self) -> threading.Event:
@@ -235,13 +241,24 @@ class Worker:
             self.stop(grace)
 
     def _wait_until_idle(self, deadline: float | None) -> bool:
+        """Until the lanes are idle and nothing is left.
+
+        What is left then is somebody else's: an item in another worker's hands, a follower of such a job. Its end is
+        not announced, so it is looked for, less and less often while nothing is heard.
+        """
+        wait = _FIRST_LOOK_SECONDS
         while True:
             for lane in self._lanes:
-                left = None if deadline is None else deadline - time.monotonic()
-                if not lane.idle.wait(left):
+                if not lane.idle.wait(_left(deadline)):
                     return False
             if not self._any_left():
                 return True
+            self._over.wait(_bounded(_FIRST_LOOK_SECONDS, deadline))  # however much there is to hear
+            if self._news.wait(_bounded(wait, deadline)):
+                wait = _FIRST_LOOK_SECONDS
+            else:
+                wait = min(2.0 * wait, _LONGEST_LOOK_SECONDS)
+            self._news.clear()
             for lane in self._lanes:
                 lane.idle.clear()
                 lane.inbox.wake()
@@ -249,10 +266,10 @@ class Worker:
     def _any_left(self) -> bool:
         if self._job_id is not None:
             job_id = self._job_id
-            return self._store.read(lambda one: get_job(one, job_id, SYSTEM)).state in _IN_FLIGHT
-        names = {kind.name for kind in self._chosen}
-        counts = self._store.read(count_by_state)
-        return any(count for (kind, state), count in counts.items() if kind in names and state in _IN_FLIGHT)
+            job = self._store.read(lambda one: get_job(one, job_id, SYSTEM), at_once=True)
+            return job.state in FLOWING
+        names = [kind.name for kind in self._chosen]
+        return self._store.read(lambda one: any_in_flight(one, names), at_once=True)
 
     def _poll_seconds(self) -> float:
         """How often a lane looks for work by itself: more often while nobody can tell it."""
@@ -266,6 +283,9 @@ class Worker:
                 lane.drop(jobs=stopped)
             if notices is None or lane.kind.name in notices:
                 lane.inbox.wake()
+                self._news.set()
+        if stopped:
+            self._news.set()
 
     def _look_around(self) -> None:
         """Take over from workers of this machine that were killed."""
@@ -279,6 +299,7 @@ class Worker:
             self._kinds,
             stale_seconds=self._settings.stale_minutes * 60,
             suspect_deaths=self._settings.suspect_deaths,
+            last_look=self._last_look,
         )
         if swept.total:
             (_log.warning if swept.leases_expired else _log.info)("swept", **asdict(swept))
@@ -353,3 +374,12 @@ class Worker:
                 return ThreadRunner(concurrency, ended, name=f"penstock-{kind.name}", most_abandoned=most)
             case RunsIn.PROCESSES:
                 return ProcessRunner(concurrency, ended, memory_bytes=kind.policy.memory_limit)
+
+
+def _left(deadline: float | None) -> float | None:
+    return None if deadline is None else deadline - time.monotonic()
+
+
+def _bounded(seconds: float, deadline: float | None) -> float:
+    left = _left(deadline)
+    return seconds if left is None else min(seconds, left)

@@ -16,6 +16,7 @@ from sqlalchemy import (
     cast,
     false,
     func,
+    literal,
     or_,
     select,
     tuple_,
@@ -23,7 +24,7 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle.callers import Sight
-from penstock.lifecycle.states import ItemRole, ItemStatus
+from penstock.lifecycle.states import FLOWING, ItemRole, ItemStatus, JobState
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.selecting import by_id, visible_to
@@ -182,6 +183,13 @@ def trace_of(ways: Ways) -> Select[Any]:
 def count_by_state(ways: Ways) -> Select[Any]:
     """How many jobs there are of each kind in each state."""
     return select(jobs.c.kind, jobs.c.state, func.count()).group_by(jobs.c.kind, jobs.c.state)
+
+
+@built_once
+def any_in_flight(ways: Ways) -> Select[Any]:
+    """One job of these kinds that waits or runs, if there is any: by the index of states and kinds, not by counting."""
+    states = [state.value for state in JobState if state in FLOWING]
+    return select(literal(1)).where(jobs.c.state.in_(states), ways.among(jobs.c.kind, "the_kinds")).limit(1)
 
 
 @built_once

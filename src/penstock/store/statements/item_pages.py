@@ -154,7 +154,7 @@ def _by_change(page: Select[Any], *, descending: bool) -> Select[Any]:
 def page_by_change(
     ways: Ways, statuses: tuple[ItemStatus, ...], *, after: bool, bounds: bool, descending: bool, results: bool
 ) -> Select[Any]:
-    """A job's items of some statuses, those that changed longest ago first."""
+    """A job's items of some statuses, those that changed longest ago first; backwards, with the time of the look."""
     parts = [
         _part(
             [
@@ -168,7 +168,10 @@ def page_by_change(
         )
         for status in statuses
     ]
-    return _by_change(_contents(_merged(parts, descending=descending), results=results), descending=descending)
+    page = _contents(_merged(parts, descending=descending), results=results)
+    if descending and not after:
+        page = page.add_columns(ways.now().label("read_at"))
+    return _by_change(page, descending=descending)
 
 
 @built_once

@@ -12,6 +12,7 @@ from sqlalchemy import (
     String,
     Text,
     Update,
+    and_,
     bindparam,
     case,
     func,
@@ -28,6 +29,7 @@ from penstock.store.statements.change_state import change_state
 from penstock.store.statements.line import priorities_in_line
 from penstock.store.statements.selecting import by_ids
 from penstock.store.tables import ITEM_IS_OPEN, JOB_FOLLOWS, job_items, jobs
+from penstock.store.types import Moment
 
 _CLOCKS_DIFFER = 1.0
 """Seconds by which a turn may lie ahead of our own statement's time and still be somebody's now."""
@@ -35,8 +37,16 @@ _CLOCKS_DIFFER = 1.0
 
 @built_once
 def expired_items(ways: Ways) -> Select[Any]:
-    """Items whose lease has run out: their worker is gone, or cannot reach the database."""
-    return _held_items(job_items.c.lock_expires_at < ways.now())
+    """Items whose lease has run out, before a moment if one is given, but for those of some workers."""
+    moment = func.coalesce(bindparam("the_moment", type_=Moment), ways.now())
+    spared = ways.among(job_items.c.locked_by, "the_workers")
+    return _held_items(and_(job_items.c.lock_expires_at < moment, ~spared))
+
+
+@built_once
+def current_moment(ways: Ways) -> Select[Any]:
+    """The time by the database's clock."""
+    return select(ways.now())
 
 
 @built_once

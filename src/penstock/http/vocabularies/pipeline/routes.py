@@ -87,7 +87,8 @@ def get_items(
     """Items as they stand in the database, by key: a page at the end costs what the first one costs.
 
     In the order of positions every item comes exactly once. In that of the last change an item that changes moves to
-    the end, and comes again there if it was seen already.
+    the end, and comes again there if it was seen already. Backwards, following `next`, what has changed since the first
+    page comes behind the item that changed longest ago: none is missed.
     """
     job = one.app.get(job_id, by=who.caller)
     wanted = _statuses(statuses or status)
@@ -110,10 +111,13 @@ def get_items(
         )
 
     if after is not None:
-        place: Place | None = read_place(after, in_order=in_order)
+        place: Place | None = read_place(after, in_order=in_order, descending=descending)
     else:
         place = _numbered(page or 1, page_size, job, look, in_order=in_order, descending=descending)
     found = look(place, page_size)
+    if after is None:
+        # A numbered page shows the list as it is now; what has changed since is for those who walk through it.
+        found = [item for item in found if not item.place.turned]
     columns = _columns(one, job)
     return Json(
         {
@@ -122,7 +126,7 @@ def get_items(
             "page": None if after is not None else page or 1,
             "pageSize": page_size,
             "total": job.progress.total if wanted is None and between is None else None,
-            "next": written_place(found[-1], in_order=in_order) if len(found) == page_size else None,
+            "next": written_place(found[-1].place, in_order=in_order) if len(found) == page_size else None,
         }
     )
 
@@ -282,7 +286,7 @@ def get_pending(
         {
             "items": [{**words.item_fields(item), "userId": item.user_id} for item in found],
             "pageSize": page_size,
-            "next": written_place(found[-1], in_order=False) if len(found) == page_size else None,
+            "next": written_place(found[-1].place, in_order=False) if len(found) == page_size else None,
             "pendingCount": counted.value,
             "countedAt": counted.at,
         }
@@ -358,7 +362,7 @@ def _numbered(
         if not passed:
             break
         skipped -= len(passed)
-        place = Place(passed[-1].updated_at, passed[-1].id)
+        place = passed[-1].place
     return place
 
 
