@@ -62,7 +62,7 @@ def stop_dead_at(store: Store, number: int) -> Iterator[None]:
 
 def _commits_by_itself(driver: Any) -> bool:
     """Is there no transaction to commit, because each statement was one by itself?"""
-    return getattr(driver, "autocommit", None) is True and driver.info.transaction_status == _IDLE
+    return getattr(driver, "autocommit", None) is True and driver.pgconn.transaction_status == _IDLE
 
 
 def _tear_down(connection: Any) -> None:
