@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 import structlog
 
-from penstock.errors import PenstockError
 from penstock.operations.heartbeat import extend, stopped
 from penstock.runners.contract import Call
 from penstock.store.engine import Store
@@ -35,13 +34,13 @@ class LeaseKeeper:
 
     def beat(self) -> None:
         """One heartbeat for each lane; the first error, if there is one, is raised after the last."""
-        failure: PenstockError | None = None
+        failure: Exception | None = None
         for lane in self._lanes:
             held = lane.held()
             if held:
                 try:
                     self._beat_for(lane, held)
-                except PenstockError as error:
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is raised when the others are done
                     failure = failure or error
         if failure is not None:
             raise failure
