@@ -36,11 +36,10 @@ from penstock.lifecycle.states import JobState
 from penstock.operations import outbox
 from penstock.operations.backfill import backfill
 from penstock.operations.files import FileShelf, Readable, StoredFile, get_file, record_file
-from penstock.operations.samples import Gauges, forget_samples
+from penstock.operations.samples import Gauges
 from penstock.operations.sweep import Swept, sweep
-from penstock.operations.workers import forget_workers
 from penstock.settings import Settings, load_settings
-from penstock.store.engine import CallersConnection, Store, open_store
+from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, open_store
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.migrating import OURS, Patience, Schema, is_current, migrate, require_current
 from penstock.store.opening import check_database, describe_connection, file_of, remarks, said_plainly, say
@@ -121,6 +120,8 @@ class Penstock(Changing):
             listen_url=settings.listen_url,
         )
         store.slow_query_ms = settings.slow_query_ms
+        # Whoever waits for a job holds items; their leases must have time left when it gives up.
+        store.lock_seconds = min(LOCK_SECONDS, settings.lock_floor_ms / 4_000)
         hand_to_logging()
         return store
 
@@ -363,9 +364,6 @@ class Penstock(Changing):
             suspect_deaths=self.settings.suspect_deaths,
         )
         outbox.relay(self.store, self.transport.send)
-        self.store.write(outbox.forget_sent)
-        self.store.write(forget_samples)
-        self.store.write(forget_workers)
         return swept
 
     def backfill(self) -> int:

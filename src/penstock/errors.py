@@ -15,6 +15,7 @@
     ├── TooManyRequests         … may do it, but not so often
     ├── SwitchedOff             the operator does not offer that here, or not now
     ├── StoreUnavailable        the database cannot be reached, or did not answer
+    │   └── StoreLocked         … answers, but somebody's open transaction has a row that is needed
     ├── StoreRefused            the database will not keep a value
     ├── ConfigurationError      a setting is missing or contradicts another
     │   └── SchemaOutOfDate     the database needs ``penstock migrate``
@@ -126,6 +127,12 @@ class StoreUnavailable(PenstockError):
     """The database cannot be reached, or broke off; what was asked may be asked again."""
 
     code = "DB_CONN_REFUSED"
+
+
+class StoreLocked(StoreUnavailable):
+    """Somebody's open transaction has a row that is needed; nothing happened, and it may be asked again."""
+
+    code = "STORE_LOCKED"
 
 
 class StoreRefused(PenstockError):

@@ -547,7 +547,7 @@ class TestRecording:
         held = bench.claim("bulk")
         bench.record(held[:1], DONE)
         bench.clock.advance(20)
-        assert write(bench, heartbeat.extend, held, LEASE) == {held[0].item_id}
+        assert write(bench, heartbeat.extend, held, LEASE) == heartbeat.Extended(lost=frozenset({held[0].item_id}))
         bench.clock.advance(20)
         assert bench.sweep().leases_expired == 0
         assert bench.record(held[1:], DONE)

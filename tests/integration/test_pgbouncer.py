@@ -147,7 +147,9 @@ def nothing_is_left(url: str) -> None:
 
 def _defaults(url: str) -> list[tuple[str, str]]:
     with psycopg.connect(_libpq(url), prepare_threshold=None) as link:
-        return link.execute("SELECT name, reset_val FROM pg_settings WHERE name = ANY(%s)", [[*PLANNING]]).fetchall()
+        return link.execute(
+            "SELECT name, reset_val FROM pg_settings WHERE name = ANY(%s)", [[*PLANNING, "lock_timeout"]]
+        ).fetchall()
 
 
 def _libpq(url: str) -> str:

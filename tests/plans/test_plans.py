@@ -25,12 +25,13 @@ from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
-from penstock.operations import control, heartbeat, inspect, item_pages, sweep
+from penstock.operations import control, follow, heartbeat, inspect, item_pages, sweep
+from penstock.operations.change import Changed
 from penstock.operations.claim import claim_at_once, claim_in_steps
 from penstock.operations.inspect import JobFilter
 from penstock.operations.item_pages import Between, Place
 from penstock.operations.outbox import backlog
-from penstock.operations.record import Ended, record
+from penstock.operations.record import Ended, record, record_free
 from penstock.operations.reprocess import reprocess
 from penstock.operations.samples import samples, thinned_samples
 from penstock.operations.submit import Request, submit
@@ -144,6 +145,7 @@ def ending(number: int, outcome: outcomes.Outcome) -> list[Ended]:
 
 KINDS = Kinds()
 KINDS.add(KIND)
+LEADER = Changed(job_id(RUNNING), "kind1", followed=True)
 REQUEST: dict[str, Any] = {"owner": "user1", "caller": owner("user1")}
 
 OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
@@ -155,11 +157,15 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "record done of many": lambda one: record(
         one, [each for n in range(20) for each in ending(RUNNING + 1000 * n, outcomes.done("1"))], worker("w")
     ),
+    "record what is free": lambda one: record_free(one, ending(RUNNING, outcomes.done("1")), worker("w")),
     "record failed": lambda one: record(one, ending(RUNNING, outcomes.failed("f", "F")), worker("w")),
     "record retried": lambda one: record(one, ending(RUNNING, outcomes.retried("f", "F", 1.0)), worker("w")),
     "extend": lambda one: heartbeat.extend(one, held(RUNNING), 30),
     "stopped": lambda one: heartbeat.stopped(one, [job_id(n) for n in range(50)]),
     "rescue": lambda one: sweep.rescue(one, KINDS, 5),
+    "start followers": lambda one: follow.start_followers(one, [job_id(n) for n in range(10)], SYSTEM),
+    "succeed followers": lambda one: follow.succeed_followers(one, [LEADER], SYSTEM),
+    "fail followers": lambda one: follow.fail_followers(one, [LEADER], SYSTEM),
     "requeue due": sweep.requeue_due,
     "fail waiting": lambda one: sweep.fail_waiting(one, KIND),
     "fail overrunning": lambda one: sweep.fail_overrunning(one, RUNS),

@@ -8,16 +8,17 @@ from typing import Any
 from sqlalchemy import select, update
 
 from penstock.lifecycle import outcomes
-from penstock.lifecycle.callers import SYSTEM, owner
+from penstock.lifecycle.callers import SYSTEM, owner, worker
 from penstock.lifecycle.job import Claimed, Job
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.states import ItemStatus
 from penstock.operations import control, heartbeat, outbox, sweep
 from penstock.operations.claim import claim
+from penstock.operations.record import record_free
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import Request, submit_created, submit_many
 from penstock.store.tables import jobs
-from penstock.testing.drive import LEASE, MOST, NEVER_STALE, SUSPECT_DEATHS, Workbench
+from penstock.testing.drive import LEASE, MOST, NEVER_STALE, SUSPECT_DEATHS, Workbench, ended
 
 Operation = Callable[[], object]
 Prepare = Callable[[Workbench], Operation]
@@ -273,6 +274,12 @@ def record_while_paused(bench: Workbench) -> Operation:
     held = given(bench, 1, 2)
     in_write(bench, control.pause, held[0].job_id, SYSTEM)()
     return lambda: bench.record(held, DONE)
+
+
+@case
+def record_what_is_free(bench: Workbench) -> Operation:
+    done = [ended(one, DONE) for one in given(bench, 1, 2)]
+    return in_write(bench, record_free, done, worker("w1"))
 
 
 @case

@@ -253,7 +253,7 @@ class Lifecycle(RuleBasedStateMachine):
     def extend(self, by: str) -> None:
         held = self.held[by]
         gone = self.store.write(lambda one: heartbeat.extend(one, held, LEASE))
-        assert gone == {one.item_id for one in held} - {one.item_id for one in held if self.holds(one)}
+        assert gone.lost == {one.item_id for one in held} - {one.item_id for one in held if self.holds(one)}
         for one in held:
             if self.holds(one):
                 self.live[one.item_id] = (one.lease, self.clock.held() + timedelta(seconds=LEASE))

@@ -143,6 +143,10 @@ OF_CALLS = {
         "StoreUnavailable",
         "the database server did not answer within `PENSTOCK_DATABASE_TIMEOUT_SECONDS`; nothing was recorded",
     ),
+    "STATEMENT_TIMEOUT": (
+        "StoreUnavailable",
+        "the server ended a statement because it took longer than its `statement_timeout`; nothing was recorded",
+    ),
     "DB_POOL_BUSY": ("StoreUnavailable", "all of `PENSTOCK_POOL_SIZE` connections were in use for half a minute"),
     "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
     "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the key was used for another request already"),

@@ -128,7 +128,7 @@ def claim(
     }  # fmt: skip
     in_steps = partial(claim_in_steps, care=care, **taking)
     if store.ways.in_our_process or job_id is not None:
-        return store.write(partial(in_steps, job_id=job_id))
+        return store.write(partial(in_steps, job_id=job_id), bounded=True)
     marks = marks or Watermarks()
     if marks.fresh:
         discover(store, kind, marks)
@@ -140,7 +140,7 @@ def claim(
         return Claim((), wait)
     if marks.fresh:
         discover(store, kind, marks)  # the clock was set back, and the look has begun again
-    return store.write(partial(in_steps, marks=marks))
+    return store.write(partial(in_steps, marks=marks), bounded=True)
 
 
 def claim_at_once(

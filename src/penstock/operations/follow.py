@@ -6,6 +6,9 @@ beginning. The rules are in docs/explanation/single-flight.md.
 
 Who joins a leader locks its row first, so whoever has it locked knows all its followers. Leaders are locked before
 followers, and these in the order of their ids.
+
+A follower that is locked by somebody else, in a transaction that may stay open for long, is passed over: its leader and
+the other followers go on. START comes with the leader's next step, and what ended without it is settled by the sweep.
 """
 
 from __future__ import annotations
@@ -32,27 +35,25 @@ def join(transaction: Transaction, follower_id: UUID, leader_id: UUID, leader_st
 
 
 def start_followers(transaction: Transaction, leaders: Sequence[UUID], caller: Caller) -> None:
-    """START for the followers of jobs that just started."""
+    """START for the followers of jobs that just started, those that are free."""
     if leaders:
         change(transaction, START, statements.start_followers(transaction.ways), {"the_leaders": leaders}, caller)
 
 
-def succeed_followers(transaction: Transaction, leaders: Sequence[Changed], caller: Caller) -> None:
-    """SUCCEED for the followers of jobs that just succeeded."""
+def succeed_followers(transaction: Transaction, leaders: Sequence[Changed], caller: Caller) -> int:
+    """SUCCEED for the followers of jobs that just succeeded, those that are free; the answer is how many."""
     followed = [leader.id for leader in leaders if leader.followed]
     # Whoever joined while the leader waited for its next try has not started yet.
     start_followers(transaction, followed, caller)
-    for leader_id in followed:
-        named = {"the_leader_id": leader_id}
-        change(transaction, SUCCEED, statements.succeed_followers(transaction.ways), named, caller)
+    statement = statements.succeed_followers(transaction.ways)
+    return sum(len(change(transaction, SUCCEED, statement, {"the_leader_id": one}, caller)) for one in followed)
 
 
-def fail_followers(transaction: Transaction, leaders: Sequence[Changed], caller: Caller) -> None:
-    """FAIL for the followers of jobs that just failed."""
-    for leader in leaders:
-        if leader.followed:
-            named = {"the_leader_id": leader.id}
-            change(transaction, FAIL, statements.fail_followers(transaction.ways), named, caller)
+def fail_followers(transaction: Transaction, leaders: Sequence[Changed], caller: Caller) -> int:
+    """FAIL for the followers of jobs that just failed, those that are free; the answer is how many."""
+    followed = [leader.id for leader in leaders if leader.followed]
+    statement = statements.fail_followers(transaction.ways)
+    return sum(len(change(transaction, FAIL, statement, {"the_leader_id": one}, caller)) for one in followed)
 
 
 def hand_over(transaction: Transaction, leader_id: UUID) -> UUID | None:

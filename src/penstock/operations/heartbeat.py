@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from penstock.lifecycle.job import Claimed
@@ -11,15 +12,27 @@ from penstock.store.engine import Transaction
 from penstock.store.statements import heartbeat as statements
 
 
-def extend(transaction: Transaction, held: Sequence[Claimed], lease_seconds: float) -> frozenset[int]:
-    """Extend the leases on ``held``; the answer is the ids of the items that are ours no more."""
+class Extended(NamedTuple):
+    """The items whose lease is as it was."""
+
+    lost: frozenset[int] = frozenset()
+    """They are ours no more."""
+    locked: frozenset[int] = frozenset()
+    """They are ours, but somebody has their row locked: ask again soon."""
+
+
+def extend(transaction: Transaction, held: Sequence[Claimed], lease_seconds: float) -> Extended:
+    """Extend the leases on ``held``, without waiting for anybody; the answer is where that was not possible."""
     ways = transaction.ways
     ids = [one.item_id for one in held]
-    leases = list({one.lease for one in held})
-    parameters = {"the_items": ids, "the_leases": leases, "the_lease_seconds": lease_seconds}
-    kept = transaction.run(statements.extend_leases(ways), parameters).scalars()
+    ours = {"the_items": ids, "the_leases": list({one.lease for one in held})}
+    extended = transaction.run(statements.extend_leases(ways), ours | {"the_lease_seconds": lease_seconds}).scalars()
     transaction.run(statements.beat(ways), {"the_jobs": list({one.job_id for one in held})})
-    return frozenset(ids).difference(kept)
+    left = frozenset(ids).difference(extended)
+    if not left:
+        return Extended()
+    locked = left.intersection(transaction.run(statements.held_items(ways), ours).scalars())
+    return Extended(left - locked, locked)
 
 
 def stopped(transaction: Transaction, job_ids: Iterable[UUID]) -> frozenset[UUID]:

@@ -6,6 +6,10 @@ order of their ids, counted, and what follows is decided by :func:`penstock.life
 lock is held: so of two workers that bring in the last two items at the same instant, exactly one finds the count
 complete, and it adds the finalize item in that same transaction. Dying anywhere before the commit leaves the items
 leased, and the sweep brings them back.
+
+Items are locked before their jobs: a job's row, which claims and other recorders need too, is held for as short as can
+be. Whoever has to wait for a job holds its items meanwhile; so that wait is bounded (``Store.write(bounded=True)``).
+When it was in vain, :func:`record_free` writes what is free without waiting for anything.
 """
 
 from __future__ import annotations
@@ -109,6 +113,27 @@ def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller, *, 
     if tallies:
         _settle(transaction, tallies, caller)
     return landed
+
+
+def record_free(transaction: Transaction, ended: Sequence[Ended], caller: Caller) -> tuple[set[int], Sequence[Ended]]:
+    """Write back the outcomes whose rows nobody has locked; the answer is the ids of those that landed, and the rest.
+
+    It waits for nobody. Jobs are locked before their items here, and so for longer than in :func:`record`: this is for
+    when that has met somebody's open transaction.
+    """
+    ways = transaction.ways
+    jobs = {"the_jobs": list({one.job_id for one in ended})}
+    free_jobs = frozenset(transaction.run(statements.free_jobs(ways), jobs).scalars())
+    items = {"the_items": [one.item_id for one in ended if one.job_id in free_jobs]}
+    free_items = transaction.run(statements.known_items(ways, free=True), items).scalars()
+    # Of an item that is not there any more the record has to be told, too.
+    known_items = transaction.run(statements.known_items(ways, free=False), items).scalars()
+    locked_items = frozenset(known_items).difference(free_items)
+    free: list[Ended] = []
+    locked: list[Ended] = []
+    for one in ended:
+        (free if one.job_id in free_jobs and one.item_id not in locked_items else locked).append(one)
+    return record(transaction, free, caller), locked
 
 
 def _each_item_once(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:

@@ -1,18 +1,24 @@
 """One maintenance pass: what nobody else will notice. Safe to run at any time, by any number of processes at once.
 
-Each part finds a bounded number of rows, passes over those another pass holds, and changes them by the same guarded
-statements as everybody else.
+Each part finds a bounded number of rows, passes over those that another pass or somebody's open transaction has locked,
+and changes the others by the same guarded statements as everybody else. What was passed over is found again by the next
+pass. A part that meets a lock all the same, or takes longer than the server allows, does not keep the others from
+theirs.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+import structlog
+
+from penstock.errors import StoreLocked, StoreUnavailable
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.decisions import after_death
@@ -23,12 +29,15 @@ from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.operations.change import Changed, change
 from penstock.operations.control import go_on
 from penstock.operations.follow import fail_followers, hand_over, succeed_followers
+from penstock.operations.outbox import forget_sent
 from penstock.operations.record import Ended, record
-from penstock.operations.workers import note_death
+from penstock.operations.samples import forget_samples
+from penstock.operations.workers import forget_workers, note_death
 from penstock.store.engine import Store, Transaction
 from penstock.store.statements import sweep as statements
 
 AT_ONCE = 1_000
+_log = structlog.get_logger("penstock.sweep")
 _GOOD_ENDS = frozenset({JobState.SUCCEEDED, JobState.COMMITTED, JobState.ABANDONED})
 
 
@@ -77,26 +86,44 @@ def sweep(
 
     Who makes passes again and again keeps ``last_look`` from one to the next.
     """
-    return Swept(
+    swept = Swept(
         leases_expired=rescue_expired(store, kinds, suspect_deaths, last_look),
         retries_due=_until_done(store, requeue_due),
-        waited_too_long=sum(_until_done(store, lambda one, kind=kind: fail_waiting(one, kind)) for kind in kinds),
-        ran_too_long=sum(_until_done(store, lambda one, kind=kind: fail_overrunning(one, kind)) for kind in kinds),
-        abandoned=sum(_until_done(store, lambda one, kind=kind: abandon_unused(one, kind)) for kind in kinds),
-        left_behind=store.write(settle_left_behind),
-        stale=store.write(lambda one: mend_stale(one, stale_seconds)),
-        postponed=sum(_until_done(store, lambda one, kind=kind: mend_postponed(one, kind)) for kind in kinds),
+        waited_too_long=sum(_until_done(store, partial(fail_waiting, kind=kind)) for kind in kinds),
+        ran_too_long=sum(_until_done(store, partial(fail_overrunning, kind=kind)) for kind in kinds),
+        abandoned=sum(_until_done(store, partial(abandon_unused, kind=kind)) for kind in kinds),
+        left_behind=settle_left_behind(store),
+        stale=_unless_locked(store, partial(mend_stale, seconds=stale_seconds)),
+        postponed=sum(_until_done(store, partial(mend_postponed, kind=kind)) for kind in kinds),
     )
+    for forget in (forget_sent, forget_samples, forget_workers):
+        _unless_locked(store, forget)
+    return swept
 
 
-def _until_done(store: Store, part: Any) -> int:
-    """Batch after batch until one is not full."""
-    total = 0
-    while count := store.write(part):
+def _until_done(store: Store, part: Callable[..., int]) -> int:
+    """Batch after batch until one is not full; smaller ones when the server says that one took too long."""
+    total, limit = 0, AT_ONCE
+    while True:
+        try:
+            count = _unless_locked(store, partial(part, limit=limit))
+        except StoreUnavailable as error:
+            if error.code != "STATEMENT_TIMEOUT" or limit == 1:
+                raise
+            limit = max(1, limit // 4)
+            continue
         total += count
-        if count < AT_ONCE:
-            break
-    return total
+        if count < limit:
+            return total
+
+
+def _unless_locked(store: Store, part: Callable[[Transaction], int]) -> int:
+    """One transaction of a part; nothing when somebody has locked what it needs: the next pass comes by again."""
+    try:
+        return store.write(part, bounded=True)
+    except StoreLocked as error:
+        _log.info("a part of the sweep is left to the next one", error=str(error))
+        return 0
 
 
 def rescue_expired(store: Store, kinds: Kinds, suspect_deaths: int, last_look: LastLook | None) -> int:
@@ -107,14 +134,12 @@ def rescue_expired(store: Store, kinds: Kinds, suspect_deaths: int, last_look: L
     out when it looked the last time, and the time from then on was there to renew it. A single pass knows no last time;
     it passes over workers that are alive on this machine, and leaves them to their own sweeps.
     """
+    part = partial(rescue, kinds=kinds, suspect_deaths=suspect_deaths)
     if last_look is None:
-        alive = store.neighbours.alive()
-        return _until_done(store, lambda one: rescue(one, kinds, suspect_deaths, but_of=alive))
+        return _until_done(store, partial(part, but_of=store.neighbours.alive()))
     # In a transaction that writes: so at this moment everybody could.
     before = last_look.move_on(store.write(lambda one: one.run(statements.current_moment(one.ways)).scalar()))
-    if before is None:
-        return 0
-    return _until_done(store, lambda one: rescue(one, kinds, suspect_deaths, before=before))
+    return 0 if before is None else _until_done(store, partial(part, before=before))
 
 
 def rescue(
@@ -124,22 +149,29 @@ def rescue(
     *,
     before: datetime | None = None,
     but_of: Sequence[str] = (),
+    limit: int = AT_ONCE,
 ) -> int:
     """Items whose lease has run out, ``before`` then if that is given, go back in line; their worker counts as dead."""
-    asked = {"the_limit": AT_ONCE, "the_moment": before, "the_workers": list(but_of)}
+    asked = {"the_limit": limit, "the_moment": before, "the_workers": list(but_of)}
     rows = transaction.run(statements.expired_items(transaction.ways), asked).all()
     return _take_back(transaction, kinds, rows, "stopped responding", suspect_deaths)
 
 
 def rescue_from(store: Store, kinds: Kinds, worker: str, suspect_deaths: int) -> int:
-    """The same for all a worker holds that is known to be dead."""
+    """The same for all a worker holds that is known to be dead, but for jobs that somebody has locked just now."""
 
-    def part(transaction: Transaction) -> int:
-        named = {"the_worker": worker, "the_limit": AT_ONCE}
+    def part(transaction: Transaction, limit: int) -> int:
+        named = {"the_worker": worker, "the_limit": limit}
         rows = transaction.run(statements.items_held_by(transaction.ways), named).all()
         return _take_back(transaction, kinds, rows, "died", suspect_deaths)
 
     return _until_done(store, part)
+
+
+def holds_any(store: Store, worker: str) -> bool:
+    """Is anything still in the hands of this worker?"""
+    named = {"the_worker": worker}
+    return store.read(lambda one: one.run(statements.holds_any(one.ways), named).scalar(), at_once=True) is not None
 
 
 def _take_back(transaction: Transaction, kinds: Kinds, rows: Sequence[Any], what: str, suspect_deaths: int) -> int:
@@ -183,9 +215,9 @@ def _policy(kinds: Kinds, name: str) -> Policy:
     return kinds.get(name).policy if name in kinds else Policy()
 
 
-def requeue_due(transaction: Transaction) -> int:
+def requeue_due(transaction: Transaction, *, limit: int = AT_ONCE) -> int:
     """Retries whose backoff has passed wait for a worker again."""
-    ids = transaction.run(statements.due_retries(transaction.ways), {"the_limit": AT_ONCE}).scalars()
+    ids = transaction.run(statements.due_retries(transaction.ways), {"the_limit": limit}).scalars()
     if not ids:
         return 0
     changed = change(transaction, REQUEUE, statements.requeue_due(transaction.ways), {"the_jobs": ids}, SYSTEM)
@@ -193,29 +225,30 @@ def requeue_due(transaction: Transaction) -> int:
     return len(changed)
 
 
-def fail_waiting(transaction: Transaction, kind: Kind) -> int:
+def fail_waiting(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
     """Jobs no worker took within their kind's ``wait_limit`` fail as resource exhaustion."""
-    limit = kind.policy.wait_limit
-    if limit is None:
+    seconds = kind.policy.wait_limit
+    if seconds is None:
         return 0
-    error = f"no worker took the job within {limit:g} s; submit again later"
-    return _fail_overdue(transaction, kind, statements.waited_too_long, limit, error, "QUEUE_WAIT_EXCEEDED", None)
+    error = f"no worker took the job within {seconds:g} s; submit again later"
+    found = {"the_kind": kind.name, "the_seconds": seconds, "the_limit": limit}
+    return _fail_overdue(transaction, statements.waited_too_long, found, error, "QUEUE_WAIT_EXCEEDED", None)
 
 
-def fail_overrunning(transaction: Transaction, kind: Kind) -> int:
+def fail_overrunning(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
     """Jobs that run longer than their kind's ``run_limit`` fail, killed by the clock."""
-    limit = kind.policy.run_limit
-    if limit is None:
+    seconds = kind.policy.run_limit
+    if seconds is None:
         return 0
-    error = f"the job ran longer than {limit:g} s"
-    return _fail_overdue(transaction, kind, statements.ran_too_long, limit, error, "JOB_TIMEOUT", KilledBy.TIMEOUT)
+    error = f"the job ran longer than {seconds:g} s"
+    found = {"the_kind": kind.name, "the_seconds": seconds, "the_limit": limit}
+    return _fail_overdue(transaction, statements.ran_too_long, found, error, "JOB_TIMEOUT", KilledBy.TIMEOUT)
 
 
 def _fail_overdue(
-    transaction: Transaction, kind: Kind, overdue: Any, limit: float, error: str, code: str, killed_by: KilledBy | None
+    transaction: Transaction, overdue: Any, found: dict[str, Any], error: str, code: str, killed_by: KilledBy | None
 ) -> int:
     ways = transaction.ways
-    found = {"the_kind": kind.name, "the_seconds": limit, "the_limit": AT_ONCE}
     ids = transaction.run(overdue(ways), found).scalars()
     if not ids:
         return 0
@@ -232,12 +265,12 @@ def _fail_overdue(
     return len(changed)
 
 
-def abandon_unused(transaction: Transaction, kind: Kind) -> int:
+def abandon_unused(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
     """Results nobody used within their kind's ``abandon_after`` are abandoned."""
-    limit = kind.policy.abandon_after
-    if limit is None:
+    seconds = kind.policy.abandon_after
+    if seconds is None:
         return 0
-    found = {"the_kind": kind.name, "the_seconds": limit, "the_limit": AT_ONCE}
+    found = {"the_kind": kind.name, "the_seconds": seconds, "the_limit": limit}
     ids = transaction.run(statements.unused_results(transaction.ways), found).scalars()
     if not ids:
         return 0
@@ -245,27 +278,33 @@ def abandon_unused(transaction: Transaction, kind: Kind) -> int:
     return len(change(transaction, ABANDON, statement, {"the_jobs": ids}, SYSTEM, reason="nobody used the result"))
 
 
-def settle_left_behind(transaction: Transaction) -> int:
+def settle_left_behind(store: Store) -> int:
     """Followers whose leader does not lead any more end as it did, or one of them inherits the work.
 
-    Whoever ends, cancels or pauses a leader sees to its followers in the same transaction. This is for what did not: a
-    program of another version beside this one, a defect.
+    Whoever ends, cancels or pauses a leader sees to its followers in the same transaction. This is for the others:
+    followers that somebody had locked then, and what a program of another version beside this one left behind. Each
+    leader is a transaction of its own, so that one whose followers are locked keeps no other.
     """
-    ids = transaction.run(statements.left_behind(transaction.ways), {"the_limit": AT_ONCE}).scalars()
-    if not ids:
+    asked = {"the_limit": AT_ONCE}
+    ids = store.read(lambda one: one.run(statements.left_behind(one.ways), asked).scalars(), at_once=True)
+    return sum(_unless_locked(store, partial(_settle_followers, leader_id=one)) for one in dict.fromkeys(ids))
+
+
+def _settle_followers(transaction: Transaction, leader_id: UUID) -> int:
+    """How many followers of one leader are settled: none while somebody has the leader locked."""
+    row = transaction.run(statements.lock_leaders(transaction.ways), {"the_jobs": [leader_id]}).one_or_none()
+    if row is None:
         return 0
-    leaders = transaction.run(statements.lock_leaders(transaction.ways), {"the_jobs": list(dict.fromkeys(ids))}).all()
-    for row in leaders:
-        leader, state = Changed(row.id, row.kind, followed=True), JobState(row.state)
-        if state in _GOOD_ENDS:
-            succeed_followers(transaction, [leader], SYSTEM)
-        elif state is JobState.FAILED:
-            fail_followers(transaction, [leader], SYSTEM)
-        elif state not in FLOWING:
-            heir = hand_over(transaction, row.id)
-            if heir is not None:
-                go_on(transaction, heir)
-    return len(leaders)
+    leader, state = Changed(row.id, row.kind, followed=True), JobState(row.state)
+    if state in _GOOD_ENDS:
+        return succeed_followers(transaction, [leader], SYSTEM)
+    if state is JobState.FAILED:
+        return fail_followers(transaction, [leader], SYSTEM)
+    heir = None if state in FLOWING else hand_over(transaction, row.id)
+    if heir is None:
+        return 0
+    go_on(transaction, heir)
+    return 1
 
 
 def mend_stale(transaction: Transaction, seconds: float) -> int:
@@ -277,9 +316,9 @@ def mend_stale(transaction: Transaction, seconds: float) -> int:
     return len(ids)
 
 
-def mend_postponed(transaction: Transaction, kind: Kind) -> int:
+def mend_postponed(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
     """Jobs that wait for a turn in the future although they have something to hand out get it now."""
-    found = {"the_kind": kind.name, "the_limit": AT_ONCE}
+    found = {"the_kind": kind.name, "the_limit": limit}
     ids = transaction.run(statements.postponed_jobs(transaction.ways), found).scalars()
     for job_id in ids:
         go_on(transaction, job_id)

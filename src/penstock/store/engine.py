@@ -28,7 +28,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from penstock.clock import Clock, DatabaseClock
-from penstock.errors import ConfigurationError, PenstockError, StoreRefused, StoreUnavailable
+from penstock.errors import ConfigurationError, PenstockError, StoreLocked, StoreRefused, StoreUnavailable
 from penstock.store.callers_connection import require_usable
 from penstock.store.checkpoints import Checkpoints
 from penstock.store.commit_hooks import call_after_commit
@@ -58,6 +58,8 @@ Heard = Callable[[frozenset[str] | None], None]
 Line = tuple[str, str, dict[str, Any]]
 """A line of the log: what it says, its level, and what belongs to it."""
 _TRIES = 5
+LOCK_SECONDS = 1.0
+"""How long a statement of a worker waits for a row that somebody has locked, at most."""
 
 
 class Transaction:
@@ -141,6 +143,8 @@ class Store:
         self.pace = Pace()
         self.slow_query_ms = 500.0
         """Pages that take longer than this are logged."""
+        self.lock_seconds = LOCK_SECONDS
+        """How long a bounded write waits for a lock."""
 
     def _connections_to_keep(self) -> tuple[KeptConnections, KeptConnections]:
         """Those for writes, and those for reads of one statement: on a server both are transactions by themselves."""
@@ -189,14 +193,22 @@ class Store:
         """Do not call ``listener`` any more."""
         self._listeners.remove(listener)
 
-    def write(self, operation: Callable[[Transaction], Result], *, at_once: bool = False) -> Result:
+    def write(
+        self, operation: Callable[[Transaction], Result], *, at_once: bool = False, bounded: bool = False
+    ) -> Result:
         """Run ``operation`` in a transaction of its own.
 
         ``at_once`` promises that it is a single statement on a database server: that is a transaction by itself, and
         saves the two ways there and back of BEGIN and COMMIT.
+
+        ``bounded`` is for whoever has others to serve: a statement that has waited for a lock for ``lock_seconds`` ends
+        the transaction with :class:`StoreLocked`, and nothing has happened. A person's own call waits as long as an
+        answer may take.
         """
-        at_once = at_once and not self.ways.in_our_process
-        connecting = self._kept.one if at_once or self.ways.in_our_process else self._passing.one
+        at_once, bounded = (asked and not self.ways.in_our_process for asked in (at_once, bounded))
+        # A bounded one says BEGIN itself, on a connection that is otherwise in AUTOCOMMIT.
+        keeps = at_once or bounded or self.ways.in_our_process
+        connecting = self._kept.one if keeps else self._passing.one
         for left in reversed(range(_TRIES)):
             committing = at_once
             asked = perf_counter()
@@ -204,6 +216,8 @@ class Store:
                 with self._writing, connecting() as connection:
                     with connection.begin():
                         got = perf_counter()
+                        if bounded:
+                            self.ways.begin_bounded(connection, self.lock_seconds)
                         transaction = Transaction(connection, self)
                         answer = operation(transaction)
                         committing = True
@@ -211,6 +225,9 @@ class Store:
                         self._shorten_log(connection)
             except DBAPIError as error:
                 passing = error.orig is not None and self.ways.is_passing(error.orig)
+                locked = error.orig is not None and self.ways.is_locked(error.orig)
+                if locked and (bounded or not left):
+                    raise _locked(error) from error
                 if not left or not (passing or self._surely_lost(error, committing)):
                     raise self._failed(error, committing) from error
             except PoolTimeout as error:
@@ -339,6 +356,11 @@ class Store:
 
 def _pool_size(engine: Engine) -> int:
     return engine.pool.size() if isinstance(engine.pool, QueuePool) else 1
+
+
+def _locked(error: DBAPIError) -> StoreLocked:
+    first_line = str(error.orig).strip().partition("\n")[0]
+    return StoreLocked(f"somebody's open transaction has a row that is needed: {first_line}")
 
 
 def _all_busy() -> StoreUnavailable:

@@ -26,6 +26,8 @@ from penstock.store.engine import Store
 
 BEFORE_COMMIT = "before COMMIT"
 AFTER_COMMIT = "after COMMIT"
+_IDLE = 0
+"""PostgreSQL's word for a session in which no transaction has begun."""
 
 
 class StoppedDead(BaseException):
@@ -58,6 +60,11 @@ def stop_dead_at(store: Store, number: int) -> Iterator[None]:
         yield
 
 
+def _commits_by_itself(driver: Any) -> bool:
+    """Is there no transaction to commit, because each statement was one by itself?"""
+    return getattr(driver, "autocommit", None) is True and driver.pgconn.transaction_status == _IDLE
+
+
 def _tear_down(connection: Any) -> None:
     """Close the socket or the file under the driver, so that nothing more can be said on it."""
     driver = connection.connection.driver_connection
@@ -82,7 +89,7 @@ def _points_reached(store: Store, reached: Callable[[str, Any], None]) -> Iterat
             reached(" ".join(statement.split())[:60], connection)
 
     def before_commit(connection: Connection) -> None:
-        if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+        if not _commits_by_itself(connection.connection.driver_connection):
             reached(BEFORE_COMMIT, connection)
         current.append(connection)
 
@@ -123,7 +130,7 @@ def fail_at(store: Store, number: int, error: Exception) -> Iterator[None]:
         really_execute(cursor, statement, parameters, context)
 
     def commit(connection: Any) -> None:
-        if getattr(connection, "autocommit", None) is not True:  # there it would say nothing to the server
+        if not _commits_by_itself(connection):  # there it would say nothing to the server
             fail()
         really_commit(connection)
 

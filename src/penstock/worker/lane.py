@@ -7,8 +7,8 @@ the one before is recorded.
 
 What can go wrong here, and what happens then: a claim that fails took nothing. A record that fails for want of the
 database is kept and tried again, until it lands or the leases run out and somebody else has the items. Between two such
-tries there is a second at most, and none once anybody in this process has reached the database. A value the database
-refuses is found by halving the batch, and only its item fails.
+tries there is a second at most, and none once anybody in this process has reached the database. What else can keep an
+outcome from being written is the :mod:`penstock.worker.recorder`'s.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from uuid import UUID
 
 import structlog
 
-from penstock.errors import PenstockError, Stopped, StoreRefused, StoreUnavailable
+from penstock.errors import PenstockError, Stopped, StoreLocked, StoreRefused, StoreUnavailable
 from penstock.lifecycle import outcomes
-from penstock.lifecycle.callers import Caller, worker
+from penstock.lifecycle.callers import worker
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.operations.claim import Care, Claim, claim
-from penstock.operations.record import Ended, SomeWereLate, record
+from penstock.operations.record import Ended
 from penstock.operations.sweep import mend_postponed
 from penstock.operations.watermarks import Watermarks, look
 from penstock.runners.contract import Call, EndedCall, Runner, Unread
@@ -46,6 +46,7 @@ from penstock.worker.inbox import Inbox
 from penstock.worker.machine import Machine
 from penstock.worker.points import Points
 from penstock.worker.quarantine import App, Quarantine
+from penstock.worker.recorder import Recorded, Recorder
 from penstock.worker.solitude import Solitude
 from penstock.worker.steering import Steering
 from penstock.worker.steps import Steps
@@ -105,7 +106,7 @@ class Lane:
         self._store = store
         self._settings = settings
         self._most = settings.max_payload_bytes
-        self._caller: Caller = worker(worker_name)
+        self._recorder = Recorder(store, kind.name, worker(worker_name))
         self._worker_name = worker_name
         self._runner_for = runner_for
         self._runners: dict[RunsIn, Runner] = {}
@@ -143,7 +144,7 @@ class Lane:
 
     def run(self) -> None:
         """Work until stopped and everything in hand is written back."""
-        while not (self._stopping.is_set() and not self._held and not self._unwritten):
+        while not self._is_over():
             try:
                 self.run_once()
                 self._failures = 0
@@ -170,6 +171,17 @@ class Lane:
         if self._writer is not None:
             self._writer.shutdown()
 
+    def _is_over(self) -> bool:
+        """Is nothing left to do? What somebody else's transaction keeps us from writing is left when the time is up."""
+        if not self._stopping.is_set():
+            return False
+        if not self._held and not self._unwritten:
+            return True
+        if self.in_progress() or self._stop_at is None or time.monotonic() < self._stop_at + _LET_GO_SECONDS:
+            return False
+        _log.warning("outcomes could not be written; their items run again", kind=self.kind.name, items=len(self._held))
+        return True
+
     def _wait_after_failure(self, seconds: float, *, away: bool) -> None:
         """Wait; whoever reaches the database meanwhile wakes a lane that waits for it."""
         if away and not self._stopping.is_set():
@@ -189,19 +201,20 @@ class Lane:
         if self._stopping.is_set():
             self._wind_down()
         due = not self._stopping.is_set() and self._has_room() and time.monotonic() >= self._due_at
-        if due and self._unwritten and self._writer is not None:
+        writes = bool(self._unwritten) and not self._recorder.due_in(self._unwritten)
+        if due and writes and self._writer is not None:
             self._claim_while_writing(self._writer)
             return
         if due:
             self._claim()
-        if self._unwritten:
-            self._written(self._record(self._unwritten), self._calls_of(self._unwritten))
+        if writes:
+            self._written(self._recorder.record(self._unwritten), self._calls_of(self._unwritten))
 
     def _claim_while_writing(self, writer: Executor) -> None:
         """A database server can do both at once; what each of them changes here, it changes in this thread."""
         # The claim may take an item again whose failed try has just been recorded: these are the calls before it.
         calls = self._calls_of(self._unwritten)
-        writing = writer.submit(self._record, self._unwritten)
+        writing = writer.submit(self._recorder.record, self._unwritten)
         try:
             self._claim()
         finally:
@@ -217,15 +230,16 @@ class Lane:
 
     def _patience(self) -> float:
         """How long there is nothing to do, unless somebody says otherwise."""
+        longest = self._poll_seconds()
         if self._unwritten:
-            return 0.0
+            longest = min(longest, self._recorder.due_in(self._unwritten))
         if self._stopping.is_set():
-            return 0.0 if not self._held else 0.05
+            return min(longest, 0.05) if self._held else 0.0
         if self._solitude.waits(self):
-            return _SOLITUDE_LOOKED_FOR
+            return min(longest, _SOLITUDE_LOOKED_FOR)
         if not self._has_room():
-            return self._poll_seconds()
-        return max(0.0, min(self._due_at - time.monotonic(), self._poll_seconds()))
+            return longest
+        return max(0.0, min(self._due_at - time.monotonic(), longest))
 
     @property
     def _due_at(self) -> float:
@@ -243,14 +257,19 @@ class Lane:
 
     def _out(self) -> int:
         """How much the kind's runner has to do; what is quarantined has a place of its own."""
-        return max(0, len(self._held) - len(self._unwritten) - len(self._apart))
+        return max(0, self._in_hand - len(self._apart))
+
+    @property
+    def _in_hand(self) -> int:
+        """How many items are held whose outcome is not known yet."""
+        return max(0, len(self._held) - len(self._unwritten))
 
     # Claiming -----------------------------------------------------------------------------------------------------
 
     def _claim(self) -> None:
         if not self._begun:
             # The sweep comes later; what the clock has put off while nobody worked need not wait for it.
-            self._store.write(lambda transaction: mend_postponed(transaction, self.kind))
+            self._store.write(lambda transaction: mend_postponed(transaction, self.kind), bounded=True)
             self._begun = True
         size = self.steering.claims()
         out = self._out()
@@ -342,7 +361,9 @@ class Lane:
         if runner is None:
             place = self.kind.runs_in(role)
             runner = self._runners.get(place) or self._runner_for(self.kind, place, self.take_in)
-            self._by_role[role] = self._runners[place] = runner
+            self._by_role[role] = runner
+            # Another thread may be going through those there are: it keeps the ones it has begun with.
+            self._runners = {**self._runners, place: runner}
         return runner
 
     def _rest(self) -> None:
@@ -397,8 +418,15 @@ class Lane:
         """A call that was not made: its item comes again later."""
         self.end(call, outcomes.postponed(why, "POSTPONED", delay))
 
-    def _written(self, landed: Collection[int], calls: Sequence[Call | None]) -> None:
-        batch, self._unwritten = self._unwritten, []
+    def _written(self, recorded: Recorded, calls: Sequence[Call | None]) -> None:
+        batch, self._unwritten = self._unwritten, recorded.left
+        if recorded.left:
+            left = {(one.item_id, one.lease) for one in recorded.left}
+            written = [pair for pair in zip(batch, calls, strict=True) if (pair[0].item_id, pair[0].lease) not in left]
+            if not written:
+                return
+            batch, calls = [one for one, _ in written], [call for _, call in written]
+        landed = recorded.landed
         came_back = False
         suspects = bool(self._apart) or self._solitude.wanted
         failures: list[Failure] = []
@@ -416,10 +444,10 @@ class Lane:
         elapsed_ms = None
         if self._busy_since is not None:
             elapsed_ms = (now - self._busy_since) * 1000.0
-            self._busy_since = now if self._held else None
+            self._busy_since = now if self._in_hand else None
         slots = self.steering.slots
         self.steering.recorded(
-            [one.outcome for one in batch], elapsed_ms=elapsed_ms, waiting=len(self._held) >= slots or self._in_line
+            [one.outcome for one in batch], elapsed_ms=elapsed_ms, waiting=self._in_hand >= slots or self._in_line
         )
         if self.steering.slots != slots:
             self._items_runner.resize(self.steering.slots)
@@ -430,34 +458,21 @@ class Lane:
             self.late_outcomes += lost
             _log.warning("late outcomes changed nothing", kind=self.kind.name, items=lost)
         self._in_line = self._in_line or came_back
-        if came_back or (self._in_line and not self._held):
+        if came_back or (self._in_line and not self._in_hand):
             self._claim_again_at = 0.0  # nobody waits for us now: a claim later might be in somebody's way
         self._points.announce("recorded")
         self._rest()
-
-    def _record(self, batch: list[Ended], *, all_ours: bool = True) -> set[int]:
-        """Write a batch; when the database refuses a value, find the item it belongs to and fail that one."""
-        try:
-            return self._store.write(lambda transaction: record(transaction, batch, self._caller, all_ours=all_ours))
-        except SomeWereLate:
-            return self._record(batch, all_ours=False)
-        except StoreRefused as error:
-            if len(batch) > 1:
-                middle = len(batch) // 2
-                return self._record(batch[:middle]) | self._record(batch[middle:])
-            one = batch[0]
-            refused = outcomes.failed(f"the result could not be kept: {error}", "RESULT_NOT_STORABLE")
-            _log.warning(
-                "a result was refused by the database", kind=self.kind.name, item=one.item_id, error=str(error)
-            )
-            instead = Ended(one.item_id, one.lease, one.job_id, one.role, refused)
-            return self._store.write(lambda transaction: record(transaction, [instead], self._caller))
 
     # What others ask of it ----------------------------------------------------------------------------------------
 
     def held(self) -> list[Call]:
         """What is in this worker's hands now, for whoever renews the leases."""
         return list(self._held.values())
+
+    def in_progress(self) -> list[Call]:
+        """The same, but for those whose outcome only waits for the end of somebody else's transaction."""
+        waiting = self._recorder.waiting
+        return [call for call in self.held() if call.owner.item_id not in waiting]
 
     def drop(self, *, jobs: Collection[UUID] = (), items: Collection[int] = ()) -> None:
         """Stop the calls of jobs that were stopped, or of items that are not ours any more."""
@@ -505,8 +520,8 @@ class Lane:
         for call in self.held():
             for one in self._ending(call, outcomes.released()):
                 ended.setdefault(one.item_id, one)
-        if ended:
-            self._record(list(ended.values()), all_ours=False)
+        if ended and self._recorder.record(list(ended.values())).left:
+            raise StoreLocked("somebody's open transaction has jobs of which outcomes are to be written")
         self._held.clear()  # should the lane's thread come back, it has nothing more to wait for
 
     def _stop_waiting(self) -> None:

@@ -4,6 +4,9 @@ Every heartbeat asks which of the jobs in hand were stopped (their handlers are 
 have used up half of their time. What is held past its time limit and the watchdog's grace is extended no more: if
 nothing else ends it, its lease does. A worker that cannot reach the database extends nothing; its leases run out and
 others take over, and what it then still writes is fenced off.
+
+A heartbeat waits for nobody: an item whose row somebody has locked is asked for again with the next one. What goes
+wrong with one lane's is no reason to let the leases of the others run out.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ _log = structlog.get_logger("penstock.lane")
 
 
 class LeaseKeeper:
-    """One heartbeat for all lanes of a worker."""
+    """The heartbeats of a worker's lanes."""
 
     def __init__(self, store: Store, lanes: Sequence[Lane], *, timeout_grace: float) -> None:
         self._store = store
@@ -30,11 +33,17 @@ class LeaseKeeper:
         self._timeout_grace = timeout_grace
 
     def beat(self) -> None:
-        """One heartbeat."""
+        """One heartbeat for each lane; the first error, if there is one, is raised after the last."""
+        failure: Exception | None = None
         for lane in self._lanes:
             held = lane.held()
             if held:
-                self._beat_for(lane, held)
+                try:
+                    self._beat_for(lane, held)
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is raised when the others are done
+                    failure = failure or error
+        if failure is not None:
+            raise failure
 
     def _beat_for(self, lane: Lane, held: Sequence[Call]) -> None:
         job_ids = {one.owner.job_id for one in held}
@@ -43,14 +52,19 @@ class LeaseKeeper:
             lane.drop(jobs=gone)
         now = time.monotonic()
         due = [one for one in held if one.renew_at <= now and one.owner.job_id not in gone]
-        due = [one for one in due if one.deadline is None or now < one.deadline + self._timeout_grace]
+        due = [one for one in due if not self._is_overdue(one, now)]
         if not due:
             return
         length = lane.steering.lease_seconds(len(held))
         claimed = [one.owner for one in due]
-        lost = self._store.write(lambda transaction: extend(transaction, claimed, length))
+        extended = self._store.write(lambda transaction: extend(transaction, claimed, length), bounded=True)
         for one in due:
-            one.renew_at = time.monotonic() + length / 2
-        if lost:
-            _log.warning("leases were lost: others have the items now", kind=lane.kind.name, items=len(lost))
-            lane.drop(items=lost)
+            if one.owner.item_id not in extended.locked:
+                one.renew_at = time.monotonic() + length / 2
+        if extended.lost:
+            _log.warning("leases were lost: others have the items now", kind=lane.kind.name, items=len(extended.lost))
+            lane.drop(items=extended.lost)
+
+    def _is_overdue(self, call: Call, now: float) -> bool:
+        """Does it run past its time limit? One that has ended, and waits to be written, does not."""
+        return call.is_open and call.deadline is not None and now >= call.deadline + self._timeout_grace

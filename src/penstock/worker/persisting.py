@@ -2,7 +2,9 @@
 
 A batch is a transaction, or several where its rows are heavy.
 What happens when a batch fails: nothing of it is there. A database that is away or busy is asked again with a smaller
-batch after a pause, as often as the plan's lease allows; anything else ends this try of the plan, and the next one goes
+batch after a pause, as often as the plan's lease allows. While somebody's open transaction has the job, the plan waits
+until that has ended, or until it is stopped itself: in short tries, between which nothing is locked and the heartbeat
+can renew its lease. Anything else ends this try of the plan, and the next one goes
 on behind the last row persisted.
 """
 
@@ -15,7 +17,7 @@ from itertools import islice
 
 import structlog
 
-from penstock.errors import StoreUnavailable
+from penstock.errors import Stopped, StoreLocked, StoreUnavailable
 from penstock.lifecycle.job import Claimed
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON
@@ -27,6 +29,8 @@ from penstock.worker.control.ingest_batch import IngestSample
 from penstock.worker.steering import Steering
 
 _TRIES = 5
+_LOCKED_SECONDS = 0.25
+"""Between two tries while somebody has the job locked."""
 _ENCODED_AT_ONCE = 200
 _WAIT_THAT_COUNTS_MS = 50.0
 """Less is the everyday wait for one's turn, or for the interpreter, which the plan's own thread keeps busy."""
@@ -74,6 +78,11 @@ class Persisting:
             begun = time.perf_counter()
             try:
                 position = self._write(claimed, items[first:last], position)
+            except StoreLocked:
+                if stop.set:
+                    raise Stopped(f"job {claimed.job_id} was stopped while somebody's transaction had it") from None
+                time.sleep(_LOCKED_SECONDS)
+                continue
             except StoreUnavailable as error:
                 failures += 1
                 self._steering.ingest.observe(IngestSample(last - first, 0.0, failed=True))
@@ -103,4 +112,6 @@ class Persisting:
         self._steering.persisted(rows)
 
     def _write(self, claimed: Claimed, items: Sequence[Encoded], after: int) -> int:
-        return self._store.write(lambda transaction: add_planned(transaction, self._kind, claimed, items, after=after))
+        return self._store.write(
+            lambda transaction: add_planned(transaction, self._kind, claimed, items, after=after), bounded=True
+        )

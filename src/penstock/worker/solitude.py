@@ -1,8 +1,9 @@
 """One lane at a time may have the worker for itself: for a suspect that cannot be run in a process of its own.
 
-The lane that asks gets the worker when all lanes have brought in what they hold; meanwhile none of them claims. What it
-then runs is all that can bring the worker down, and its row says so: the lease under which it runs alone. If the worker
-dies under that lease, the rescuer knows that it was this item, or somebody outside, and blames it the second time.
+The lane that asks gets the worker when all lanes have brought in what they hold, but for outcomes that wait for the end
+of somebody else's transaction; meanwhile none of them claims. What it then runs is all that can bring the worker down,
+and its row says so: the lease under which it runs alone. If the worker dies under that lease, the rescuer knows that it
+was this item, or somebody outside, and blames it the second time.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ class Solitude:
         if stopping or call.stop.set:
             self._begun = True
             lane.put_off(call, "stopped before it started", 0.0)
-        elif all(one.held() == ([call] if one is lane else []) for one in self._lanes):
-            self._store.write(lambda one: note_alone(one, call.owner))
+        elif all(one.in_progress() == ([call] if one is lane else []) for one in self._lanes):
+            self._store.write(lambda one: note_alone(one, call.owner), bounded=True)
             self._begun = True
             if call.runner is not None:
                 call.runner.start([call])

@@ -14,7 +14,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from typing import Any
+from uuid import UUID
 
+import structlog
+
+from penstock.errors import StoreLocked
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.job import Claimed, Item
 from penstock.lifecycle.kind import Kind
@@ -31,6 +35,7 @@ from penstock.worker.persisting import Persisting
 from penstock.worker.steering import Steering
 
 _READ_AT_ONCE = 1_000
+_log = structlog.get_logger("penstock.plan")
 
 
 class Steps:
@@ -135,10 +140,17 @@ class Steps:
             params=job.params,
             progress=job.progress,
             planned=job.progress.total,
-            _say=lambda message: self._store.write(lambda transaction: say(transaction, job.id, message)),
+            _say=lambda message: self._say(job.id, message),
             _items=lambda status: _each_item(self._store, job.id, status),
             stop=call.stop,
         )
+
+    def _say(self, job_id: UUID, message: str) -> None:
+        """A message for those who watch is not worth a failed item: while somebody has the job locked, it is lost."""
+        try:
+            self._store.write(lambda transaction: say(transaction, job_id, message), bounded=True)
+        except StoreLocked:
+            _log.info("a message was not kept: somebody's open transaction has the job", job=str(job_id))
 
 
 def _nothing(_: Any) -> None:

@@ -25,9 +25,9 @@ from penstock.lifecycle.states import FLOWING
 from penstock.operations import outbox
 from penstock.operations.inspect import any_in_flight, get_job
 from penstock.operations.outbox import Send
-from penstock.operations.samples import Gauges, forget_samples, keep_samples
-from penstock.operations.sweep import LastLook, rescue_from, sweep
-from penstock.operations.workers import SIGNING_SECONDS, appear, forget_workers, leave
+from penstock.operations.samples import Gauges, keep_samples
+from penstock.operations.sweep import LastLook, holds_any, rescue_from, sweep
+from penstock.operations.workers import SIGNING_SECONDS, appear, leave
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
 from penstock.runners.in_processes import ProcessRunner
@@ -211,6 +211,8 @@ class Worker:
             if thread.is_alive():
                 _log.error("a lane hangs, and is left behind", kind=lane.kind.name, items=len(lane.held()))
                 handed_back &= self._do_last("hand back", lane.hand_back)
+            elif lane.held():
+                handed_back = False
         return handed_back
 
     def _do_last(self, name: str, action: Callable[[], None]) -> bool:
@@ -291,7 +293,8 @@ class Worker:
         """Take over from workers of this machine that were killed."""
         for name in self._store.neighbours.dead():
             rescue_from(self._store, self._kinds, name, self._settings.suspect_deaths)
-            self._store.neighbours.forget(name)
+            if not holds_any(self._store, name):  # of a job that somebody has locked: the next look comes by again
+                self._store.neighbours.forget(name)
 
     def _sweep(self) -> None:
         swept = sweep(
@@ -303,9 +306,6 @@ class Worker:
         )
         if swept.total:
             (_log.warning if swept.leases_expired else _log.info)("swept", **asdict(swept))
-        self._store.write(outbox.forget_sent)
-        self._store.write(forget_samples)
-        self._store.write(forget_workers)
         self.points.announce("swept")
 
     def _keep_samples(self) -> None:
@@ -323,7 +323,7 @@ class Worker:
                 sample |= {"gauges": self._read_gauges(kind)}
         self._failures.flush()
         if seen:
-            self._store.write(lambda one: keep_samples(one, self.name, seen))
+            self._store.write(lambda one: keep_samples(one, self.name, seen), bounded=True)
 
     def _read_gauges(self, kind: str) -> JSON:
         """What an application says of itself; nothing, and a line in the log, where that fails."""
@@ -351,11 +351,11 @@ class Worker:
         held = {lane.kind.name: len(lane.held()) for lane in self._lanes}
         abandoned = {lane.kind.name: lane.abandoned for lane in self._lanes}
         seen = {"kinds": list(held), "held": held, "abandoned": abandoned}
-        self._store.write(lambda one: appear(one, self.name, seen))
+        self._store.write(lambda one: appear(one, self.name, seen), bounded=True)
         self.points.announce("signed")
 
     def _sign_out(self) -> None:
-        self._store.write(lambda one: leave(one, self.name), at_once=True)
+        self._store.write(lambda one: leave(one, self.name), bounded=True)
 
     def _relay(self) -> None:
         while outbox.relay(self._store, self._send) == outbox.AT_ONCE:

@@ -79,6 +79,9 @@ class Ways(Protocol):
     def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:
         """What wakes workers of a kind when a row that returns it is written, where a statement can."""
 
+    def begin_bounded(self, connection: Connection, seconds: float) -> None:
+        """Begin a transaction whose statements wait for a lock no longer than this; in one way to the server."""
+
     def take_turns(self, connection: Connection, name: str) -> None:
         """Wait until nobody else is between this call of the same name and the end of their transaction."""
 
@@ -90,6 +93,9 @@ class Ways(Protocol):
 
     def is_passing(self, error: BaseException) -> bool:
         """Would the same transaction have a chance if it were run again (deadlock, busy)?"""
+
+    def is_locked(self, error: BaseException) -> bool:
+        """Was a lock waited for as long as the transaction allows?"""
 
     def fault(self, error: BaseException) -> str | None:
         """The code for what is wrong with the database itself (a full disk), where that is what the error says."""

@@ -39,7 +39,8 @@ from penstock.store.types import Moment
 
 _NOTIFY = text("SELECT pg_notify(:channel, notice) FROM unnest(CAST(:notices AS text[])) AS notice")
 _TURN = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
-_PASSING_STATES = frozenset({"40001", "40P01", "55P03"})
+_LOCK_NOT_AVAILABLE = "55P03"
+_PASSING_STATES = frozenset({"40001", "40P01", _LOCK_NOT_AVAILABLE})
 """Serialization failure, deadlock, lock not available."""
 _UNIQUE_VIOLATION = "23505"
 # The server ended a session because it was idle, or idle in a transaction: so it was not at work for us.
@@ -48,6 +49,7 @@ _FAULTS = {
     "53100": "DATABASE_FULL",
     "25006": "DATABASE_READ_ONLY",
     "58030": "DATABASE_IO_ERROR",
+    "57014": "STATEMENT_TIMEOUT",
     "XX001": "DATABASE_CORRUPT",
     "XX002": "DATABASE_CORRUPT",
 }
@@ -123,6 +125,10 @@ class PostgreSQL:
         """NOTIFY, delivered when the transaction commits."""
         return cast(func.pg_notify(_Channel(), kind), TEXT)
 
+    def begin_bounded(self, connection: Connection, seconds: float) -> None:
+        """Both in one message; LOCAL, because the session may be somebody else's after this transaction."""
+        connection.exec_driver_sql(f"BEGIN; SET LOCAL lock_timeout = {max(1, round(seconds * 1000))}")
+
     def take_turns(self, connection: Connection, name: str) -> None:
         """An advisory lock that the end of the transaction releases."""
         connection.execute(_TURN, {"name": name})
@@ -144,6 +150,10 @@ class PostgreSQL:
         if state == _UNIQUE_VIOLATION:
             return getattr(getattr(error, "diag", None), "constraint_name", None) in UNIQUE_NAMES
         return state in _PASSING_STATES
+
+    def is_locked(self, error: BaseException) -> bool:
+        """By PostgreSQL's own state."""
+        return getattr(error, "sqlstate", None) == _LOCK_NOT_AVAILABLE
 
     def fault(self, error: BaseException) -> str | None:
         """By PostgreSQL's own state."""

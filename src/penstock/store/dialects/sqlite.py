@@ -152,6 +152,9 @@ class SQLite:
         """Nothing to send."""
         return null()
 
+    def begin_bounded(self, connection: Connection, seconds: float) -> None:
+        """Nothing to do: there are no locks on rows, and who waits to write is bounded already."""
+
     def take_turns(self, connection: Connection, name: str) -> None:
         """Nothing to do: there is one writer at a time."""
 
@@ -166,6 +169,10 @@ class SQLite:
     def is_passing(self, error: BaseException) -> bool:
         """Another process held the file longer than we wait."""
         return primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+    def is_locked(self, error: BaseException) -> bool:
+        """There are no locks on rows."""
+        return False
 
     def fault(self, error: BaseException) -> str | None:
         """By SQLite's own code."""

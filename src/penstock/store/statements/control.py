@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Delete,
+    FromClause,
     Insert,
     Select,
     String,
@@ -32,7 +33,7 @@ from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.line import not_before_now
-from penstock.store.statements.selecting import by_id, followers, is_followed, key_in_use, visible_to
+from penstock.store.statements.selecting import by_id, free_followers, is_followed, key_in_use, visible_to
 from penstock.store.tables import JOB_FOLLOWS, job_items, jobs
 from penstock.store.types import Identifier
 
@@ -143,18 +144,19 @@ def lock_seen_by(ways: Ways, sight: Sight) -> Select[Any]:
 
 @built_once
 def start_followers(ways: Ways) -> Update:
-    """START for the jobs that follow these."""
-    return change_state(ways, START, followers(ways))
+    """START for the jobs that follow these and are free."""
+    free = free_followers(ways.among(jobs.c.leader_id, "the_leaders"))
+    return change_state(ways, START, jobs.c.id == free.c.id)
 
 
 @built_once
 def succeed_followers(ways: Ways) -> Update:
-    """SUCCEED for the jobs that follow one, with its result and counts."""
+    """SUCCEED for the jobs that follow one and are free, with its result and counts."""
     leader = jobs.alias("leader")
     return change_state(
         ways,
         SUCCEED,
-        (jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier)) & (leader.c.id == jobs.c.leader_id),
+        _follows(leader),
         {
             "result": leader.c.result,
             "phase": leader.c.phase,
@@ -169,15 +171,17 @@ def succeed_followers(ways: Ways) -> Update:
 
 @built_once
 def fail_followers(ways: Ways) -> Update:
-    """FAIL for the jobs that follow one, for the same reason."""
+    """FAIL for the jobs that follow one and are free, for the same reason."""
     leader = jobs.alias("leader")
     copied = ("last_error", "error_code", "error_type", "failed_phase", "killed_by", "killed_reason")
-    return change_state(
-        ways,
-        FAIL,
-        (jobs.c.leader_id == bindparam("the_leader_id", type_=Identifier)) & (leader.c.id == jobs.c.leader_id),
-        {name: leader.c[name] for name in copied},
-    )
+    return change_state(ways, FAIL, _follows(leader), {name: leader.c[name] for name in copied})
+
+
+def _follows(leader: FromClause) -> ColumnElement[bool]:
+    """The free jobs that follow the one of ``the_leader_id``, beside which they are changed."""
+    the_leader: ColumnElement[Any] = bindparam("the_leader_id", type_=Identifier)
+    free = free_followers(jobs.c.leader_id == the_leader)
+    return (jobs.c.id == free.c.id) & (leader.c.id == the_leader)
 
 
 @built_once

@@ -13,19 +13,28 @@ from penstock.store.tables import job_items, jobs
 from penstock.store.types import Identifier, RowNumber
 
 
+def _ours(ways: Ways) -> Select[Any]:
+    """The items of ``the_items`` whose lease is one of ``the_leases``."""
+    ours = ways.check(ways.among(job_items.c.lease, "the_leases"))
+    return select(job_items.c.id).where(ways.among(job_items.c.id, "the_items"), ours)
+
+
 @built_once
 def extend_leases(ways: Ways) -> Update:
-    """Longer leases for the items we still hold; those it does not return are ours no more."""
-    now = ways.now()
+    """Longer leases for the items we still hold; those it does not return are ours no more, or locked just now."""
+    free = _ours(ways).with_for_update(skip_locked=True, key_share=True).cte("free")
     return (
         update(job_items)
-        .where(
-            ways.among(job_items.c.id, "the_items"),
-            ways.among(job_items.c.lease, "the_leases"),
-        )
-        .values(lock_expires_at=ways.later(now, bindparam("the_lease_seconds", type_=Float)))
+        .where(job_items.c.id == free.c.id)
+        .values(lock_expires_at=ways.later(ways.now(), bindparam("the_lease_seconds", type_=Float)))
         .returning(job_items.c.id)
     )
+
+
+@built_once
+def held_items(ways: Ways) -> Select[Any]:
+    """The items that are still ours, also those that somebody has locked."""
+    return _ours(ways)
 
 
 @built_once

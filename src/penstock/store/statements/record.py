@@ -103,6 +103,24 @@ def end_items(ways: Ways) -> Update:
 
 
 @built_once
+def free_jobs(ways: Ways) -> Select[Any]:
+    """Those of the jobs that nobody else has locked, locked."""
+    return (
+        select(jobs.c.id)
+        .where(ways.among(jobs.c.id, "the_jobs"))
+        .order_by(jobs.c.id)
+        .with_for_update(skip_locked=True, key_share=True)
+    )
+
+
+@built_once
+def known_items(ways: Ways, *, free: bool) -> Select[Any]:
+    """Those of the items that there are; of these only the ``free`` ones, which nobody else has locked, locked."""
+    known = select(job_items.c.id).where(ways.among(job_items.c.id, "the_items"))
+    return known.order_by(job_items.c.id).with_for_update(skip_locked=True, key_share=True) if free else known
+
+
+@built_once
 def lock_jobs(ways: Ways) -> Select[Any]:
     """The jobs the outcomes belong to, locked in the order of their ids: two recorders cannot wait for each other."""
     return (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, String, and_, bindparam, literal_column, or_, select, true
+from sqlalchemy import CTE, ColumnElement, FromClause, String, and_, bindparam, literal_column, or_, select, true
 
 from penstock.lifecycle.callers import Sight
 from penstock.lifecycle.states import ACTIVE, FLOWING, JobState
 from penstock.store.dialects.contract import Ways
-from penstock.store.tables import jobs
+from penstock.store.tables import JOB_FOLLOWS, jobs
 from penstock.store.types import Identifier
 
 
@@ -34,9 +34,19 @@ def visible_to(sight: Sight, user_id: ColumnElement[Any] = jobs.c.user_id) -> Co
             return user_id == bindparam("the_caller_id", type_=String)
 
 
-def followers(ways: Ways) -> ColumnElement[bool]:
-    """The jobs that follow one of ``the_leaders``."""
-    return ways.among(jobs.c.leader_id, "the_leaders")
+def free_followers(which: ColumnElement[bool]) -> CTE:
+    """The ids of the jobs that follow and are meant, locked; those that somebody else has locked are left out.
+
+    A follower in somebody's open transaction keeps neither its leader nor the other followers: the sweep lets it end as
+    its leader did, once it is free.
+    """
+    return (
+        select(jobs.c.id)
+        .where(JOB_FOLLOWS, which)
+        .order_by(jobs.c.id)
+        .with_for_update(skip_locked=True, key_share=True)
+        .cte("free")
+    )
 
 
 def key_in_use() -> ColumnElement[bool]:

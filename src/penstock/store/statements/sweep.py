@@ -18,6 +18,7 @@ from sqlalchemy import (
     func,
     literal,
     null,
+    or_,
     select,
 )
 
@@ -27,7 +28,7 @@ from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.line import priorities_in_line
-from penstock.store.statements.selecting import by_ids
+from penstock.store.statements.selecting import by_ids, is_followed
 from penstock.store.tables import ITEM_IS_OPEN, JOB_FOLLOWS, job_items, jobs
 from penstock.store.types import Moment
 
@@ -55,7 +56,15 @@ def items_held_by(ways: Ways) -> Select[Any]:
     return _held_items(job_items.c.locked_by == bindparam("the_worker", type_=String))
 
 
+@built_once
+def holds_any(ways: Ways) -> Select[Any]:
+    """Is anything in the hands of that worker, also what somebody has locked?"""
+    held = job_items.c.locked_by == bindparam("the_worker", type_=String)
+    return select(job_items.c.id).where(job_items.c.status == ItemStatus.PROCESSING.value, ITEM_IS_OPEN, held).limit(1)
+
+
 def _held_items(condition: ColumnElement[bool]) -> Select[Any]:
+    """Locked with their jobs; what somebody else has locked is left out, and so are all items of a locked job."""
     return (
         select(
             job_items.c.id,
@@ -67,9 +76,10 @@ def _held_items(condition: ColumnElement[bool]) -> Select[Any]:
             job_items.c.alone,
             job_items.c.locked_by,
         )
+        .select_from(job_items.join(jobs, jobs.c.id == job_items.c.job_id))
         .where(job_items.c.status == ItemStatus.PROCESSING.value, ITEM_IS_OPEN, condition)
         .limit(bindparam("the_limit", type_=Integer))
-        .with_for_update(skip_locked=True)
+        .with_for_update(skip_locked=True, key_share=True, of=(job_items, jobs))
     )
 
 
@@ -111,6 +121,8 @@ def unused_results(ways: Ways) -> Select[Any]:
         jobs.c.state == JobState.SUCCEEDED.value,
         jobs.c.kind == bindparam("the_kind"),
         jobs.c.completed_at < limit,
+        # Who follows it and was passed over when it ended still gets its result.
+        or_(~jobs.c.followed, ~is_followed()),
     )
 
 

@@ -1,0 +1,181 @@
+"""Writing a lane's outcomes: as many together as can be, and what cannot be written now waits while the others go on.
+
+What can keep outcomes from being written, and what happens then:
+
+- Some are late: others have the items now. The database names those that landed.
+- The database refuses a value. The batch is halved until the item is found, and only that one fails.
+- Somebody's open transaction has a job. The outcomes of free jobs are written without waiting, and those of locked jobs
+  are tried again, at most a second later, until that transaction has ended. Meanwhile the lane still holds their items,
+  so the heartbeat renews their leases, and no handler is run twice.
+- The record takes longer than the server allows (``statement_timeout``). It is halved, and so are the next ones; what
+  is too slow even alone waits like what is locked.
+- The database is away. That is the lane's to wait for; what was written before it went is not forgotten.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+import structlog
+
+from penstock.errors import StoreLocked, StoreRefused, StoreUnavailable
+from penstock.lifecycle import outcomes
+from penstock.lifecycle.callers import Caller
+from penstock.operations.record import Ended, SomeWereLate, record, record_free
+from penstock.store.engine import Store
+
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 1.0
+_REST = 4.0
+"""A try that took long is repeated after so many times as long: the others' outcomes have most of the time."""
+_MOST = 10_000
+"""How many outcomes are written at once; fewer after the server has found that too slow."""
+_TOO_SLOW = ("STATEMENT_TIMEOUT", "DB_TIMEOUT")
+_log = structlog.get_logger("penstock.lane")
+
+
+class Recorded(NamedTuple):
+    """What became of a batch."""
+
+    landed: set[int]
+    """The ids of the items whose outcome is in the database now."""
+    left: list[Ended]
+    """What is still to be written; all the rest was, or came too late."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One try to write a batch, part by part."""
+
+    todo: deque[tuple[Sequence[Ended], bool]] = field(default_factory=deque)
+    """What comes next, and whether it is known that somebody has locked some of it."""
+    landed: set[int] = field(default_factory=set)
+    kept: list[Ended] = field(default_factory=list)
+    """What has to wait for somebody."""
+    left: list[Ended] = field(default_factory=list)
+    """What the database was not there for."""
+    written: bool = False
+    took: float = 0.0
+    """Seconds for what was known to be locked."""
+
+    def add(self, parts: Sequence[Sequence[Ended]], *, locked: bool) -> None:
+        """Write these next."""
+        self.todo.extendleft((part, locked) for part in reversed(parts))
+
+    def give_up(self, batch: Sequence[Ended]) -> None:
+        """Leave this, and what was to come."""
+        self.left += [one for part in (batch, *(some for some, _ in self.todo)) for one in part]
+        self.todo.clear()
+
+
+class Recorder:
+    """Writes the outcomes of one lane."""
+
+    def __init__(self, store: Store, kind: str, caller: Caller) -> None:
+        self._store = store
+        self._kind = kind
+        self._caller = caller
+        self._most = _MOST
+        self._locked: frozenset[UUID] = frozenset()
+        self.waiting: frozenset[int] = frozenset()
+        """The items whose outcome waits for the end of somebody's transaction."""
+        self._pause = _FIRST_PAUSE
+        self._again_at = 0.0
+
+    def due_in(self, unwritten: Sequence[Ended]) -> float:
+        """In how many seconds something of this can be tried: at once, unless all of it waits for somebody."""
+        if any(one.job_id not in self._locked for one in unwritten):
+            return 0.0
+        return max(0.0, self._again_at - time.monotonic())
+
+    def record(self, batch: Sequence[Ended]) -> Recorded:
+        """Write what can be written now. An error of the database is raised only when nothing could be."""
+        turn = _Turn()
+        free = batch
+        if self._locked:
+            free = [one for one in batch if one.job_id not in self._locked]
+            waiting = [one for one in batch if one.job_id in self._locked]
+            if waiting and time.monotonic() >= self._again_at:
+                turn.add([waiting], locked=True)
+            else:
+                turn.kept += waiting
+        turn.add([free[first : first + self._most] for first in range(0, len(free), self._most)], locked=False)
+        while turn.todo:
+            self._write_next(turn)
+        self._keep(turn)
+        return Recorded(turn.landed, turn.left + turn.kept)
+
+    def _write_next(self, turn: _Turn) -> None:
+        batch, locked = turn.todo.popleft()
+        begun = time.monotonic()
+        try:
+            landed, kept = self._write(batch, locked=locked)
+        except StoreLocked:
+            if locked:
+                turn.kept += batch
+            else:
+                turn.add([batch], locked=True)
+        except StoreRefused as error:
+            turn.add(_halves(batch) if len(batch) > 1 else [[self._refused(batch[0], error)]], locked=locked)
+        except StoreUnavailable as error:
+            if error.code in _TOO_SLOW:
+                self._most = max(1, len(batch) // 2)
+            if error.code == "STATEMENT_TIMEOUT":
+                if len(batch) > 1:
+                    turn.add(_halves(batch), locked=locked)
+                else:
+                    turn.kept += batch
+            elif turn.written:
+                turn.give_up(batch)
+            else:
+                raise
+        else:
+            turn.landed |= landed
+            turn.kept += kept
+            turn.written = True
+            if len(batch) == self._most:
+                self._most = min(_MOST, self._most + max(1, self._most // 10))
+        if locked:
+            turn.took += time.monotonic() - begun
+
+    def _write(self, batch: Sequence[Ended], *, locked: bool) -> tuple[set[int], Sequence[Ended]]:
+        """One transaction; the answer is the ids of the items that landed, and what somebody has locked."""
+        if locked:
+            return self._store.write(lambda one: record_free(one, batch, self._caller), bounded=True)
+        try:
+            return self._store.write(lambda one: record(one, batch, self._caller, all_ours=True), bounded=True), ()
+        except SomeWereLate:
+            return self._store.write(lambda one: record(one, batch, self._caller), bounded=True), ()
+
+    def _keep(self, turn: _Turn) -> None:
+        """Remember what waits, and when to try it again."""
+        locked = frozenset(one.job_id for one in turn.kept)
+        fresh = locked - self._locked
+        if fresh:
+            _log.warning(
+                "outcomes wait: somebody's open transaction has their jobs",
+                kind=self._kind,
+                items=len(turn.kept),
+                jobs=len(locked),
+                first=str(min(fresh)),
+            )
+        if turn.took:
+            self._pause = min(_LONGEST_PAUSE, self._pause * 2) if self._locked else _FIRST_PAUSE
+            self._again_at = time.monotonic() + max(self._pause, _REST * turn.took)
+        self._locked = locked
+        self.waiting = frozenset(one.item_id for one in turn.kept)
+
+    def _refused(self, one: Ended, error: StoreRefused) -> Ended:
+        _log.warning("a result was refused by the database", kind=self._kind, item=one.item_id, error=str(error))
+        refused = outcomes.failed(f"the result could not be kept: {error}", "RESULT_NOT_STORABLE")
+        return Ended(one.item_id, one.lease, one.job_id, one.role, refused)
+
+
+def _halves(batch: Sequence[Ended]) -> list[Sequence[Ended]]:
+    middle = len(batch) // 2
+    return [batch[:middle], batch[middle:]]
