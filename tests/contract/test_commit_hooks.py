@@ -101,6 +101,15 @@ def taken_back(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
+def taken_back_and_used_again(engine: Engine) -> Iterator[Connection]:
+    with engine.connect() as connection:
+        yield connection
+        connection.rollback()
+        connection.execute(text("SELECT 1"))
+        connection.commit()
+
+
+@contextmanager
 def left_open(engine: Engine) -> Iterator[Connection]:
     with engine.connect() as connection:
         yield connection
@@ -113,7 +122,7 @@ def session_taken_back(engine: Engine) -> Iterator[Connection]:
         session.rollback()
 
 
-@pytest.mark.parametrize("begin", [taken_back, left_open, session_taken_back])
+@pytest.mark.parametrize("begin", [taken_back, taken_back_and_used_again, left_open, session_taken_back])
 def test_what_is_taken_back_is_not_told(app: Penstock, engine: Engine, told: Told, begin: Any) -> None:
     with structlog.testing.capture_logs() as lines:
         with begin(engine) as connection:
