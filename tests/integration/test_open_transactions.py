@@ -36,7 +36,7 @@ SUCCEEDED, RUNNING, FAILED, CANCELED = JobState.SUCCEEDED, JobState.RUNNING, Job
 
 @pytest.fixture
 def quick_settings(quick_settings: Settings) -> Settings:
-    """Leases so short that a test can wait until one would have run out; rows are waited for a fourth of that."""
+    """Leases so short that a test can wait until they are renewed; rows are waited for a fourth of that."""
     return quick_settings.model_copy(update={"lock_floor_ms": 2_000, "lock_cap_ms": 2_000, "stop_grace_seconds": 0.1})
 
 
@@ -92,17 +92,18 @@ def ended(app: Penstock, job: Job) -> Job:
     return app.wait(job.id, timeout=PATIENCE, every=0.01)
 
 
-def wait_for_leases_to_pass(app: Penstock) -> None:
-    """Until every lease there is now has run out, or would have if nobody had renewed it."""
+def wait_for_renewal(app: Penstock) -> None:
+    """Until every item in a worker's hands has a lease that is longer than any is now."""
+    expiry = job_items.c.lock_expires_at
     with app.store.engine.connect() as connection:
-        last: datetime = connection.execute(select(func.max(job_items.c.lock_expires_at))).scalar_one()
+        longest: datetime = connection.execute(select(func.max(expiry))).scalar_one()
 
-        def has_passed() -> bool:
-            now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        def all_are_longer() -> bool:
+            shortest: datetime = connection.execute(select(func.min(expiry))).scalar_one()
             connection.rollback()
-            return now > last
+            return shortest > longest
 
-        eventually(has_passed)
+        eventually(all_are_longer)
 
 
 def test_leases_of_others_stay_and_nothing_runs_twice(app: Penstock, gated: Callable[..., Gated]) -> None:
@@ -113,8 +114,7 @@ def test_leases_of_others_stay_and_nothing_runs_twice(app: Penstock, gated: Call
         other.wait(begun=1)
         with canceling(app, mine):
             locked.gate.set()  # the handler ends, and its outcome cannot be written
-            wait_for_leases_to_pass(app)
-            app.sweep()
+            wait_for_renewal(app)
             assert (app.get(mine.id).state, app.get(theirs.id).state) == (RUNNING, RUNNING)
             other.gate.set()
             assert ended(app, theirs).state is SUCCEEDED
@@ -213,8 +213,7 @@ def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock) -> None:
         eventually(lambda: app.get(job.id).progress.total)
         with canceling(app, job):
             goes_on.set()
-            wait_for_leases_to_pass(app)
-            app.sweep()
+            wait_for_renewal(app)
         done = ended(app, job)
     assert (done.state, done.progress.processed, done.deaths, begun) == (SUCCEEDED, 200, 0, [1])
     assert violations(app.store) == []
