@@ -20,10 +20,12 @@ from penstock.lifecycle.job import Claimed
 from penstock.operations import sweep
 from penstock.operations.claim import claim
 from penstock.operations.heartbeat import Extended, extend
+from penstock.operations.plan import add_planned
 from penstock.operations.record import Ended
 from penstock.runners.contract import Call
 from penstock.store.tables import job_items, jobs
 from penstock.testing.invariants import violations
+from penstock.worker import persisting
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.recorder import Recorder
 from tests.integration.waiting import eventually
@@ -192,8 +194,17 @@ def test_a_leader_starts_while_its_follower_is_locked(app: Penstock, gated: Call
     assert violations(app.store) == []
 
 
-def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock) -> None:
+def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
+    tries: list[int] = []
+
+    def note_try(*given: Any, **named: Any) -> int:
+        tries.append(1)
+        return add_planned(*given, **named)
+
+    monkeypatch.setattr(persisting, "add_planned", note_try)
+    monkeypatch.setattr(persisting, "_LOCKED_SECONDS", 0.01)
+    app.store.lock_seconds = 0.02
     goes_on = threading.Event()
 
     @app.kind("planned", runs_in="threads", retries=0)
@@ -212,7 +223,9 @@ def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock) -> None:
     with app.working():
         eventually(lambda: app.get(job.id).progress.total)
         with canceling(app, job):
+            before = len(tries)
             goes_on.set()
+            eventually(lambda: len(tries) > before + 10)
             wait_for_renewal(app)
         done = ended(app, job)
     assert (done.state, done.progress.processed, done.deaths, begun) == (SUCCEEDED, 200, 0, [1])
