@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Connection, create_engine, func, select, text
+from structlog.testing import capture_logs
 
 from penstock import Job, JobState, Penstock, Permanent, Settings, StoreUnavailable, WorkItem, WorkJob
 from penstock.errors import StoreLocked
@@ -111,11 +112,12 @@ def wait_for_renewal(app: Penstock) -> None:
 def test_leases_of_others_stay_and_nothing_runs_twice(app: Penstock, gated: Callable[..., Gated]) -> None:
     locked, other = gated("a"), gated("b", retries=0)
     mine, theirs = app.submit("a", owner="ann").job, app.submit("b", owner="bob").job
-    with app.working():
+    with capture_logs() as lines, app.working():
         locked.wait(begun=1)
         other.wait(begun=1)
         with canceling(app, mine):
             locked.gate.set()  # the handler ends, and its outcome cannot be written
+            eventually(lambda: any(line["event"].startswith("outcomes wait") for line in lines))
             wait_for_renewal(app)
             assert (app.get(mine.id).state, app.get(theirs.id).state) == (RUNNING, RUNNING)
             other.gate.set()
