@@ -11,6 +11,7 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Connection, create_engine, func, select, text
+from structlog.testing import capture_logs
 
 from penstock import Job, JobState, Penstock, Permanent, Settings, StoreUnavailable, WorkItem, WorkJob
 from penstock.errors import StoreLocked
@@ -20,10 +21,12 @@ from penstock.lifecycle.job import Claimed
 from penstock.operations import sweep
 from penstock.operations.claim import claim
 from penstock.operations.heartbeat import Extended, extend
+from penstock.operations.plan import add_planned
 from penstock.operations.record import Ended
 from penstock.runners.contract import Call
 from penstock.store.tables import job_items, jobs
 from penstock.testing.invariants import violations
+from penstock.worker import persisting
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.recorder import Recorder
 from tests.integration.waiting import eventually
@@ -36,7 +39,7 @@ SUCCEEDED, RUNNING, FAILED, CANCELED = JobState.SUCCEEDED, JobState.RUNNING, Job
 
 @pytest.fixture
 def quick_settings(quick_settings: Settings) -> Settings:
-    """Leases so short that a test can wait until one would have run out; rows are waited for a fourth of that."""
+    """Leases so short that a test can wait until they are renewed; rows are waited for a fourth of that."""
     return quick_settings.model_copy(update={"lock_floor_ms": 2_000, "lock_cap_ms": 2_000, "stop_grace_seconds": 0.1})
 
 
@@ -92,29 +95,30 @@ def ended(app: Penstock, job: Job) -> Job:
     return app.wait(job.id, timeout=PATIENCE, every=0.01)
 
 
-def wait_for_leases_to_pass(app: Penstock) -> None:
-    """Until every lease there is now has run out, or would have if nobody had renewed it."""
+def wait_for_renewal(app: Penstock) -> None:
+    """Until every item in a worker's hands has a lease that is longer than any is now."""
+    expiry = job_items.c.lock_expires_at
     with app.store.engine.connect() as connection:
-        last: datetime = connection.execute(select(func.max(job_items.c.lock_expires_at))).scalar_one()
+        longest: datetime = connection.execute(select(func.max(expiry))).scalar_one()
 
-        def has_passed() -> bool:
-            now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        def all_are_longer() -> bool:
+            shortest: datetime = connection.execute(select(func.min(expiry))).scalar_one()
             connection.rollback()
-            return now > last
+            return shortest > longest
 
-        eventually(has_passed)
+        eventually(all_are_longer)
 
 
 def test_leases_of_others_stay_and_nothing_runs_twice(app: Penstock, gated: Callable[..., Gated]) -> None:
     locked, other = gated("a"), gated("b", retries=0)
     mine, theirs = app.submit("a", owner="ann").job, app.submit("b", owner="bob").job
-    with app.working():
+    with capture_logs() as lines, app.working():
         locked.wait(begun=1)
         other.wait(begun=1)
         with canceling(app, mine):
             locked.gate.set()  # the handler ends, and its outcome cannot be written
-            wait_for_leases_to_pass(app)
-            app.sweep()
+            eventually(lambda: any(line["event"].startswith("outcomes wait") for line in lines))
+            wait_for_renewal(app)
             assert (app.get(mine.id).state, app.get(theirs.id).state) == (RUNNING, RUNNING)
             other.gate.set()
             assert ended(app, theirs).state is SUCCEEDED
@@ -192,8 +196,17 @@ def test_a_leader_starts_while_its_follower_is_locked(app: Penstock, gated: Call
     assert violations(app.store) == []
 
 
-def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock) -> None:
+def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
+    tries: list[int] = []
+
+    def note_try(*given: Any, **named: Any) -> int:
+        tries.append(1)
+        return add_planned(*given, **named)
+
+    monkeypatch.setattr(persisting, "add_planned", note_try)
+    monkeypatch.setattr(persisting, "_LOCKED_SECONDS", 0.01)
+    app.store.lock_seconds = 0.02
     goes_on = threading.Event()
 
     @app.kind("planned", runs_in="threads", retries=0)
@@ -212,9 +225,10 @@ def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock) -> None:
     with app.working():
         eventually(lambda: app.get(job.id).progress.total)
         with canceling(app, job):
+            before = len(tries)
             goes_on.set()
-            wait_for_leases_to_pass(app)
-            app.sweep()
+            eventually(lambda: len(tries) > before + 10)
+            wait_for_renewal(app)
         done = ended(app, job)
     assert (done.state, done.progress.processed, done.deaths, begun) == (SUCCEEDED, 200, 0, [1])
     assert violations(app.store) == []
