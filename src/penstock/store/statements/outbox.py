@@ -18,6 +18,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal_column,
     null,
     select,
     update,
@@ -35,9 +36,14 @@ _earlier = outbox.alias("earlier")
 
 
 def _behind_one(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Is there an earlier unsent message of the same topic and key of which the conditions hold?"""
+    """Is there an earlier unsent message of the same topic and key of which the conditions hold?
+
+    The first one is asked for, so that it is looked up by its key: of an EXISTS PostgreSQL makes a join, and while the
+    table is not analyzed it reads all that wait for each message.
+    """
     same = (_earlier.c.topic == outbox.c.topic, _earlier.c.key == outbox.c.key, _earlier.c.id < outbox.c.id)
-    return select(_earlier.c.id).where(*same, _earlier.c.sent_at.is_(None), *conditions).exists()
+    found = select(_earlier.c.id).where(*same, _earlier.c.sent_at.is_(None), *conditions)
+    return found.order_by(_earlier.c.id).limit(literal_column("1")).scalar_subquery().is_not(None)
 
 
 @built_once
