@@ -38,8 +38,9 @@ from penstock.operations.backfill import backfill
 from penstock.operations.files import FileShelf, Readable, StoredFile, get_file, record_file
 from penstock.operations.samples import Gauges
 from penstock.operations.sweep import Swept, sweep
+from penstock.operations.workers import subscribed_topics
 from penstock.settings import Settings, load_settings
-from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, open_store
+from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, Transaction, open_store
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.migrating import OURS, Patience, Schema, is_current, migrate, require_current
 from penstock.store.opening import check_database, describe_connection, file_of, remarks, said_plainly, say
@@ -281,12 +282,18 @@ class Penstock(Changing):
     def publish(
         self, topic: str, payload: JSON, *, key: str | None = None, connection: CallersConnection | None = None
     ) -> None:
-        """Send a message once the transaction has committed, at least once; it survives a crash in the outbox."""
+        """Send a message once the transaction has committed, at least once; it survives a crash in the outbox.
+
+        Messages of one topic and ``key`` are sent in their order.
+        """
         most = self.settings.max_payload_bytes
         self._write(connection, lambda one: outbox.append(one, topic, payload, key=key, most=most))
 
     def subscribe(self, topic: str) -> Callable[[Subscriber], Subscriber]:
-        """Register a function for the messages of a topic, which workers of this process deliver."""
+        """Register a function for the messages of a topic, which workers of this process deliver.
+
+        They wait for a process that subscribes, and are dropped after PENSTOCK_UNSUBSCRIBED_MESSAGE_DAYS without one.
+        """
 
         def register(subscriber: Subscriber) -> Subscriber:
             self.transport.subscribe(topic, subscriber)
@@ -304,7 +311,7 @@ class Penstock(Changing):
             self.kinds,
             self.settings,
             only=kinds,
-            send=self.transport.send,
+            transport=self.transport,
             gauges=self._gauges,
             app=self,
             on_failure=self._on_failure,
@@ -346,7 +353,7 @@ class Penstock(Changing):
             self.kinds,
             hand,
             only=[job.kind],
-            send=self.transport.send,
+            transport=self.transport,
             job_id=job_id,
             gauges=self._gauges,
             app=self,
@@ -363,8 +370,13 @@ class Penstock(Changing):
             stale_seconds=self.settings.stale_minutes * 60,
             suspect_deaths=self.settings.suspect_deaths,
         )
-        outbox.relay(self.store, self.transport.send)
+        outbox.relay(self.store, self.transport.send, topics=self.transport.topics())
+        self.store.write(self._drop_unsubscribed, bounded=True)
         return swept
+
+    def _drop_unsubscribed(self, transaction: Transaction) -> None:
+        subscribed = subscribed_topics(transaction) | self.transport.topics()
+        outbox.drop_unsubscribed(transaction, subscribed, days=self.settings.unsubscribed_message_days)
 
     def backfill(self) -> int:
         """Write each job's owner and kind to its items again, where they say otherwise; the answer is how many did."""

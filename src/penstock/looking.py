@@ -16,7 +16,7 @@ from penstock.operations.ages import Ages, ages
 from penstock.operations.item_pages import Between, ErrorGroup, ItemRow, Place
 from penstock.operations.outbox import Backlog, backlog
 from penstock.operations.samples import LaneSample, samples, thinned_samples
-from penstock.operations.workers import WorkerSeen, count_deaths, workers
+from penstock.operations.workers import WorkerSeen, count_deaths, subscribed_topics, workers
 from penstock.store.engine import Store, Transaction
 
 _SAMPLED_WITHIN = timedelta(seconds=10)
@@ -82,12 +82,27 @@ class Looking(ABC):
             lambda one: inspect.page_of_jobs(one, by, wanted, after=after, limit=limit), at_once=wanted.text is None
         )
 
-    def history(self, job_id: UUID, *, by: Caller = SYSTEM, after: int = 0) -> list[HistoryEntry]:
-        """Every change of a job's state: from where to where, by whom, why and when."""
+    def history(
+        self, job_id: UUID, *, by: Caller = SYSTEM, after: int = 0, limit: int | None = None
+    ) -> list[HistoryEntry]:
+        """Every change of a job's state: from where to where, by whom, why and when.
+
+        All lines behind the one numbered ``after``; or the next ``limit`` of them, where fewer mean that it was the
+        last page, and the last line's ``sequence`` is where the next one begins.
+        """
 
         def question(transaction: Transaction) -> list[HistoryEntry]:
             inspect.get_job(transaction, job_id, by)
-            return inspect.history(transaction, job_id, after=after)
+            return inspect.history(transaction, job_id, after=after, limit=limit)
+
+        return self.store.read(question)
+
+    def last_change_to(self, job_id: UUID, state: JobState, *, by: Caller = SYSTEM) -> HistoryEntry | None:
+        """The last line of a job's history that leads to this state: when, by whom and why it came to be that."""
+
+        def question(transaction: Transaction) -> HistoryEntry | None:
+            inspect.get_job(transaction, job_id, by)
+            return inspect.last_change_to(transaction, job_id, state)
 
         return self.store.read(question)
 
@@ -213,8 +228,8 @@ class Looking(ABC):
         return self.store.read(question)
 
     def backlog(self) -> Backlog:
-        """How many messages wait to be sent, and for how long."""
-        return self.store.read(backlog, at_once=True)
+        """How many messages wait to be sent, and for how long; and how many of them nobody subscribes to."""
+        return self.store.read(lambda one: backlog(one, subscribed_topics(one)))
 
     def stack_trace(self, job_id: UUID, *, by: Caller = SYSTEM) -> str | None:
         """Where in its code a job failed last, if it says so: in an item, or in its plan or finalize step."""

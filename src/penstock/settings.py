@@ -299,6 +299,14 @@ class Settings(BaseSettings):
             description="A running job without a sign of life for this long is looked into and put right.",
         ),
     ] = 15.0
+    unsubscribed_message_days: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_UNSUBSCRIBED_MESSAGE_DAYS",
+            gt=0,
+            description="A message of a topic that no running worker subscribes to is dropped when it is this old.",
+        ),
+    ] = 30.0
     jwt_secret: Annotated[
         SecretStr | None,
         Field(

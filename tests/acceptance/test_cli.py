@@ -7,7 +7,10 @@ import json
 import re
 from pathlib import Path
 
+from sqlalchemy import insert, update
+
 from penstock import JobState, owner
+from penstock.store.tables import job_events, jobs
 from tests.acceptance.terminal import Said, Terminal
 
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -115,6 +118,20 @@ def test_exports_more_than_a_page(terminal: Terminal) -> None:
     job = terminal.app.submit("squares", items=range(1_201)).job
     said = terminal.run("export", job.id)
     assert [json.loads(line)["position"] for line in said.out.splitlines()] == list(range(1, 1_202))
+
+
+def test_history_and_show_know_the_end_of_a_long_history(terminal: Terminal) -> None:
+    app = terminal.app
+    job = app.submit("greet", owner="alice", by=owner("alice")).job
+    line = {"job_id": job.id, "run": 1, "from_state": "paused", "to_state": "queued", "actor": "owner"}
+    lines = [{**line, "at": job.created_at, "sequence": number} for number in range(2, 1_200)]
+    with app.store.engine.begin() as connection:
+        connection.execute(insert(job_events), lines)
+        connection.execute(update(jobs).where(jobs.c.id == job.id).values(event_sequence=1_199))
+    app.cancel(job.id, by=owner("alice"))
+    told, shown = terminal.run_each(["history", job.id, "--json"], ["show", job.id])
+    assert [json.loads(line)["sequence"] for line in told.out.splitlines()] == list(range(1, 1_201))
+    assert re.search(r"^canceled by +owner alice$", shown.out, re.MULTILINE)
 
 
 def test_jobs_lists_filters_and_pages(terminal: Terminal) -> None:

@@ -53,7 +53,14 @@ def system(**changes: Any) -> dict[str, Any]:
             {**provider, "name": "calm-shop"},
             {**provider, "name": "busy-shop", "throttle_rate": 0.4, "delay_seconds": 2.5},
         ],
-        "outbox": {"waiting": 42, "oldest_seconds": 75.0, "failing": 1, "last_error": "no broker"},
+        "outbox": {
+            "waiting": 42,
+            "oldest_seconds": 75.0,
+            "failing": 1,
+            "last_error": "no broker",
+            "unsubscribed": 17,
+            "unsubscribed_seconds": 65.0,
+        },
     }
     return usual | changes
 
@@ -125,6 +132,7 @@ def test_every_figure_is_there(page_of: PageOf) -> None:
     expect(row(page, "Providers", "calm-shop")).to_contain_text("Answers0 %1 ms")
     expect(row(page, "Providers", "busy-shop")).to_contain_text("Throttled40 %2.5 s")
     expect(page.locator("#outbox")).to_contain_text("1 min 15 s")
+    expect(page.locator("#outbox")).to_contain_text("Without a subscriber17the oldest for 1 min 5 s")
     expect(page.locator("#outbox-error")).to_contain_text("no broker")
     expect(page.get_by_role("figure")).to_have_count(4)
     expect(page.get_by_role("img", name=re.compile("^Queue depth: 1,234,570 items now"))).to_be_visible()

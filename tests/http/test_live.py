@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
+from sqlalchemy import insert, update
 
-from penstock import Penstock, StoreUnavailable, WorkItem
+from penstock import Penstock, StoreUnavailable, WorkItem, owner
+from penstock.store.tables import job_events, jobs
 from tests.http.conftest import Served
 
 PATIENCE = 30.0
+LINES = 2_100
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Serve = Callable[..., Served]
 
 
@@ -74,6 +80,55 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice(app: Penstock
     assert sequences("3") == []
     for odd in ("", "x", "-1", "99999999999999999999", "1.5"):
         assert sequences(odd) in (whole, []), odd
+
+
+def with_long_history(app: Penstock) -> UUID:
+    """A canceled job whose history has more lines than are read at a time; its last one is the cancel."""
+    app.kind("held")(lambda item: None)
+    job = app.submit("held", {}, owner="ada").job
+    line = {"job_id": job.id, "run": 1, "from_state": "paused", "to_state": "queued", "actor": "owner", "at": NOW}
+    lines = [{**line, "sequence": number} for number in range(2, LINES)]
+    app.in_transaction(lambda connection: connection.execute(insert(job_events), lines))
+    with app.store.engine.begin() as connection:
+        connection.execute(update(jobs).where(jobs.c.id == job.id).values(event_sequence=LINES - 1))
+    app.cancel(job.id, by=owner("ada"), reason="enough")
+    return job.id
+
+
+def test_a_long_history_comes_to_its_end_before_the_stream_does(app: Penstock, serve: Serve) -> None:
+    ada = serve(worker=False).client()
+    job_id = with_long_history(app)
+    with ada.stream("GET", f"/api/jobs/{job_id}/events") as answer:
+        seen = [(name, number, data) for name, number, data in events(answer)]
+    assert [number for name, number, _ in seen if name == "history"] == [str(one) for one in range(1, LINES + 1)]
+    last, progress, end = seen[-3:]
+    assert (last[2]["to_state"], last[2]["reason"], end[0]) == ("canceled", "enough", "end")
+    assert (progress[0], progress[2]["status"]) == ("progress", "killed")
+    with ada.stream("GET", f"/api/jobs/{job_id}/events", headers={"Last-Event-ID": "1000"}) as answer:
+        again = [number for name, number, _ in events(answer) if name == "history"]
+    assert (again[0], again[-1], len(again)) == ("1001", str(LINES), LINES - 1000)
+
+
+def test_a_long_history_is_read_page_by_page(app: Penstock, serve: Serve) -> None:
+    ada = serve(worker=False).client()
+    job_id = with_long_history(app)
+    address: str | None = f"/api/jobs/{job_id}/history"
+    pages = []
+    while address is not None:
+        answer = ada.get(address)
+        pages.append([line["sequence"] for line in answer.json()])
+        address = answer.links["next"]["url"] if "next" in answer.links else None
+    assert [len(page) for page in pages] == [1000, 1000, LINES - 2000]
+    assert [one for page in pages for one in page] == list(range(1, LINES + 1))
+    some = ada.get(f"/api/jobs/{job_id}/history", params={"after": LINES - 2, "limit": 2})
+    assert ([line["sequence"] for line in some.json()], some.links) == ([LINES - 1, LINES], {})
+    assert ada.get(f"/api/jobs/{job_id}/history", params={"limit": 1001}).status_code == 422
+
+
+def test_a_job_says_when_it_was_stopped_however_long_its_history_is(app: Penstock, serve: Serve) -> None:
+    job_id = with_long_history(app)
+    job = serve(worker=False).client().get(f"/api/jobs/{job_id}").json()
+    assert datetime.fromisoformat(job["killed_at"]) == app.history(job_id)[-1].at
 
 
 def test_a_stream_outlives_a_database_that_is_away_for_a_moment(

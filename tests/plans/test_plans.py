@@ -43,6 +43,7 @@ from penstock.store.statements import claim as claiming
 from penstock.store.statements import line as lining
 from penstock.store.statements import record as recording
 from penstock.store.statements import sweep as sweeping
+from penstock.store.statements.outbox import take_messages
 from penstock.store.tables import job_items, lane_samples, outbox
 from penstock.testing.drive import MOST
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
@@ -194,6 +195,7 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "anything in flight": lambda one: inspect.any_in_flight(one, ["kind0", "kind1"]),
     "items": lambda one: inspect.items(one, job_id(7), limit=20),
     "history": lambda one: inspect.history(one, job_id(7)),
+    "last change": lambda one: inspect.last_change_to(one, job_id(7), JobState.CANCELED),
 }
 
 
@@ -554,6 +556,34 @@ def test_samples_are_found_by_their_time(large: Store) -> None:
             connection.execute(delete(lane_samples))
 
 
+def test_a_take_reads_what_it_takes(large: Store) -> None:
+    """Not the messages that were sent, nor those of other topics, of which any number may wait."""
+    now = large.clock.held()
+    assert now is not None
+    message: dict[str, Any] = {"topic": "other", "key": None, "payload": {}, "ready_at": now, "created_at": now}
+    many = [{**message, "sent_at": None if number % 2 else now} for number in range(10_000)]
+    for number in range(0, 10_000, 1_000):
+        many[number] |= {"topic": "t", "key": f"k{number % 3}", "sent_at": None}
+    with large.engine.begin() as connection:
+        connection.execute(insert(outbox), many)
+    asked = {"the_limit": 100, "the_seconds": 60.0, "the_sending": [], "the_lease": job_id(1)}
+    try:
+        for topic, index in (
+            ("t", "ix_outbox_unsent_topic"),
+            ("nobody's", "ix_outbox_unsent_topic"),
+            (None, "ix_outbox"),
+        ):
+            statement = take_messages(large.ways, of_topic=topic is not None)
+            named = {**asked, "the_topic": topic}
+            [one] = explained(large, partial(Transaction.run, statement=statement, parameters=named))
+            assert index in one.plan, one.plan
+            assert not re.search(r"SCAN (outbox|earlier)(?! USING)|Seq Scan", one.plan), one.plan
+            assert "Anti Join" not in one.plan, "the earlier ones of a key are looked up, for each message"
+    finally:
+        with large.engine.begin() as connection:
+            connection.execute(delete(outbox))
+
+
 def test_a_backlog_is_found_among_what_was_sent(large: Store) -> None:
     """By the index of what was not: an outbox of a week has a few that wait and very many that do not."""
     now = large.clock.held()
@@ -563,10 +593,10 @@ def test_a_backlog_is_found_among_what_was_sent(large: Store) -> None:
     with large.engine.begin() as connection:
         connection.execute(insert(outbox), many)
     try:
-        [one] = explained(large, backlog)
+        [one] = explained(large, partial(backlog, subscribed=["t"]))
         assert "ix_outbox_unsent" in one.plan, one.plan
         assert not re.search(r"SCAN outbox(?! USING (COVERING )?INDEX ix_outbox_unsent)|Seq Scan", one.plan), one.plan
-        assert large.read(backlog).waiting == 20
+        assert large.read(partial(backlog, subscribed=["t"])).waiting == 20
     finally:
         with large.engine.begin() as connection:
             connection.execute(delete(outbox))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -29,8 +28,8 @@ def stopped_by(app: Penstock, job: Job) -> str:
     """Who canceled a job; empty when nobody did."""
     if job.canceled_at is None:
         return ""
-    entries: Sequence[HistoryEntry] = app.history(job.id)
-    return next((actor(one) for one in reversed(entries) if one.to_state.value == "canceled"), "")
+    entry = app.last_change_to(job.id, job.state)
+    return "" if entry is None else actor(entry)
 
 
 def time_taken(job: Job) -> str:

@@ -27,6 +27,7 @@ from penstock.http.vocabularies.tasks.translation import history_line
 from penstock.http.watching import LOOK_SECONDS
 from penstock.http.who import AService, SignedIn
 from penstock.lifecycle.job import HistoryEntry, Job
+from penstock.operations.inspect import HISTORY_PAGE
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
 _log = structlog.get_logger("penstock.live")
@@ -68,6 +69,8 @@ async def follow_job(
             for line in lines:
                 after = line.sequence
                 yield ServerSentEvent(event="history", id=str(after), raw_data=_text(history_line(line)))
+            if len(lines) == HISTORY_PAGE:
+                continue  # there may be more, and they come before what the job is now
             if state != told:
                 told = state
                 yield ServerSentEvent(event="progress", raw_data=state)
@@ -81,7 +84,8 @@ async def follow_job(
 
 def _look(job_id: UUID, after: int, who: Identity, one: Service) -> tuple[list[HistoryEntry], Job, str]:
     job = one.app.get(job_id, by=who.caller)
-    return one.app.history(job_id, by=who.caller, after=after), job, _text(whole(job, who, one))
+    lines = one.app.history(job_id, by=who.caller, after=after, limit=HISTORY_PAGE)
+    return lines, job, _text(whole(job, who, one))
 
 
 def _text(value: Any) -> str:

@@ -140,6 +140,16 @@ class OfService(Collector):
             "How long the oldest message has waited; 0 when none does.",
             value=behind.oldest_seconds or 0.0,
         )
+        yield GaugeMetricFamily(
+            "penstock_outbox_unsubscribed",
+            "Messages not sent yet, of topics that no running worker subscribes to.",
+            value=behind.unsubscribed,
+        )
+        yield GaugeMetricFamily(
+            "penstock_outbox_unsubscribed_seconds",
+            "How long the oldest of those has waited; 0 when none does.",
+            value=behind.unsubscribed_seconds or 0.0,
+        )
 
 
 class OfTrouble(Collector):

@@ -91,8 +91,10 @@ class OutboxShown(BaseModel):
 
     waiting: int = Field(description=f"{MOST_COUNTED:,} means as many or more.")
     oldest_seconds: float | None = Field(description="How long the oldest has waited.")
-    failing: int = Field(description="Those that were tried in vain, or held up by one that was.")
+    failing: int = Field(description="Those that were tried in vain.")
     last_error: str | None
+    unsubscribed: int = Field(description="Those of topics that no running worker subscribes to.")
+    unsubscribed_seconds: float | None = Field(description="How long the oldest of those has waited.")
 
 
 class SystemShown(BaseModel):
@@ -179,10 +181,15 @@ def _providers(lanes: Iterable[LaneSample]) -> Iterable[dict[str, Any]]:
 
 
 def _outbox(behind: Backlog) -> dict[str, Any]:
-    waited = behind.oldest_seconds
     return {
         "waiting": behind.waiting,
-        "oldest_seconds": None if waited is None else round(waited, 1),
+        "oldest_seconds": _tenths(behind.oldest_seconds),
         "failing": behind.failing,
         "last_error": behind.last_error,
+        "unsubscribed": behind.unsubscribed,
+        "unsubscribed_seconds": _tenths(behind.unsubscribed_seconds),
     }
+
+
+def _tenths(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 1)

@@ -25,6 +25,8 @@ from penstock.store.statements import inspect as statements
 from penstock.store.translation import history_entry_from, item_from, job_from
 
 MOST_SEARCHED = 20_000
+HISTORY_PAGE = 1_000
+"""So many lines of a history are read at a time."""
 LONGEST_SEARCH = 255
 _WHOLE = 32
 _DIGITS = re.compile("[0-9a-f]{4,32}")
@@ -185,11 +187,24 @@ def _searched(text: str) -> dict[str, Any]:
     }
 
 
-def history(transaction: Transaction, job_id: UUID, *, after: int = 0, limit: int = 1000) -> list[HistoryEntry]:
-    """A job's history behind line ``after``."""
-    _require_page(after, limit)
-    parameters = {"the_job_id": job_id, "the_after": after, "the_limit": limit}
-    return [history_entry_from(row) for row in transaction.run(statements.history_of(transaction.ways), parameters)]
+def history(transaction: Transaction, job_id: UUID, *, after: int = 0, limit: int | None = None) -> list[HistoryEntry]:
+    """A job's history behind line ``after``: the next ``limit`` lines, or all of them."""
+    size = HISTORY_PAGE if limit is None else limit
+    _require_page(after, size)
+    lines: list[HistoryEntry] = []
+    while True:
+        asked = {"the_job_id": job_id, "the_after": lines[-1].sequence if lines else after, "the_limit": size}
+        page = transaction.run(statements.history_of(transaction.ways), asked).all()
+        lines += map(history_entry_from, page)
+        if limit is not None or len(page) < size:
+            return lines
+
+
+def last_change_to(transaction: Transaction, job_id: UUID, state: JobState) -> HistoryEntry | None:
+    """The last line of a job's history that leads to this state, if there is one."""
+    asked = {"the_job_id": job_id, "the_state": state.value}
+    row = transaction.run(statements.last_change_to(transaction.ways), asked).one_or_none()
+    return None if row is None else history_entry_from(row)
 
 
 def items(

@@ -1,17 +1,32 @@
 """The transactional outbox: a message is written with the change it tells of, and sent afterwards, at least once.
 
-Appending is part of the caller's transaction, so there is never a message about something that did not happen. The
-relay takes a batch for a minute, hands each message to the transport with no transaction open, and then marks what was
-sent: when it dies in between, the batch is due again after that minute and is sent once more. Messages of one key go
-out in their order; one that fails holds up those of its key behind it.
+Appending is part of the caller's transaction, so there is never a message about something that did not happen. A relay
+*takes* a batch under a token (a lease) for a minute, *looks* which of them may go, hands each to the transport with no
+transaction open, and marks what was sent. Each of these is one statement, and none waits for a lock.
+
+**Order.** A message is sent only when all earlier ones of its topic and key were sent, as far as they can be seen:
+
+- Two takes at the same moment pass over each other's rows, so a relay may get a message while another has the one
+  before it. Therefore it looks again once its take is committed, and hands back what is behind a message that is
+  neither sent nor its own.
+- Within a take a message is marked before the next one of its key is sent. Who comes after a crash sends at most that
+  one again, never an older one behind a newer one.
+- Only who has the token may mark. A relay that finds its token gone stops, and so does one whose minute is nearly over.
+
+``docs/explanation/messages.md`` has the promises, and what they do not cover.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
+from uuid import UUID, uuid4
+from weakref import WeakKeyDictionary
 
 from penstock.lifecycle.bounds import MESSAGE_KEY, TOPIC
 from penstock.lifecycle.error_text import described
@@ -23,6 +38,8 @@ from penstock.store.statements import outbox as statements
 _BACKOFF = Backoff(1.0, 2.0, 300.0)
 _KEEP_SECONDS = 7 * 86400.0
 _TAKEN_SECONDS = 60.0
+_SENDING_SECONDS = 45.0
+"""No send begins later than this after the take, so that few are still under way when it runs out."""
 AT_ONCE = 100
 MOST_COUNTED = 10_000
 """A backlog is counted so far and no further: as many mean as many or more."""
@@ -33,6 +50,7 @@ class Message:
     """One message on its way out."""
 
     id: int
+    """The same each time it is sent, and never another message's."""
     topic: str
     key: str | None
     payload: JSON
@@ -47,12 +65,26 @@ class Backlog:
     oldest_seconds: float | None
     """How long the oldest has waited; None when nothing does."""
     failing: int
-    """Those that were tried in vain, or held up by one that was."""
+    """Those that were tried in vain."""
     last_error: str | None
     """Why the first of those could not be sent."""
+    unsubscribed: int = 0
+    """Those of topics that no running worker subscribes to."""
+    unsubscribed_seconds: float | None = None
+    """How long the oldest of those has waited."""
 
 
 Send = Callable[[Message], None]
+
+
+class Transport(Protocol):
+    """What carries messages out of the outbox."""
+
+    def topics(self) -> frozenset[str]:
+        """The topics it has somebody for, at this moment."""
+
+    def send(self, message: Message) -> None:
+        """Deliver one message of these topics; what it raises is an error of that message."""
 
 
 def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | None, most: int) -> None:
@@ -66,64 +98,173 @@ def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | No
     )
 
 
-def relay(store: Store, send: Send) -> int:
-    """Send the messages that are due; one that fails is tried again later, with those of its key behind it."""
-    rows = store.write(_take)
-    sent: list[int] = []
-    failed: list[tuple[Any, str]] = []
-    held_up: set[str] = set()
-    for row in rows:
-        if row.key is not None and row.key in held_up:
-            failed.append((row, "a message of the same key before it could not be sent"))
+def relay(store: Store, send: Send, *, topics: Collection[str] | None = None) -> int:
+    """Send messages that are due, of these topics or of all, up to ``AT_ONCE`` each; the answer is how many went out.
+
+    One that fails is tried again later, with those of its key behind it.
+    """
+    return sum(_relay(store, send, topic) for topic in ([None] if topics is None else sorted(topics)))
+
+
+def _relay(store: Store, send: Send, topic: str | None) -> int:
+    take = Take.begin(store, topic)
+    if take is None:
+        return 0
+    held_up: set[tuple[str, str]] = set()
+    sent = 0
+    for row in take.messages():
+        line = None if row.key is None else (row.topic, row.key)
+        if line in held_up:
             continue
+        if not take.may_send(line):
+            break
         try:
-            send(Message(row.id, row.topic, row.key, row.payload, row.created_at))
+            with _sending(store, row.id):
+                send(Message(row.id, row.topic, row.key, row.payload, row.created_at))
         except KeyboardInterrupt:
             raise  # somebody at a terminal ends the program; what was taken is due again after a minute
         except BaseException as error:  # noqa: BLE001 - whatever the transport raises, the message stays and is tried again
-            if row.key is not None:
-                held_up.add(row.key)
-            failed.append((row, described(error)))
+            if line is not None:
+                held_up.add(line)
+            take.failed(row, described(error))
         else:
-            sent.append(row.id)
-    if rows:
-        store.write(lambda transaction: _mark(transaction, sent, failed))
-    return len(sent)
+            take.sent(row.id, line)
+            sent += 1
+    take.end()
+    return sent
 
 
-def _take(transaction: Transaction) -> Sequence[Any]:
-    if transaction.run(statements.first_unsent(transaction.ways)).scalar() is None:
-        return ()
-    rows = transaction.run(statements.due_messages(transaction.ways), {"the_limit": AT_ONCE}).all()
-    if rows:
-        taken = {"the_messages": [row.id for row in rows], "the_delay": _TAKEN_SECONDS}
-        transaction.run(statements.take_messages(transaction.ways), taken)
-    return rows
+class Take:
+    """Messages that one relay alone may send, for a while."""
+
+    def __init__(self, store: Store, lease: UUID, until: float) -> None:
+        self._store = store
+        self._lease = lease
+        self._until = until
+        self._ids: Sequence[int] = ()
+        self._unmarked: list[int] = []
+        self._unmarked_lines: set[tuple[str, str]] = set()
+        self._left = 0
+        self._lost = False
+
+    @classmethod
+    def begin(cls, store: Store, topic: str | None) -> Take | None:
+        """Take the next messages; None when there are none."""
+        # The time runs from before the database is asked: ours is over before the take is.
+        take = cls(store, uuid4(), _now(store) + _SENDING_SECONDS)
+        named = {} if topic is None else {"the_topic": topic}
+        limits = {"the_limit": AT_ONCE, "the_seconds": _TAKEN_SECONDS, "the_sending": list(_in_flight(store))}
+        statement = statements.take_messages(store.ways, of_topic=topic is not None)
+        take._ids = take._write(statement, named | limits).scalars()
+        take._left = len(take._ids)
+        return take if take._ids else None
+
+    def messages(self) -> Sequence[Any]:
+        """Those that may be sent, in their order."""
+        asked = {"the_messages": self._ids, "the_lease": self._lease}
+        statement = statements.taken_messages(self._store.ways)
+        rows: Sequence[Any] = self._store.read(lambda one: one.run(statement, asked).all(), at_once=True)
+        return rows
+
+    def may_send(self, line: tuple[str, str] | None) -> bool:
+        """Is the next message still ours to send? One of the same key before it is marked first."""
+        if line in self._unmarked_lines:
+            self._mark()
+        return not self._lost and _now(self._store) < self._until
+
+    def sent(self, message_id: int, line: tuple[str, str] | None) -> None:
+        """The transport has this one."""
+        self._unmarked.append(message_id)
+        if line is not None:
+            self._unmarked_lines.add(line)
+
+    def failed(self, row: Any, error: str) -> None:
+        """This one could not be sent."""
+        parameters = {
+            "the_message": row.id,
+            "the_error": storable_text(error)[:2000],
+            "the_seconds": _BACKOFF.delay(row.attempts + 1),
+        }
+        self._left -= self._write(statements.postpone(self._store.ways), parameters).rowcount
+
+    def end(self) -> None:
+        """Mark what was sent, and hand back the rest."""
+        self._mark()
+        if self._left:
+            self._write(statements.hand_back(self._store.ways), {"the_messages": self._ids})
+
+    def _mark(self) -> None:
+        if not self._unmarked:
+            return
+        marked = self._write(statements.mark_sent(self._store.ways), {"the_messages": self._unmarked}).rowcount
+        self._lost = self._lost or marked < len(self._unmarked)
+        self._left -= marked
+        self._unmarked.clear()
+        self._unmarked_lines.clear()
+
+    def _write(self, statement: Any, parameters: dict[str, Any]) -> Any:
+        given = parameters | {"the_lease": self._lease}
+        return self._store.write(lambda one: one.run(statement, given), at_once=True)
 
 
-def _mark(transaction: Transaction, sent: Sequence[int], failed: Sequence[tuple[Any, str]]) -> None:
-    if sent:
-        transaction.run(statements.mark_sent(transaction.ways), {"the_messages": sent})
-    for row, error in failed:
-        _postpone(transaction, row, error)
+_flights: WeakKeyDictionary[Store, set[int]] = WeakKeyDictionary()
 
 
-def _postpone(transaction: Transaction, row: Any, error: str) -> None:
-    parameters = {
-        "the_message": row.id,
-        "the_error": storable_text(error)[:2000],
-        "the_delay": _BACKOFF.delay(row.attempts + 1),
-    }
-    transaction.run(statements.postpone(transaction.ways), parameters)
+def _in_flight(store: Store) -> set[int]:
+    """The messages that this process is sending just now."""
+    return _flights.setdefault(store, set())
 
 
-def backlog(transaction: Transaction) -> Backlog:
-    """How far behind the relay is, by the oldest messages that wait."""
-    row = transaction.run(statements.backlog(transaction.ways), {"the_limit": MOST_COUNTED}).one()
-    waited = None if row.oldest is None else max(0.0, (row.now - row.oldest).total_seconds())
-    return Backlog(row.waiting, waited, row.failing, row.last_error)
+@contextmanager
+def _sending(store: Store, message_id: int) -> Iterator[None]:
+    """A message is in flight: no other relay of this process takes it, however long its subscriber needs."""
+    flights = _in_flight(store)
+    flights.add(message_id)
+    try:
+        yield
+    finally:
+        flights.discard(message_id)
+
+
+def _now(store: Store) -> float:
+    """Seconds by our own watch, or by the clock that a test holds."""
+    held = store.clock.held()
+    return time.monotonic() if held is None else held.timestamp()
+
+
+def backlog(transaction: Transaction, subscribed: Collection[str]) -> Backlog:
+    """How far behind the relays are, by the oldest messages that wait.
+
+    ``subscribed`` are the topics that running workers subscribe to.
+    """
+    asked = {"the_limit": MOST_COUNTED, "the_subscribed": list(subscribed)}
+    row = transaction.run(statements.backlog(transaction.ways), asked).one()
+
+    def waited(since: datetime | None) -> float | None:
+        return None if since is None else max(0.0, (row.now - since).total_seconds())
+
+    return Backlog(
+        waiting=row.waiting,
+        oldest_seconds=waited(row.oldest),
+        failing=row.failing,
+        last_error=row.last_error,
+        unsubscribed=row.unsubscribed,
+        unsubscribed_seconds=waited(row.oldest_unsubscribed),
+    )
 
 
 def forget_sent(transaction: Transaction) -> int:
     """Delete messages sent a week ago or longer."""
     return transaction.run(statements.forget_sent(transaction.ways), {"the_seconds": _KEEP_SECONDS}).rowcount
+
+
+def drop_unsubscribed(transaction: Transaction, subscribed: Collection[str], *, days: float) -> int:
+    """Drop messages older than so many days, of topics that nobody subscribes to; the log says of which, and how many.
+
+    Without this a topic that nobody wants would fill the database.
+    """
+    asked = {"the_limit": MOST_COUNTED, "the_seconds": days * 86400.0, "the_subscribed": list(subscribed)}
+    dropped = Counter(transaction.run(statements.drop_unsubscribed(transaction.ways), asked).scalars())
+    if dropped:
+        transaction.log("dropped messages that nobody subscribes to", level="warning", topics=dict(dropped), days=days)
+    return dropped.total()

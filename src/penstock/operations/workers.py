@@ -1,7 +1,8 @@
 """The workers that are alive: each signs in when it starts, again every few seconds, and out when it stops.
 
-They are for people who look; nothing decides by them. One that was killed cannot sign out: its row stays for an hour,
-and says when it was seen last. The time is the database's, so that clocks that differ make nobody look dead.
+They are for people who look. One thing is decided by them: whether a message has anybody who wants it. A worker that
+was killed cannot sign out: its row stays for an hour, and says when it was seen last. The time is the database's, so
+that clocks that differ make nobody look dead.
 
 Every ten seconds, and not with every heartbeat: on SQLite each commit makes the workers of other processes look for
 work, and an idle worker would otherwise commit nothing at all.
@@ -30,7 +31,7 @@ class WorkerSeen:
     started_at: datetime
     seen_at: datetime
     data: dict[str, Any]
-    """Its ``kinds``, and how many items of each it ``held``."""
+    """Its ``kinds``, how many items of each it ``held``, and the ``topics`` it subscribes to."""
     alive: bool
     """Was it seen within the last three times it should have been?"""
 
@@ -52,6 +53,11 @@ def workers(transaction: Transaction) -> list[WorkerSeen]:
     lately = {"the_seconds_ago": -_ALIVE_SECONDS}
     rows = transaction.run(statements.all_workers(transaction.ways), lately)
     return [WorkerSeen(row.name, row.started_at, row.seen_at, row.data, row.alive) for row in rows]
+
+
+def subscribed_topics(transaction: Transaction) -> frozenset[str]:
+    """The topics of messages that some worker which is alive subscribes to."""
+    return frozenset(topic for one in workers(transaction) if one.alive for topic in one.data.get("topics", ()))
 
 
 def forget_workers(transaction: Transaction) -> int:

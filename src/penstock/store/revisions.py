@@ -49,7 +49,7 @@ class Schema:
         return self.version_table.replace(VERSION_TABLE, "alembic_version")
 
 
-OURS = Schema("penstock", "penstock.store", "0006", VERSION_TABLE)
+OURS = Schema("penstock", "penstock.store", "0007", VERSION_TABLE)
 """``tests/migrations`` proves that this is the last revision in ``migrations/versions``."""
 
 
@@ -166,9 +166,13 @@ def _operations(context: Any, placement: TablePlacement, *, made: list[str] | No
                 made.append(operation.table_name)
             elif made is not None and isinstance(operation, ops.DropTableOp):
                 made.remove(operation.table_name)
+            elif made is not None and isinstance(operation, ops.RenameTableOp):
+                made[made.index(operation.table_name)] = operation.new_table_name
             if hasattr(operation, "table_name"):
                 operation.table_name = placement.table(operation.table_name)
                 operation.schema = operation.schema or placement.schema
+            if isinstance(operation, ops.RenameTableOp):
+                operation.new_table_name = placement.table(operation.new_table_name)
             if isinstance(operation, ops.CreateIndexOp | ops.DropIndexOp):
                 operation.index_name = placement.index(str(operation.index_name))
             return really_invoke(operation)

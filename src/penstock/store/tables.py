@@ -298,10 +298,18 @@ outbox = Table(
     Column("ready_at", Moment, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("sent_at", Moment),
+    Column("lease", Identifier),
+    # Otherwise SQLite gives the number of a deleted message to another one: consumers know messages by it.
+    sqlite_autoincrement=True,
 )
 _unsent = outbox.c.sent_at.is_(None)
 Index("ix_outbox_unsent", outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)
-Index("ix_outbox_unsent_key", outbox.c.key, outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)
+Index("ix_outbox_unsent_topic", outbox.c.topic, outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)
+Index(
+    "ix_outbox_unsent_topic_key",
+    outbox.c.topic, outbox.c.key, outbox.c.id,
+    postgresql_where=_unsent, sqlite_where=_unsent,
+)  # fmt: skip
 
 
 def _unique_names() -> frozenset[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 
 from penstock.operations.outbox import Message
@@ -14,11 +13,15 @@ class InProcess:
     """Hands each message to everyone who subscribed to its topic; one that fails is tried again later."""
 
     def __init__(self) -> None:
-        self._subscribers: defaultdict[str, list[Subscriber]] = defaultdict(list)
+        self._subscribers: dict[str, list[Subscriber]] = {}
 
     def subscribe(self, topic: str, subscriber: Subscriber) -> None:
         """Call ``subscriber`` with every message of ``topic``, at least once each."""
-        self._subscribers[topic].append(subscriber)
+        self._subscribers.setdefault(topic, []).append(subscriber)
+
+    def topics(self) -> frozenset[str]:
+        """The topics that somebody subscribes to here: messages of others are not for this process."""
+        return frozenset(self._subscribers)
 
     def send(self, message: Message) -> None:
         """Deliver one message."""

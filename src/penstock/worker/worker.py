@@ -24,16 +24,16 @@ from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import FLOWING
 from penstock.operations import outbox
 from penstock.operations.inspect import any_in_flight, get_job
-from penstock.operations.outbox import Send
+from penstock.operations.outbox import Transport
 from penstock.operations.samples import Gauges, keep_samples
 from penstock.operations.sweep import LastLook, holds_any, rescue_from, sweep
-from penstock.operations.workers import SIGNING_SECONDS, appear, leave
+from penstock.operations.workers import SIGNING_SECONDS, appear, leave, subscribed_topics
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
 from penstock.runners.in_processes import ProcessRunner
 from penstock.runners.threads import ThreadRunner
 from penstock.settings import Settings
-from penstock.store.engine import Store
+from penstock.store.engine import Store, Transaction
 from penstock.store.neighbours import Presence
 from penstock.store.notices import stopped_jobs
 from penstock.store.wakeups import DEAF_POLL_SECONDS, Wakeups
@@ -75,7 +75,7 @@ class Worker:
         kinds: Kinds,
         settings: Settings,
         *,
-        send: Send,
+        transport: Transport,
         only: Sequence[str] | None = None,
         job_id: UUID | None = None,
         gauges: Mapping[str, Gauges] | None = None,
@@ -87,7 +87,7 @@ class Worker:
         self._store = store
         self._kinds = kinds
         self._settings = settings
-        self._send = send
+        self._transport = transport
         self._job_id = job_id
         self._app = app
         self._gauges = {kind: Bounded(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
@@ -306,6 +306,7 @@ class Worker:
         )
         if swept.total:
             (_log.warning if swept.leases_expired else _log.info)("swept", **asdict(swept))
+        self._store.write(self._drop_unsubscribed, bounded=True)
         self.points.announce("swept")
 
     def _keep_samples(self) -> None:
@@ -350,7 +351,8 @@ class Worker:
         """Say that this worker is there, what it has in hand, and what it gave up that still runs."""
         held = {lane.kind.name: len(lane.held()) for lane in self._lanes}
         abandoned = {lane.kind.name: lane.abandoned for lane in self._lanes}
-        seen = {"kinds": list(held), "held": held, "abandoned": abandoned}
+        topics = sorted(self._transport.topics())
+        seen = {"kinds": list(held), "held": held, "abandoned": abandoned, "topics": topics}
         self._store.write(lambda one: appear(one, self.name, seen), bounded=True)
         self.points.announce("signed")
 
@@ -358,8 +360,13 @@ class Worker:
         self._store.write(lambda one: leave(one, self.name), bounded=True)
 
     def _relay(self) -> None:
-        while outbox.relay(self._store, self._send) == outbox.AT_ONCE:
+        send, topics = self._transport.send, self._transport.topics()
+        while outbox.relay(self._store, send, topics=topics) >= outbox.AT_ONCE and not self._stopped.is_set():
             pass
+
+    def _drop_unsubscribed(self, transaction: Transaction) -> None:
+        subscribed = subscribed_topics(transaction) | self._transport.topics()
+        outbox.drop_unsubscribed(transaction, subscribed, days=self._settings.unsubscribed_message_days)
 
     def _make_runner(self, kind: Kind, place: RunsIn, ended: Callable[[Sequence[EndedCall]], None]) -> Runner:
         concurrency = kind.policy.concurrency or _CONCURRENCY[place]

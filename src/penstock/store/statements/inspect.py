@@ -145,6 +145,20 @@ def history_of(ways: Ways) -> Select[Any]:
 
 
 @built_once
+def last_change_to(ways: Ways) -> Select[Any]:
+    """The last line of a job's history that leads to a given state: looked for from the end."""
+    return (
+        select(*job_events.c)
+        .where(
+            job_events.c.job_id == bindparam("the_job_id", type_=Identifier),
+            job_events.c.to_state == bindparam("the_state", type_=String),
+        )
+        .order_by(job_events.c.sequence.desc())
+        .limit(1)
+    )
+
+
+@built_once
 def items_of(ways: Ways, *, statuses: bool) -> Select[Any]:
     """A page of a job's items in their order; the input of a single step is its job's params."""
     conditions = [

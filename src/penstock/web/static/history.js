@@ -62,8 +62,10 @@ export function timeline(list) {
     add(line) {
       if (seen.has(line.sequence)) return false;
       seen.set(line.sequence, line);
-      const later = [...list.children].find((one) => Number(one.dataset.sequence) > line.sequence);
-      list.insertBefore(shown(line), later ?? null);
+      const isLater = (one) => one !== null && Number(one.dataset.sequence) > line.sequence;
+      // They come in their order, and there may be thousands: nearly always the last place is the right one.
+      const later = isLater(list.lastElementChild) ? [...list.children].find(isLater) : null;
+      list.insertBefore(shown(line), later);
       return true;
     },
     lines: () => [...seen.values()].sort((one, other) => one.sequence - other.sequence),

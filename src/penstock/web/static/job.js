@@ -24,6 +24,7 @@ let job = null;
 let several = false;
 let askedColumns = false;
 let live = null;
+let drawing = 0;
 let counted = null;
 
 const head = header(section);
@@ -112,8 +113,12 @@ function begin() {
 
 function added(line) {
   if (!history.add(line)) return;
-  way.update(history.lines());
-  if (job) head.update(job, { several, history: history.lines() });
+  // Thousands of lines may come at once: what is drawn from all of them is drawn once.
+  drawing ||= requestAnimationFrame(() => {
+    drawing = 0;
+    way.update(history.lines());
+    if (job) head.update(job, { several, history: history.lines() });
+  });
 }
 
 function connection(state) {

@@ -160,11 +160,16 @@ function figuresOf({ workers: all, totals, database, outbox: out, ...system }) {
   ];
 }
 
-function showOutbox({ waiting, oldest_seconds: oldest, failing, last_error: error }) {
+function showOutbox({ waiting, oldest_seconds: oldest, failing, last_error: error, unsubscribed, ...waits }) {
   outbox.show([
     ["Waiting", number(waiting)],
     ["Oldest waits for", oldest === null ? "–" : duration(oldest)],
     ["Failing", failing ? sign("cross", "red", number(failing)) : "0"],
+    [
+      "Without a subscriber",
+      unsubscribed ? sign("stop", "orange", number(unsubscribed)) : "0",
+      unsubscribed ? `the oldest for ${duration(waits.unsubscribed_seconds)}` : "",
+    ],
   ]);
   const place = one("#outbox-error");
   place.hidden = !error;

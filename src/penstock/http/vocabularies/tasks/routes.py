@@ -23,6 +23,7 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemStatus, JobState
 from penstock.lifecycle.transitions import actions
+from penstock.operations.inspect import HISTORY_PAGE
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
 lists = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=Forgiving)
@@ -42,10 +43,7 @@ def list_jobs(
     """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page; the last one has none."""
     page = one.app.page_of_jobs(asked.wanted, by=who.caller, after=asked.after, limit=limit)
     now = datetime.now(UTC)
-    headers = {}
-    if page.next is not None:
-        address = request.url.include_query_params(cursor=next_cursor(page))
-        headers["Link"] = f'<{address}>; rel="next"'
+    headers = {} if page.next is None else _link_to_next(request, cursor=next_cursor(page))
     return Json([listed(job, now) for job in page.jobs], headers=headers)
 
 
@@ -76,19 +74,32 @@ def kill_job(
     responses=documented(401, 404, 422, 503),
 )
 def get_history(
+    request: Request,
     job_id: UUID,
     who: SignedIn,
     one: AService,
     after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only lines behind this sequence number.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=HISTORY_PAGE)] = HISTORY_PAGE,
 ) -> Response:
-    """Every transition: from where to where, by whom, why and when."""
-    return Json([history_line(entry) for entry in one.app.history(job_id, by=who.caller, after=after)])
+    """Every transition: from where to where, by whom, why and when.
+
+    The `Link` header leads to the next page; the last one has none.
+    """
+    lines = one.app.history(job_id, by=who.caller, after=after, limit=limit + 1)
+    page, headers = lines[:limit], {}
+    if len(lines) > limit:
+        headers = _link_to_next(request, after=page[-1].sequence)
+    return Json([history_line(entry) for entry in page], headers=headers)
+
+
+def _link_to_next(request: Request, **place: object) -> dict[str, str]:
+    return {"Link": f'<{request.url.include_query_params(**place)}>; rel="next"'}
 
 
 def whole(job: Job, who: Identity, one: Service) -> dict[str, Any]:
     """A job with all that belongs to it; what takes another look into the database is looked up when it matters."""
     caller = who.caller
-    history = one.app.history(job.id, by=caller) if job.state in _OVER_BADLY else ()
+    ending = one.app.last_change_to(job.id, job.state, by=caller) if job.state in _OVER_BADLY else None
     failed = None
     if job.progress.failed and job.finished:
         failed = one.app.items(job.id, by=caller, statuses=[ItemStatus.ERROR], limit=_FAILED_SHOWN)
@@ -96,7 +107,7 @@ def whole(job: Job, who: Identity, one: Service) -> dict[str, Any]:
     trace = one.app.stack_trace(job.id, by=caller) if who.admin and over_with_errors else None
     policy = one.app.kinds.get(job.kind).policy if job.kind in one.app.kinds else None
     offered = actions(job.state, caller.actor, reprocessable=policy is not None and policy.reprocess)
-    answer = shown(job, datetime.now(UTC), offered=offered, history=history, failed_items=failed, stack_trace=trace)
+    answer = shown(job, datetime.now(UTC), offered=offered, ending=ending, failed_items=failed, stack_trace=trace)
     chosen = controllers(job, one.figures.lanes.get().value if job.state is JobState.RUNNING else ())
     return {**answer, **job_fields(job), **_mailbox(job, policy), "controllers": chosen}
 

@@ -55,11 +55,11 @@ def shown(
     now: datetime,
     *,
     offered: Sequence[str] = (),
-    history: Sequence[HistoryEntry] = (),
+    ending: HistoryEntry | None = None,
     failed_items: Sequence[Item] | None = None,
     stack_trace: str | None = None,
 ) -> dict[str, Any]:
-    """A whole job; ``history`` is needed of one that failed or was stopped."""
+    """A whole job; ``ending`` is the line of history that says how one failed or was stopped."""
     status = status_of(job)
     told = job.result if isinstance(job.result, dict) else {}
     params = job.params if isinstance(job.params, dict) else {}
@@ -83,7 +83,6 @@ def shown(
         "progress_at_kill": None,
     }
     if job.state in _OVER_BADLY:
-        ending = next((one for one in reversed(history) if one.to_state is job.state), None)
         at = ending.at if ending is not None else job.updated_at
         counts = _counts(job, ending)
         if status == "killed":
