@@ -89,7 +89,10 @@ class Explorer:
         if not self._acting:
             self.database.restore()
             before = end_state(self.database)
-            self._acting = [name for name in self._operations if self.run_one(name)[0] != before]
+            for name in self._operations:
+                self._run((name,), follow(()), judged=False)
+                if end_state(self.database) != before:
+                    self._acting.append(name)
         return self._acting
 
     def forget(self) -> None:
@@ -112,20 +115,32 @@ class Explorer:
         return end[0], ran
 
     def _run(
-        self, names: Sequence[str], choose: Choose, fault: Fault | None = None, expected: set[End] | None = None
+        self,
+        names: Sequence[str],
+        choose: Choose,
+        fault: Fault | None = None,
+        expected: set[End] | None = None,
+        *,
+        slots: Sequence[int] | None = None,
+        judged: bool = True,
     ) -> tuple[Ran | None, End]:
-        """Run operations together and judge what comes of it; ``expected`` are the ends that are right."""
+        """Run operations together and judge what comes of it; ``expected`` are the ends that are right.
+
+        ``slots`` are their places, where others among them have been left out.
+        """
         self.database.restore()
         self._stage.begin_again()
         schedule = Schedule(self._scene, tuple(names), (), fault)
         try:
-            ran = self.scheduler.run([self._operations[name] for name in names], choose, fault)
+            ran = self.scheduler.run(self._placed(names, slots or range(len(names))), choose, fault)
         except Hang as hang:
             self._note(schedule, f"HANG: {hang}")
             return None, ((), ())
         self.schedules += 1
         schedule = replace(schedule, choices=ran.choices)
         end = end_state(self.database), tuple(_answer(task.answer, task.error) for task in ran.tasks)
+        if not judged:
+            return ran, end
         self._look_at_run(schedule, ran)
         for wrong in self._verdict(end[0], repeated=fault is not None):
             self._note(schedule, wrong)
@@ -133,6 +148,12 @@ class Explorer:
             self._note(schedule, _difference(end, expected))
             expected.add(end)
         return ran, end
+
+    def _placed(self, names: Sequence[str], slots: Sequence[int]) -> list[Operation]:
+        return [
+            replace(self._operations[name], run=lambda _, run=self._operations[name].run, slot=slot: run(slot))
+            for name, slot in zip(names, slots, strict=True)
+        ]
 
     def _look_at_run(self, schedule: Schedule, ran: Ran) -> None:
         for task in ran.tasks:
@@ -173,8 +194,9 @@ class Explorer:
         for count in range(len(passing) + 1):
             for left_out in combinations(passing, count):
                 running = [slot for slot in slots if slot not in left_out]
+                left = [names[slot] for slot in running]
                 for order in permutations(range(len(running))):
-                    state, answers = self._run([names[slot] for slot in running], one_after_the_other(order))[1]
+                    state, answers = self._run(left, one_after_the_other(order), slots=running)[1]
                     given = iter(answers)
                     found.add((state, tuple(None if slot in left_out else next(given) for slot in slots)))
         return found

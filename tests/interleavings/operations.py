@@ -191,5 +191,6 @@ def _relays(those: _Operations) -> None:
         stage.messages.append((message.key, message.payload))
 
     those.add("relay", lambda _slot: outbox.relay(stage.store, send), by_worker=True, passes_over=True)
-    those.add("publish third", lambda _slot: stage.publish("k", "third"))
-    those.add("publish elsewhere", lambda _slot: stage.publish("elsewhere", "late"))
+    those.add("publish elsewhere", lambda slot: stage.publish("elsewhere", f"by {slot}"))
+    if stage.publishes_in_order:
+        those.add("publish third", lambda slot: stage.publish("k", f"third by {slot}"))

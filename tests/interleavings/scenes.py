@@ -65,6 +65,8 @@ class Stage(Workbench):
         self.owners: dict[str, str] = {}
         self.held: dict[str, tuple[Claimed, str]] = {}
         self.kind = "single"
+        self.publishes_in_order = True
+        """Does who publishes next get a later number than those who have?"""
         self.messages: list[tuple[str | None, Any]] = []
         """What relays have sent, in order, by key."""
 
@@ -534,6 +536,7 @@ def messages_out_of_order(stage: Stage) -> None:
     _set_next_message(stage, 100)
     messages(stage)
     _set_next_message(stage, 50)
+    stage.publishes_in_order = False
 
 
 def _set_next_message(stage: Stage, number: int) -> None:
