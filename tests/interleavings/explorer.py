@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations, permutations
 from typing import Any
 
@@ -151,7 +152,7 @@ class Explorer:
 
     def _placed(self, names: Sequence[str], slots: Sequence[int]) -> list[Operation]:
         return [
-            replace(self._operations[name], run=lambda _, run=self._operations[name].run, slot=slot: run(slot))
+            replace(self._operations[name], run=partial(_run_as, slot, self._operations[name].run))
             for name, slot in zip(names, slots, strict=True)
         ]
 
@@ -257,6 +258,10 @@ class Explorer:
 
 IN_PARTS = frozenset({"relay"})
 """Operations of several transactions, each of which leaves something when it is the last."""
+
+
+def _run_as(slot: int, run: Callable[[int], Any], _slot: int) -> Any:
+    return run(slot)
 
 
 def random_walk(seed: int) -> Choose:
