@@ -20,6 +20,8 @@ TABLES = ("jobs", "job_items", "job_events", "idempotency_keys", "outbox", "work
 """What operations change."""
 _VACUUMED_EVERY = 40
 """Each state that is put back leaves dead rows behind, which every statement would have to step over."""
+_PATIENCE = 60.0
+"""Seconds of a worker's patience with a lock: nobody gives up while the others make their steps."""
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 EndState = tuple[tuple[Any, ...], ...]
@@ -146,6 +148,7 @@ def postgresql_database(server: PostgresServer, name: str) -> Iterator[Database]
             link.execute(f"CREATE TABLE kept_{table} AS SELECT * FROM penstock.{table} WITH NO DATA")
         link.execute(_put_back(TABLES))
         store.close()  # so that every session has the setting
+        store.lock_seconds = _PATIENCE
         yield PostgreSQLDatabase(store, clock, link)
         store.close()
     server.drop_database(name)

@@ -13,10 +13,10 @@ from penstock.lifecycle.callers import owner, worker
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.states import ItemStatus
 from penstock.operations import control, heartbeat, outbox, sweep
-from penstock.operations.claim import Care, claim, claim_in_steps
+from penstock.operations.claim import Care, claim
 from penstock.operations.items import item_texts
 from penstock.operations.plan import add_planned
-from penstock.operations.record import SomeWereLate, record
+from penstock.operations.record import SomeWereLate, record, record_free
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import submit_created
 from penstock.store.engine import Transaction
@@ -42,7 +42,8 @@ class _Operations:
 
     def add_part(self, name: str, part: Part, *, passes_over: bool = False) -> None:
         """One of a worker or a sweep that is a single transaction."""
-        self.add(name, lambda _slot: self.stage.store.write(part), by_worker=True, passes_over=passes_over)
+        run = partial(self.stage.store.write, part, bounded=True)
+        self.add(name, lambda _slot: run(), by_worker=True, passes_over=passes_over)
 
     def title(self, job_id: UUID) -> str:
         return next((title for title, one in self.stage.jobs_by_title.items() if one == job_id), "a new one")
@@ -125,11 +126,8 @@ def _claims(those: _Operations) -> None:
         )
 
     def take_one_of(slot: int) -> Any:
-        job = next(iter(stage.jobs_by_title.values()))
-        steps = partial(
-            claim_in_steps, kind=stage.kind, worker_name=f"c{slot}", size=1, lease_seconds=LEASE, job_id=job
-        )
-        return named(store.write(steps))
+        job = stage.jobs_by_title["L"]
+        return named(claim(store, stage.kind, f"c{slot}", size=1, lease_seconds=LEASE, job_id=job))
 
     for size in (1, 10):
         those.add(f"claim {size}", partial(take, size=size), by_worker=True, passes_over=True)
@@ -142,7 +140,13 @@ def _of_holders(those: _Operations, name: str) -> None:
     one, _ = stage.held[name]
     for word, outcome in {"done": DONE, "retry": RETRIED, "fail": FAILED, "give back": outcomes.released()}.items():
         those.add(f"{word} {name}", _recording(stage, [name], outcome), by_worker=True)
-    those.add_part(f"beat {name}", lambda transaction: sorted(heartbeat.extend(transaction, [one], LEASE)))
+    free = [ended(one, DONE)]
+    those.add_part(
+        f"done {name}, if free",
+        lambda transaction: sorted(record_free(transaction, free, worker("w1"))[0]),
+        passes_over=True,
+    )
+    those.add_part(f"beat {name}", lambda transaction: heartbeat.extend(transaction, [one], LEASE), passes_over=True)
     if name.startswith("p"):
         kind, more = stage.kinds.get(stage.kind), item_texts([7], MOST, 1)
         those.add_part(f"plan more {name}", lambda transaction: add_planned(transaction, kind, one, more, after=1))
@@ -155,9 +159,9 @@ def _recording(stage: Stage, names: Sequence[str], outcome: Outcome) -> Callable
 
     def run(_slot: int) -> Any:
         try:
-            return sorted(stage.store.write(lambda one: record(one, batch, holder, all_ours=True)))
+            return sorted(stage.store.write(lambda one: record(one, batch, holder, all_ours=True), bounded=True))
         except SomeWereLate:
-            return sorted(stage.store.write(lambda one: record(one, batch, holder)))
+            return sorted(stage.store.write(lambda one: record(one, batch, holder), bounded=True))
 
     return run
 
@@ -168,7 +172,6 @@ def _sweeps(those: _Operations) -> None:
     parts: dict[str, Part] = {
         "rescue": lambda one: sweep.rescue(one, kinds, SUSPECT_DEATHS),
         "requeue": sweep.requeue_due,
-        "settle left behind": sweep.settle_left_behind,
         "mend stale": lambda one: sweep.mend_stale(one, _STALE_SECONDS),
     }
     if kind.policy.wait_limit is not None:
@@ -179,6 +182,12 @@ def _sweeps(those: _Operations) -> None:
         parts["abandon unused"] = lambda one: sweep.abandon_unused(one, kind)
     for name, part in parts.items():
         those.add_part(name, part, passes_over=True)
+    those.add(
+        "settle left behind",
+        lambda _slot: sweep.settle_left_behind(stage.store),
+        by_worker=True,
+        passes_over=True,
+    )
     if stage.held:
         take_back = partial(sweep.rescue_from, stage.store, kinds, "w1", SUSPECT_DEATHS)
         those.add("rescue from w1", lambda _slot: take_back(), by_worker=True, passes_over=True)
