@@ -43,15 +43,7 @@ _PASSED_OVER = "a follower that somebody has locked at that moment is passed ove
 ALLOWED: tuple[Allowed, ...] = tuple(
     Allowed(f"* {follower}", by_worker, _PASSED_OVER)
     for follower in "FG"
-    for by_worker in (
-        "done *",
-        "fail *",
-        "claim *",
-        "rescue*",
-        "settle left behind",
-        "fail waiting",
-        "fail overrunning",
-    )
+    for by_worker in ("done *", "fail *", "claim *", "rescue*", "settle left behind")
 )
 
 

@@ -17,6 +17,7 @@ from sqlalchemy import true
 from penstock.operations import control, follow, plan, reprocess, submit
 from penstock.operations.inspect import get_job
 from penstock.store import engine
+from penstock.store.dialects.postgresql import PostgreSQL
 from penstock.store.statements import change_state
 from penstock.store.statements import control as control_statements
 from penstock.store.statements import record as record_statements
@@ -80,6 +81,12 @@ def _without_condition(statement: Any, column: str) -> Any:
 def f01_a_late_follower_is_not_started(patch: pytest.MonkeyPatch) -> None:
     """Whoever joined while the leader was back in line is started neither by the heir nor when that ends."""
     patch.setattr(follow, "start_followers", lambda *_: None)
+
+
+@defect("running", "cancel L + done h1", "without a bound")
+def f14_a_record_waits_as_long_as_somebody_likes(patch: pytest.MonkeyPatch) -> None:
+    """A worker waits, with its items locked, for the end of somebody's transaction."""
+    patch.setattr(PostgreSQL, "begin_bounded", lambda _ways, connection, _seconds: connection.exec_driver_sql("BEGIN"))
 
 
 @defect("lead_left_alone", "requeue", "cannot be paused")

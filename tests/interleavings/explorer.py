@@ -100,6 +100,7 @@ class Explorer:
         """Begin again: the engine has been changed."""
         self._scene = ""
         self.findings.clear()
+        self.scheduler.forget()
 
     # One schedule -----------------------------------------------------------------------------------------------------
 

@@ -169,6 +169,10 @@ class Scheduler:
         self._errors: list[tuple[str, str, str]] = []
         self._bounds: dict[tuple[str, str], bool] = {}
 
+    def forget(self) -> None:
+        """The engine has been changed: nothing is known of its bounds."""
+        self._bounds.clear()
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Let operations of the store stop at their points for the length of the block."""
