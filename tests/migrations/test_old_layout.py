@@ -15,7 +15,7 @@ from penstock.store.engine import Store, open_store
 from penstock.store.migrating import OURS, Patience, Schema, current_revision, migrate
 from penstock.store.neighbours import Neighbours
 from penstock.store.tables import metadata
-from penstock.testing.fault_points import StoppedDead, stop_dead_at
+from penstock.testing.fault_points import StoppedDead, stop_migration_dead_at
 from tests.migrations.layouts import make_old_layout, tables_by_schema
 from tests.sizes import size
 
@@ -142,7 +142,7 @@ def test_stopped_dead_anywhere_all_of_it_happened_or_nothing(
         store = open_store(url)
         opened.append(store)
         try:
-            with stop_dead_at(store, number):
+            with stop_migration_dead_at(store, number):
                 migrate(store, (OURS, CATALOGS), patience=Patience(lock_timeout=4000.0))
         except StoppedDead:
             stopped = True

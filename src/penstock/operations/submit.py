@@ -345,7 +345,7 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
         return False
     ways = transaction.ways
     # One after the other: of two that count at the same time each would miss the other.
-    ways.take_turns(transaction.connection, f"{transaction.store.placement.channel}: queue_limit of {kind.name}")
+    transaction.take_turns(f"queue_limit of {kind.name}")
     limit = {"the_kind": kind.name, "the_limit": bound + 1}
     if transaction.run(statements.count_queued(ways), limit).scalar() <= bound:
         return False

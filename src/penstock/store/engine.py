@@ -57,6 +57,9 @@ Heard = Callable[[frozenset[str] | None], None]
 """Called with notices, or with None when any kind may have work."""
 Line = tuple[str, str, dict[str, Any]]
 """A line of the log: what it says, its level, and what belongs to it."""
+Observer = Callable[[str, Connection | None], None]
+"""Told of what a store is about to do: see :mod:`penstock.store.observation`."""
+WRITE_LOCK, BEFORE_COMMIT, AFTER_COMMIT = "write lock", "before COMMIT", "after COMMIT"
 _TRIES = 5
 LOCK_SECONDS = 1.0
 """How long a statement of a worker waits for a row that somebody has locked, at most."""
@@ -98,6 +101,10 @@ class Transaction:
             self.run(statement, parameters)
         return self.run(answering, parameters)
 
+    def take_turns(self, name: str) -> None:
+        """Wait until nobody else is between this call of the same name and the end of their transaction."""
+        self.ways.take_turns(self.connection, f"{self.store.placement.channel}: {name}")
+
     def woke(self, kind: str) -> None:
         """A statement has told the workers of this kind already; this process's own hear of it at the commit."""
         self._notices.add(kind)
@@ -114,7 +121,10 @@ class Transaction:
         fresh = [one for one in notices if one not in self._notices]
         if fresh:
             self._notices.update(fresh)
-            self.ways.tell(self.connection, self.store.placement.channel, fresh)
+            self._notify(fresh)
+
+    def _notify(self, notices: Sequence[str]) -> None:
+        self.ways.tell(self.connection, self.store.placement.channel, notices)
 
     @property
     def notices(self) -> frozenset[str]:
@@ -128,6 +138,9 @@ class Store:
     def __init__(self, engine: Engine, clock: Clock | None = None) -> None:
         self.engine = engine
         self.clock = clock or DatabaseClock()
+        self.new_transaction: Callable[[Connection, Store], Transaction] = Transaction
+        """Makes each transaction."""
+        self.observer: Observer | None = None
         self.ways = ways_of(engine.dialect.name, held=self.clock.held() is not None)
         self.neighbours = Neighbours.of(engine.url, self.placement.channel)
         self._listeners: list[Heard] = []
@@ -211,6 +224,8 @@ class Store:
         connecting = self._kept.one if keeps else self._passing.one
         for left in reversed(range(_TRIES)):
             committing = at_once
+            if self.observer is not None and self._turns is not None:
+                self.observer(WRITE_LOCK, None)
             asked = perf_counter()
             try:
                 with self._writing, connecting() as connection:
@@ -218,9 +233,13 @@ class Store:
                         got = perf_counter()
                         if bounded:
                             self.ways.begin_bounded(connection, self.lock_seconds)
-                        transaction = Transaction(connection, self)
+                        transaction = self.new_transaction(connection, self)
                         answer = operation(transaction)
+                        if self.observer is not None and not at_once:
+                            self.observer(BEFORE_COMMIT, connection)
                         committing = True
+                    if self.observer is not None:
+                        self.observer(AFTER_COMMIT, connection)
                     if self.ways.in_our_process:
                         self._shorten_log(connection)
             except DBAPIError as error:
@@ -247,7 +266,7 @@ class Store:
         for left in reversed(range(_TRIES)):
             try:
                 with self._reading(), self._reader(at_once) as connection, connection.begin():
-                    answer = question(Transaction(connection, self))
+                    answer = question(self.new_transaction(connection, self))
             except DBAPIError as error:
                 if not left or not self._surely_lost(error, committing=False):
                     raise self._failed(error, committing=False) from error
@@ -310,7 +329,7 @@ class Store:
                 "before its items; give a connection with a transaction",
                 code="CONNECTION_AUTOCOMMIT",
             )
-        transaction = Transaction(connection, self)
+        transaction = self.new_transaction(connection, self)
         yield transaction
         if transaction.notices or transaction.lines:
             call_after_commit(connection, partial(self._announce, transaction.notices, tuple(transaction.lines)))

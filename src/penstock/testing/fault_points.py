@@ -16,16 +16,15 @@ make of a dead client.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from sqlalchemy import Connection, event
 
 from penstock.store.engine import Store
+from penstock.store.observation import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Observer, observed
 
-BEFORE_COMMIT = "before COMMIT"
-AFTER_COMMIT = "after COMMIT"
 _IDLE = 0
 """PostgreSQL's word for a session in which no transaction has begun."""
 
@@ -38,26 +37,44 @@ class StoppedDead(BaseException):
 def count_points(store: Store) -> Iterator[list[str]]:
     """List the points the operations inside come to."""
     points: list[str] = []
-    with _points_reached(store, lambda name, _connection: points.append(name)):
+
+    def note(name: str, _connection: Connection | None) -> None:
+        if name != WRITE_LOCK:
+            points.append(name)
+
+    with observed(store, note):
         yield points
 
 
 @contextmanager
 def stop_dead_at(store: Store, number: int) -> Iterator[None]:
     """Stop at the ``number``-th point (the first is 0); :class:`StoppedDead` comes out of the operation inside."""
+    with observed(store, _stopper(number)):
+        yield
+
+
+@contextmanager
+def stop_migration_dead_at(store: Store, number: int) -> Iterator[None]:
+    """The same for a migration, whose statements are no operation's: those that the store's engine sends."""
+    with _statements_reached(store, _stopper(number)):
+        yield
+
+
+def _stopper(number: int) -> Observer:
     reached = 0
 
-    def stop(name: str, connection: Any) -> None:
+    def stop(name: str, connection: Connection | None) -> None:
         nonlocal reached
+        if name == WRITE_LOCK:
+            return  # nothing has begun
         reached += 1
         if reached <= number:
             return
         # Later points too: a dead program sends nothing, whatever its handlers would still like to do.
-        _tear_down(connection)
+        tear_down(connection)
         raise StoppedDead(f"at point {number}, {name}")
 
-    with _points_reached(store, stop):
-        yield
+    return stop
 
 
 def _commits_by_itself(driver: Any) -> bool:
@@ -65,7 +82,7 @@ def _commits_by_itself(driver: Any) -> bool:
     return getattr(driver, "autocommit", None) is True and driver.pgconn.transaction_status == _IDLE
 
 
-def _tear_down(connection: Any) -> None:
+def tear_down(connection: Any) -> None:
     """Close the socket or the file under the driver, so that nothing more can be said on it."""
     driver = connection.connection.driver_connection
     with suppress(Exception):
@@ -76,8 +93,8 @@ def _tear_down(connection: Any) -> None:
 
 
 @contextmanager
-def _points_reached(store: Store, reached: Callable[[str, Any], None]) -> Iterator[None]:
-    """Call ``reached`` at each point of what the store's engine does."""
+def _statements_reached(store: Store, reached: Observer) -> Iterator[None]:
+    """Call ``reached`` before each statement of the store's engine, and before and after each COMMIT."""
     dialect: Any = store.engine.dialect
     really_commit = dialect.do_commit
     current: list[Connection] = []

@@ -16,8 +16,8 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from penstock.lifecycle.states import ACTIVE, ENDED, FLOWING, ItemRole, ItemStatus, JobState
-from penstock.lifecycle.transitions import ENTRY, REPROCESS, is_legal
+from penstock.lifecycle.states import ACTIVE, ENDED, FLOWING, Actor, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.transitions import ENTRY, REPROCESS, allowed, is_legal
 from penstock.store.engine import Store, Transaction
 from penstock.store.tables import idempotency_keys, job_events, job_items, jobs
 
@@ -57,6 +57,7 @@ class Picture:
     items: Sequence[Any]
     events: Sequence[Any]
     leader: Any | None
+    leaders_events: Sequence[Any]
 
     @property
     def state(self) -> JobState:
@@ -111,7 +112,10 @@ def _pictures(transaction: Transaction) -> list[Picture]:
     orphans = (set(items) | set(events)) - set(rows)
     if orphans:
         raise AssertionError(f"items or history of jobs that do not exist: {sorted(map(str, orphans))}")
-    return [Picture(row, items[row.id], events[row.id], rows.get(row.leader_id)) for row in rows.values()]
+    return [
+        Picture(row, items[row.id], events[row.id], rows.get(row.leader_id), events.get(row.leader_id, ()))
+        for row in rows.values()
+    ]
 
 
 def _history(picture: Picture) -> Iterator[str]:
@@ -296,10 +300,28 @@ def _following(picture: Picture) -> Iterator[str]:
             yield f"it follows {leader.id}, which does not know of it"
         if (leader.kind, leader.unique_key) != (picture.job.kind, picture.job.unique_key):
             yield f"it follows {leader.id}, which does other work"
-    elif leader.run == 1:  # a later run of the leader is no affair of those who ended with an earlier one
-        for ends in (GOOD_ENDS, {S.FAILED}):
-            if picture.state in ends and S(leader.state) not in ends:
-                yield f"it followed {leader.id}, which is {leader.state}"
+
+
+def _ended_with_leader(picture: Picture) -> Iterator[str]:
+    """Who followed to its end ended as its leader had: it never fails while that goes on."""
+    if picture.leader is None or picture.state in ACTIVE or picture.state is S.CANCELED:
+        return
+    ended = S.FAILED if picture.state is S.FAILED else S.SUCCEEDED
+    moments = [line.at for line in picture.events if line.to_state == ended]
+    if moments and not any(line.to_state == ended and line.at <= moments[-1] for line in picture.leaders_events):
+        yield f"it {ended.value}, but {picture.leader.id}, which it followed, had not"
+
+
+def _actors(picture: Picture) -> Iterator[str]:
+    """Whoever made a change was allowed to: what an owner holds or pauses is let go by a person or a program of theirs,
+    never by a worker.
+    """
+    for line in picture.events:
+        if line.from_state is None:
+            continue
+        may = {who for one in allowed(S(line.from_state)) if one.target == line.to_state for who in one.who}
+        if may and Actor(line.actor) not in may:
+            yield f"line {line.sequence} of its history, {line.from_state} → {line.to_state}, was made by {line.actor}"
 
 
 def _shared_keys(pictures: Sequence[Picture]) -> Iterator[str]:
@@ -326,5 +348,5 @@ def _lost_keys(transaction: Transaction) -> list[str]:
 
 
 _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (
-    _history, _counters, _positions, _items, _turn, _timestamps, _ends, _following,
+    _history, _counters, _positions, _items, _turn, _timestamps, _ends, _following, _ended_with_leader, _actors,
 )  # fmt: skip

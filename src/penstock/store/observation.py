@@ -1,0 +1,83 @@
+"""Looking on while a store works: the one seam through which tests stop, order and cut what it does.
+
+An observer is called, in the thread that works, with a name and the connection:
+
+- ``write lock``, without a connection, before a writer queues for SQLite's one place to write;
+- a statement's name (that of the function that builds it) before the statement is sent, ``take turns`` before an
+  advisory lock, ``notify`` before a NOTIFY;
+- ``before COMMIT`` and ``after COMMIT``; of a statement that is a transaction by itself only the latter.
+
+It may wait there, or raise; the transaction is then taken back as after any error. A clock that a test holds is read
+after it has returned, so each statement has a time of its own, as on a real server. What a caller does in their own
+transaction is seen up to their COMMIT, which is theirs.
+
+Without an observer a store makes plain transactions, and none of this is asked for at any statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection
+
+from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Observer, Store, Transaction
+from penstock.store.prepared import Answer, Statement
+from penstock.store.statements.built_once import name_of
+
+__all__ = ["AFTER_COMMIT", "BEFORE_COMMIT", "NOTIFY", "TAKE_TURNS", "WRITE_LOCK", "Observer", "observed"]
+
+TAKE_TURNS, NOTIFY = "take turns", "notify"
+
+
+@contextmanager
+def observed(store: Store, observer: Observer) -> Iterator[None]:
+    """Call ``observer`` for all that the store does inside the block.
+
+    >>> from penstock.store.engine import open_store
+    >>> store = open_store("sqlite://")
+    >>> with observed(store, lambda name, connection: print(name)):
+    ...     store.write(lambda transaction: transaction.take_turns("a name"))
+    write lock
+    take turns
+    before COMMIT
+    after COMMIT
+    """
+
+    def new_transaction(connection: Connection, store: Store) -> Transaction:
+        return _ObservedTransaction(connection, store, observer)
+
+    store.new_transaction, store.observer = new_transaction, observer
+    try:
+        yield
+    finally:
+        store.new_transaction, store.observer = Transaction, None
+
+
+class _ObservedTransaction(Transaction):
+    """One that says what it is about to do."""
+
+    def __init__(self, connection: Connection, store: Store, observer: Observer) -> None:
+        super().__init__(connection, store)
+        self._observer = observer
+
+    def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
+        self._announce(name_of(statement))
+        return super().run(statement, parameters)
+
+    def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
+        self._announce(name_of(statement))
+        return super().rows(statement, parameters)
+
+    def take_turns(self, name: str) -> None:
+        self._announce(TAKE_TURNS)
+        super().take_turns(name)
+
+    def _notify(self, notices: Sequence[str]) -> None:
+        self._announce(NOTIFY)
+        super()._notify(notices)
+
+    def _announce(self, name: str) -> None:
+        self._observer(name, self.connection)
+        self._held = self.store.clock.held()

@@ -1,0 +1,57 @@
+"""What is known and allowed, each with its reason: waits of workers, and ends that no order one by one would give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from tests.interleavings.scheduler import Wait
+
+WORKERS_WAIT_AT = {
+    "finish_items": "the items are its own; a sweep, a heartbeat or a reprocess has them for a moment",
+    "end_items": "the same",
+    "lock_jobs": "outcomes are counted one after the other",
+    "hold_lease": "the plan is its own",
+    "extend_plan": "somebody pauses or cancels the job just now",
+    "lock_followers": "a follower is being canceled",
+    "restore_turn": "the sweep lets a job go on",
+    "first_unsent": "relays take one after the other",
+    "mark_sent": "another relay looks at the oldest message",
+    "count_more_lost": "two sweeps count the same dead worker",
+    "insert_death": "the same",
+}
+"""Statements at which a worker, a sweep or a relay may wait for a lock, within a bound, and why."""
+_UNBOUNDED = frozenset({"first_unsent", "mark_sent"})
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Two operations whose interleaving may end, or be answered, as neither order one by one would."""
+
+    first: str
+    second: str
+    reason: str
+
+    def covers(self, operations: tuple[str, ...]) -> bool:
+        """Are both among the operations?"""
+        return any(fnmatchcase(one, self.first) for one in operations) and any(
+            fnmatchcase(one, self.second) for one in operations
+        )
+
+
+_PASSED_OVER = "a follower that somebody has locked at that moment is passed over, and the sweep lets it end or start"
+ALLOWED: tuple[Allowed, ...] = tuple(
+    Allowed(f"* {follower}", by_worker, _PASSED_OVER)
+    for follower in "FG"
+    for by_worker in ("done *", "fail *", "claim *", "rescue*", "settle left behind")
+)
+
+
+def allowed(operations: tuple[str, ...]) -> bool:
+    """May these end as no order one by one would?"""
+    return any(one.covers(operations) for one in ALLOWED)
+
+
+def unexpected(wait: Wait) -> bool:
+    """May a worker not wait there?"""
+    return wait.statement not in WORKERS_WAIT_AT or not (wait.bounded or wait.statement in _UNBOUNDED)

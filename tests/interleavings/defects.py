@@ -1,0 +1,201 @@
+"""Defects put back into the engine, each a few lines: what the check is worth is how many of them it finds.
+
+Those with a name of a letter and a number were really there once. The others are guards taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from inspect import unwrap
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pytest
+from sqlalchemy import true
+
+from penstock.operations import control, follow, plan, reprocess, submit
+from penstock.operations.inspect import get_job
+from penstock.store import engine
+from penstock.store.dialects.postgresql import PostgreSQL
+from penstock.store.statements import change_state
+from penstock.store.statements import control as control_statements
+from penstock.store.statements import record as record_statements
+from penstock.store.statements import reprocess as reprocess_statements
+from penstock.store.statements import submit as submit_statements
+from penstock.store.statements import sweep as sweep_statements
+from penstock.store.statements.built_once import built_once
+
+PutBack = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One defect, and the operations in whose interleavings it shows."""
+
+    name: str
+    scene: str
+    operations: tuple[str, ...]
+    fault: str
+    """What the finding says."""
+    put_back: PutBack
+
+
+DEFECTS: dict[str, Defect] = {}
+
+
+def defect(scene: str, operations: str, fault: str) -> Callable[[PutBack], PutBack]:
+    """Add one under its function's name."""
+
+    def add(put_back: PutBack) -> PutBack:
+        name = put_back.__name__
+        DEFECTS[name] = Defect(name, scene, tuple(operations.split(" + ")), fault, put_back)
+        return put_back
+
+    return add
+
+
+def _unlocked(build: Callable[..., Any]) -> Callable[..., Any]:
+    """The same statement, but its rows are not locked."""
+
+    def build_unlocked(*arguments: Any, **named: Any) -> Any:
+        statement = build(*arguments, **named)._generate()
+        statement._for_update_arg = None
+        return statement
+
+    build_unlocked.__name__ = build.__name__
+    return built_once(build_unlocked)
+
+
+def _without_condition(statement: Any, column: str) -> Any:
+    """The same statement without its conditions on a column."""
+    changed = statement._generate()
+    changed._where_criteria = tuple(one for one in statement._where_criteria if column not in str(one))
+    return changed
+
+
+# Those that were there ------------------------------------------------------------------------------------------------
+
+
+@defect("lead_requeued", "cancel L", "STUCK")
+def f01_a_late_follower_is_not_started(patch: pytest.MonkeyPatch) -> None:
+    """Whoever joined while the leader was back in line is started neither by the heir nor when that ends."""
+    patch.setattr(follow, "start_followers", lambda *_: None)
+
+
+@defect("running", "cancel L + done h1", "without a bound")
+def f14_a_record_waits_as_long_as_somebody_likes(patch: pytest.MonkeyPatch) -> None:
+    """A worker waits, with its items locked, for the end of somebody's transaction."""
+    patch.setattr(PostgreSQL, "begin_bounded", lambda _ways, connection, _seconds: connection.exec_driver_sql("BEGIN"))
+
+
+@defect("lead_left_alone", "requeue", "cannot be paused")
+def f15_followed_is_never_cleared(patch: pytest.MonkeyPatch) -> None:
+    """A job whose last follower has left cannot be paused."""
+    change_one = control_statements.change_one
+
+    def by_the_mark(ways: Any, transition: Any, sight: Any, *, locked: bool = False) -> Any:
+        return change_one(ways, transition, sight)
+
+    patch.setattr(control_statements, "change_one", by_the_mark)
+
+
+@defect("planning_expired", "rescue + plan more p1", "NOT SERIAL")
+def n1_a_plan_adds_items_after_its_lease(patch: pytest.MonkeyPatch) -> None:
+    """The lease is looked at, and not kept."""
+    patch.setattr(plan, "hold_lease", _unlocked(submit_statements.hold_lease))
+
+
+@defect("running", "reprocess L + done h1", "NOT SERIAL")
+def n2_reprocess_decides_by_an_old_read(patch: pytest.MonkeyPatch) -> None:
+    """Whether there is anything to do is read before the job is changed."""
+    seen: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    def read_once(transaction: Any, job_id: Any, caller: Any) -> Any:
+        if transaction not in seen:
+            seen[transaction] = get_job(transaction, job_id, caller)
+        return seen[transaction]
+
+    patch.setattr(reprocess, "get_job", read_once)
+
+
+@defect("paused", "pause L + resume L", "NOT SERIAL")
+def n3_a_refusal_is_explained_by_a_second_read(patch: pytest.MonkeyPatch) -> None:
+    """What is found then is told as the reason, though it would not have refused it."""
+
+    def change(transaction: Any, transition: Any, job_id: Any, caller: Any, reason: Any, extra: Any = None) -> Any:
+        changed = control._try(transaction, transition, job_id, caller, reason, extra)
+        if changed is None:
+            raise control._refused(transition, job_id, control._locked(transaction, job_id, caller))
+        return changed
+
+    patch.setattr(control, "_change", change)
+
+
+@defect("lead_running", "submit by dora, if not fresh + done h1", "NOT SERIAL")
+def n5_a_fresh_result_is_looked_for_once(patch: pytest.MonkeyPatch) -> None:
+    """A leader that succeeds between that look and the insert is neither followed nor copied."""
+    insert = submit._insert
+
+    def without_second_look(transaction: Any, kind: Any, encoded: Any, request: Any, *rest: Any) -> Any:
+        return insert(transaction, kind, encoded, replace(request, fresh_for=None), *rest)
+
+    patch.setattr(submit, "_insert", without_second_look)
+
+
+@defect("given_timed_out_finalizing", "reprocess L + done h2", "DEADLOCK")
+def n6_reprocess_locks_the_job_before_its_items(patch: pytest.MonkeyPatch) -> None:
+    """A record locks them the other way round."""
+    patch.setattr(reprocess_statements, "lock_held_items", _unlocked(reprocess_statements.lock_held_items))
+
+
+@defect("limited_waited", "claim 1 + fail waiting", "")
+def n7_a_follower_fails_alone(patch: pytest.MonkeyPatch) -> None:
+    """The limit on waiting is applied to followers, whose leader somebody has locked just now."""
+    waited = sweep_statements.waited_too_long
+
+    @built_once
+    def waited_too_long(ways: Any) -> Any:
+        return _without_condition(waited(ways), "leader_id")
+
+    patch.setattr(sweep_statements, "waited_too_long", waited_too_long)
+
+
+@defect("bounded", "submit without key + submit without key", "NOT SERIAL")
+def q1_submits_count_at_the_same_time(patch: pytest.MonkeyPatch) -> None:
+    """Each misses the other, and more wait than ``queue_limit`` allows."""
+    patch.setattr(engine.Transaction, "take_turns", lambda *_: None)
+
+
+# Guards taken away ----------------------------------------------------------------------------------------------------
+
+
+@defect("given_both", "done h1 + done h2", "")
+def record_does_not_lock_the_job(patch: pytest.MonkeyPatch) -> None:
+    """Both find the count incomplete, or both complete."""
+    patch.setattr(record_statements, "lock_jobs", _unlocked(record_statements.lock_jobs))
+
+
+@defect("lead_running", "submit by dora + done h1", "")
+def a_follower_joins_without_the_leaders_lock(patch: pytest.MonkeyPatch) -> None:
+    """The leader ends without knowing of it."""
+    patch.setattr(submit_statements, "leading_job", _unlocked(submit_statements.leading_job))
+
+
+@defect("running_again", "done h1 + done h2", "")
+def an_outcome_needs_no_lease(patch: pytest.MonkeyPatch) -> None:
+    """A worker that lost its item ends it all the same."""
+    finish = record_statements.finish_items
+
+    @built_once
+    def finish_items(ways: Any, *, named: bool) -> Any:
+        return _without_condition(finish(ways, named=named), "lease")
+
+    patch.setattr(record_statements, "finish_items", finish_items)
+
+
+@defect("queued", "cancel L + pause L", "")
+def changes_are_not_guarded_by_the_state(patch: pytest.MonkeyPatch) -> None:
+    """Every transition is made from any state."""
+    patch.setattr(change_state, "or_", lambda *_: true())
+    patch.setattr(control_statements, "change_one", built_once(unwrap(control_statements.change_one)))

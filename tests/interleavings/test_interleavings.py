@@ -1,0 +1,55 @@
+"""Operations that meet end as if one had come after the other, and whatever happens to them, everything ends.
+
+With ``TESTS_LARGE=1`` more pairs and orders, and walks of seeds that are new each time, for about ten minutes.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations_with_replacement
+
+import pytest
+
+from tests.interleavings.explorer import Explorer
+from tests.interleavings.scenes import SCENES
+from tests.interleavings.walks import walk
+from tests.sizes import LARGE, size
+
+PAIRS = size(1, 12)
+"""Pairs of each scene, chosen by chance."""
+SCHEDULES = size(5, 60)
+"""Orders of each pair."""
+CRASHES = size(1, 5)
+"""Operations of each scene that crash at each of their points."""
+SEEDS = [random.randrange(2**32) for _ in range(100)] if LARGE else list(range(4))
+
+
+def faults(explorer: Explorer) -> str:
+    """What was found, as it is told."""
+    return "\n".join(f"{finding}" for finding in explorer.findings.values())
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_two_at_once_end_as_one_after_the_other(explorer: Explorer, scene: str) -> None:
+    explorer.enter(scene)
+    chance = random.Random(None if LARGE else scene)
+    pairs = list(combinations_with_replacement(explorer.acting(), 2))
+    for pair in chance.sample(pairs, min(PAIRS, len(pairs))):
+        explorer.explore(pair, SCHEDULES)
+    assert not explorer.findings, faults(explorer)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_crash_leaves_all_or_nothing_and_everything_ends(explorer: Explorer, scene: str) -> None:
+    explorer.enter(scene)
+    chance = random.Random(None if LARGE else scene)
+    names = explorer.acting()
+    for name in chance.sample(names, min(CRASHES, len(names))):
+        assert explorer.crash(name) > 0
+    assert not explorer.findings, faults(explorer)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_three_at_once_in_a_random_order(explorer: Explorer, seed: int) -> None:
+    walked = walk(explorer, seed)
+    assert not explorer.findings, f"seed {seed}: {walked}\n{faults(explorer)}"
