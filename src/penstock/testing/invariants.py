@@ -88,19 +88,24 @@ _ITEMS = select(*job_items.c).order_by(job_items.c.position)
 _EVENTS = select(*job_events.c).order_by(job_events.c.sequence)
 
 
-def violations(store: Store) -> list[str]:
-    """Everything that is wrong with a database; nothing when all is well."""
-    pictures = store.read(_pictures)
-    found = [
+def violations(store: Store, *, clock_set_back: bool = False) -> list[str]:
+    """Everything that is wrong with a database; nothing when all is well.
+
+    Where the clock was set back meanwhile, moments need not be in their order.
+    """
+    checks = [check for check in _CHECKS if not clock_set_back or check not in _IN_TIME]
+    found = store.read(pictures)
+    wrongs = [
         f"job {picture.job.id} ({picture.job.kind}, {picture.job.state}): {wrong}"
-        for picture in pictures
-        for check in _CHECKS
+        for picture in found
+        for check in checks
         for wrong in check(picture)
     ]
-    return found + list(_shared_keys(pictures)) + store.read(_lost_keys)
+    return wrongs + list(_shared_keys(found)) + store.read(_lost_keys)
 
 
-def _pictures(transaction: Transaction) -> list[Picture]:
+def pictures(transaction: Transaction) -> list[Picture]:
+    """Every job with all that belongs to it."""
     items: defaultdict[UUID, list[Any]] = defaultdict(list)
     events: defaultdict[UUID, list[Any]] = defaultdict(list)
     for item in transaction.run(_ITEMS):
@@ -134,8 +139,6 @@ def _history(picture: Picture) -> Iterator[str]:
         reprocessed = event.from_state in REPROCESS.sources and event.to_state == REPROCESS.target
         if event.run != before.run + reprocessed:
             yield f"{step} is in run {event.run}, after run {before.run}"
-        if event.at < before.at:
-            yield f"{step} is older than the line before it"
     rescued = sum(event.run == job.run and event.from_state == event.to_state for event in events)
     if rescued != job.deaths:
         yield f"its history tells of {rescued} deaths in this run, it counts {job.deaths}"
@@ -237,6 +240,11 @@ def _turn(picture: Picture) -> Iterator[str]:
         yield "LOST: it has something to claim and no turn"
     elif job.turn_at is None and not picture.in_hands:
         yield "LOST: it has no turn and nothing in a worker's hands"
+
+
+def _turn_in_time(picture: Picture) -> Iterator[str]:
+    """A job whose items are all in their backoff is in line when the first of them is ready."""
+    job = picture.job
     if job.turn_at is not None and job.claimed_to >= job.open_to and picture.returned:
         soonest = min(item.ready_at for item in picture.returned)
         if job.turn_at > max(soonest, job.updated_at):
@@ -258,8 +266,15 @@ def _timestamps(picture: Picture) -> Iterator[str]:
         yield "it does not say why it failed"
     if state in GOOD_ENDS and any(getattr(job, name) is not None for name in _FAILURE):
         yield f"it ended well, with error {job.error_code}: {job.last_error}"
-    if job.updated_at < job.created_at:
+
+
+def _order_of_time(picture: Picture) -> Iterator[str]:
+    """What comes later is not older."""
+    if picture.job.updated_at < picture.job.created_at:
         yield "it was updated before it was created"
+    for before, event in pairwise(picture.events):
+        if event.at < before.at:
+            yield f"line {event.sequence} of its history is older than the line before it"
 
 
 def _ends(picture: Picture) -> Iterator[str]:
@@ -326,5 +341,6 @@ def _lost_keys(transaction: Transaction) -> list[str]:
 
 
 _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (
-    _history, _counters, _positions, _items, _turn, _timestamps, _ends, _following,
+    _history, _counters, _positions, _items, _turn, _turn_in_time, _timestamps, _order_of_time, _ends, _following,
 )  # fmt: skip
+_IN_TIME = (_turn_in_time, _order_of_time)
