@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from penstock.store.engine import Store
-from penstock.testing.invariants import Picture, pictures
+from penstock.testing.invariants import Picture
 from tests.model.model import Item, Job, Line, Model
 
 _OF_JOB = (
@@ -22,9 +21,9 @@ _OF_ITEM = (
 _JSON_OF_ITEM = ("input", "normalized", "result")
 
 
-def differences(store: Store, model: Model) -> list[str]:
+def differences(pictures: Sequence[Picture], model: Model) -> list[str]:
     """Everything in which the two disagree."""
-    found = {picture.job.id: picture for picture in store.read(pictures)}
+    found = {picture.job.id: picture for picture in pictures}
     only = [f"job {job_id} is only in the engine" for job_id in found.keys() - model.jobs.keys()]
     only += [f"job {job_id} is only in the model" for job_id in model.jobs.keys() - found.keys()]
     return only + [

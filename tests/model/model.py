@@ -518,7 +518,7 @@ class Model:
             raise Refused("TRANSITION_REFUSED")
         return job
 
-    def pause(self, job_id: UUID, by: Caller, reason: str | None) -> Job:
+    def pause(self, job_id: UUID, by: Caller, reason: str | None = None) -> Job:
         """No item starts; what is in hand goes on. Work that others wait for is not paused."""
         job = self._allowed(job_id, by, FLOWING)
         if not job.works or self.followers(job):
@@ -527,13 +527,13 @@ class Model:
         self._change(job, S.PAUSED, by, reason)
         return job
 
-    def resume(self, job_id: UUID, by: Caller, reason: str | None) -> Job:
+    def resume(self, job_id: UUID, by: Caller, reason: str | None = None) -> Job:
         """The flow goes on. What ended meanwhile is settled now."""
         job = self._allowed(job_id, by, {S.PAUSED})
         self._flow(job, by, reason)
         return job
 
-    def cancel(self, job_id: UUID, by: Caller, reason: str | None) -> Job:
+    def cancel(self, job_id: UUID, by: Caller, reason: str | None = None) -> Job:
         """Stopped for good, in any state before the end; who waits for the same work is served all the same."""
         job = self._allowed(job_id, by, ACTIVE)
         killer = KilledBy.USER if by.actor in (Actor.OWNER, Actor.ADMIN) else KilledBy.SYSTEM
@@ -543,13 +543,13 @@ class Model:
         self._hand_over(job)
         return job
 
-    def commit(self, job_id: UUID, by: Caller, reason: str | None) -> Job:
+    def commit(self, job_id: UUID, by: Caller, reason: str | None = None) -> Job:
         """The owner used the result."""
         job = self._allowed(job_id, by, {S.SUCCEEDED})
         self._change(job, S.COMMITTED, by, reason)
         return job
 
-    def abandon(self, job_id: UUID, by: Caller, reason: str | None) -> Job:
+    def abandon(self, job_id: UUID, by: Caller, reason: str | None = None) -> Job:
         """The owner does not want the result."""
         job = self._allowed(job_id, by, {S.SUCCEEDED})
         self._change(job, S.ABANDONED, by, reason)

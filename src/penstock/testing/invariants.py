@@ -93,15 +93,19 @@ def violations(store: Store, *, clock_set_back: bool = False) -> list[str]:
 
     Where the clock was set back meanwhile, moments need not be in their order.
     """
+    return violations_in(store.read(pictures), clock_set_back=clock_set_back) + store.read(_lost_keys)
+
+
+def violations_in(found: Sequence[Picture], *, clock_set_back: bool = False) -> list[str]:
+    """Everything that is wrong with the jobs of a database, for who has read them already."""
     checks = [check for check in _CHECKS if not clock_set_back or check not in _IN_TIME]
-    found = store.read(pictures)
     wrongs = [
         f"job {picture.job.id} ({picture.job.kind}, {picture.job.state}): {wrong}"
         for picture in found
         for check in checks
         for wrong in check(picture)
     ]
-    return wrongs + list(_shared_keys(found)) + store.read(_lost_keys)
+    return wrongs + list(_shared_keys(found))
 
 
 def pictures(transaction: Transaction) -> list[Picture]:
@@ -333,11 +337,13 @@ def _key(picture: Picture) -> tuple[str, str]:
     return picture.job.kind, picture.job.unique_key
 
 
+_KNOWN = select(jobs.c.id).where(jobs.c.id == idempotency_keys.c.job_id).exists()
+_LOST = select(idempotency_keys.c.key).where(idempotency_keys.c.job_id.is_not(None), ~_KNOWN)
+
+
 def _lost_keys(transaction: Transaction) -> list[str]:
     """An idempotency key leads to a job that is there."""
-    known = select(jobs.c.id).where(jobs.c.id == idempotency_keys.c.job_id).exists()
-    lost = select(idempotency_keys.c.key).where(idempotency_keys.c.job_id.is_not(None), ~known)
-    return [f"idempotency key {key} leads to a job that does not exist" for key in transaction.run(lost).scalars()]
+    return [f"idempotency key {key} leads to a job that does not exist" for key in transaction.run(_LOST).scalars()]
 
 
 _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (
