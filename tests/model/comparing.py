@@ -56,8 +56,9 @@ def _item_differences(row: Any, item: Item | None) -> Iterator[str]:
     name = f"{item.role.value} {item.position}:"
     yield from _unequal(name, row, item, _OF_ITEM)
     for column in _JSON_OF_ITEM:
-        if getattr(row, f"{column}_json") != getattr(item, column):
-            yield f"{name} {column} is {getattr(row, f'{column}_json')} in the engine, {getattr(item, column)} in the model"
+        kept, expected = getattr(row, f"{column}_json"), getattr(item, column)
+        if kept != expected:
+            yield f"{name} {column} is {kept} in the engine, {expected} in the model"
     if _failure(row) != item.failure:
         yield f"{name} failure is {_failure(row)} in the engine, {item.failure} in the model"
 

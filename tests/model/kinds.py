@@ -39,7 +39,9 @@ DEPLOYMENTS = (
 
 def kind_of(rules: Rules) -> Kind:
     """The kind for the engine that the rules describe."""
-    steps = {"process": _step} | ({"plan": _step} if rules.plans else {}) | ({"finalize": _step} if rules.finalizes else {})
+    steps = (
+        {"process": _step} | ({"plan": _step} if rules.plans else {}) | ({"finalize": _step} if rules.finalizes else {})
+    )
     policy = Policy.of(
         retries=rules.retries,
         backoff=f"{rules.backoff}s fixed",

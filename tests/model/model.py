@@ -168,6 +168,9 @@ class Counts(NamedTuple):
     skipped: int = 0
 
 
+NOTHING = Counts()
+
+
 @dataclass(slots=True)
 class Job:
     """What somebody asked for."""
@@ -198,7 +201,7 @@ class Job:
     result: JSON = None
     result_at: datetime | None = None
     """Of a copy: when the work was done."""
-    copied: Counts = Counts()
+    copied: Counts = NOTHING
     """Of one that follows: its leader's counts, once they have succeeded."""
     message: str | None = None
     failure: Failure = NO_FAILURE
@@ -365,10 +368,7 @@ class Model:
             job.result_at = young.made_at
             return Answer.CACHED, job
         leader = self.leader(job.kind, job.unique_key)
-        mine = [
-            one for one in self.of_key(job)
-            if one.state in ACTIVE and one.user_id == job.user_id and (one.works or one.leader_id == (leader and leader.id))
-        ]  # fmt: skip
+        mine = [one for one in self.of_key(job) if one.state in ACTIVE and one.user_id == job.user_id]
         if mine:
             return Answer.EXISTING, mine[0]
         if leader is not None and not hold:
@@ -715,8 +715,8 @@ class Model:
                 self._end(item, ending)
                 landed.add(handle)
                 touched.setdefault(handle.job_id, []).append((item, ending))
-        for job_id in touched:
-            self._count(self.jobs[job_id], touched[job_id], by)
+        for job_id, ended in touched.items():
+            self._count(self.jobs[job_id], ended, by)
         return landed
 
     def _end(self, item: Item, ending: Ending) -> None:
@@ -828,7 +828,11 @@ class Model:
 
     def _fail_running(self, job: Job) -> bool:
         """``run_limit``: it runs for too long since it was started last."""
-        if job.state is not S.RUNNING or not job.works or not self._past(job.started_at, self.rules[job.kind].run_limit):
+        if (
+            job.state is not S.RUNNING
+            or not job.works
+            or not self._past(job.started_at, self.rules[job.kind].run_limit)
+        ):
             return False
         failure = Failure(SOME_TEXT, "JOB_TIMEOUT", ErrorType.TERMINAL, KilledBy.TIMEOUT)
         self._fail(job, failure, job.phase, SYSTEM)
@@ -975,9 +979,7 @@ class Model:
         """A new version of a kind. Recorded jobs keep their shape and their retries; limits are the new ones."""
         self.rules[rules.name] = rules
 
-    def _change(
-        self, job: Job, to: JobState, by: Caller, reason: str | None = None, *, progress: bool = False
-    ) -> None:
+    def _change(self, job: Job, to: JobState, by: Caller, reason: str | None = None, *, progress: bool = False) -> None:
         data: JSON = {"processed": job.counts.processed, "total": job.counts.total} if progress else None
         job.history.append(Line(job.run, job.state, to, by.actor, by.id, reason, data, self.now))
         job.state = to
@@ -1054,8 +1056,9 @@ class Model:
 ASKED_FOR = 20.0
 """Seconds that a handler asks to wait, where it does."""
 _CODES = {
-    "retryable": "RETRYABLE", "asks for time": "RETRYABLE", "unexpected": "UNEXPECTED_ERROR", "timeout": "WORKER_TIMEOUT",
-    "permanent": "PERMANENT", "not found": "NOT_FOUND", "skip": "SKIPPED", "step gone": "KIND_UNKNOWN",
+    "retryable": "RETRYABLE", "asks for time": "RETRYABLE", "unexpected": "UNEXPECTED_ERROR",
+    "timeout": "WORKER_TIMEOUT", "permanent": "PERMANENT", "not found": "NOT_FOUND", "skip": "SKIPPED",
+    "step gone": "KIND_UNKNOWN",
 }  # fmt: skip
 _KILLERS = {"timeout": KilledBy.TIMEOUT}
 

@@ -1,6 +1,6 @@
 """The engine and the model side by side: whatever happens to one happens to the other, and then they must agree.
 
-The steps are what users, workers, the sweep, operators and clocks do. Each makes the same of both and compares what they
+The steps are what users, workers, the sweep, operators and clocks do. Each does the same to both and compares what they
 answer; a step for which there is nothing to do does nothing. :meth:`SideBySide.agree` compares every row, and
 :meth:`SideBySide.come_to_an_end` stops the faults and sees that everything ends.
 """
@@ -8,6 +8,7 @@ answer; a step for which there is nothing to do does nothing. :meth:`SideBySide.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -33,7 +34,7 @@ from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.planned import Planned
-from penstock.lifecycle.states import FINISHED, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.states import ACTIVE, FINISHED, ItemRole, ItemStatus, JobState
 from penstock.operations import heartbeat
 from penstock.operations.outbox import Message
 from penstock.operations.sweep import rescue_from
@@ -49,7 +50,7 @@ from tests.on_store import OnStore
 
 Answer = TypeVar("Answer")
 WORKERS = ("w1", "w2")
-OWNERS = ("ann", "bob", None)
+OWNERS = ("ann", "bob", "cid", None)
 STRANGER = owner("eve")
 VERBS = ("pause", "resume", "cancel", "commit", "abandon", "release")
 POSSIBLE = {
@@ -60,6 +61,7 @@ POSSIBLE = {
     JobState.PAUSED: ("resume", "resume", "cancel"),
     JobState.SUCCEEDED: ("commit", "abandon"),
 }
+OVER = (JobState.SUCCEEDED, JobState.FAILED)
 Items = list[tuple[JSON, JSON]] | None
 STATUSES = ((ItemStatus.ERROR, ItemStatus.NOT_FOUND), (ItemStatus.DONE,), tuple(ItemStatus)[2:], ())
 ANSWERS: dict[str, Callable[[], BaseException]] = {
@@ -113,13 +115,11 @@ class SideBySide:
         hold: bool,
         count: int | None,
         priority: int | None,
-        taken: bool,
         params: JSON,
     ) -> None:
         items = None if count is None else [({"n": n}, {"sku": n} if n % 2 == 0 else None) for n in range(count)]
         options = {"owner": who, "by": owner(who), "unique_key": key, "idempotency_key": name, "ip_address": address}
-        job_id = next(iter(self.model.jobs), None) if taken else None
-        self.ask(self.kind(kind), params, items, options | {"priority": priority, "hold": hold}, job_id)
+        self.ask(self.kind(kind), params, items, options | {"priority": priority, "hold": hold})
 
     def ask_for_the_same(self, index: int, who: str | None, fresh: float | None, name: str | None, hold: bool) -> None:
         """Somebody asks for work that somebody has asked for."""
@@ -138,6 +138,11 @@ class SideBySide:
         kind, before, items, options = some(self.asked, -1 - index)
         self.ask(kind, params or before, items, options)
 
+    def submit_as(self, index: int, who: str | None) -> None:
+        """Somebody names their job themselves; others have had the same idea."""
+        job_id = some([uuid7(), *self.model.jobs], index)
+        self.ask(self.kind(index), None, None, {"owner": who, "by": owner(who), "unique_key": None}, job_id)
+
     def ask(self, kind: str, params: JSON, items: Items, options: dict[str, Any], job_id: UUID | None = None) -> None:
         self.asked.append((kind, params, items, options))
         given = None if items is None else [Planned(*one) for one in items]
@@ -145,9 +150,7 @@ class SideBySide:
         answered = None if submission is None else submission.job
         new = answered.id if answered is not None and answered.id not in self.model.jobs else job_id or uuid7()
         chosen = None if answered is None else answered.leader_id or answered.id
-        expected, refused = attempt(
-            lambda: self.model.submit(new, kind, params, items=items, chosen=chosen, **options)
-        )
+        expected, refused = attempt(lambda: self.model.submit(new, kind, params, items=items, chosen=chosen, **options))
         assert code == refused
         if submission is not None and expected is not None and answered is not None:
             note(f"job {answered.id} of {answered.user_id} is {submission.answer.value} and {answered.state.value}")
@@ -166,8 +169,10 @@ class SideBySide:
     def decide(self, index: int, verb: int, who: str) -> None:
         """Somebody does to a job what can be done to it."""
         possible = [n for n, job in enumerate(self.model.jobs.values()) if job.state in POSSIBLE]
+        # Most often to one that others wait for.
+        shared = [n for n, job in enumerate(self.model.jobs.values()) if self.model.followers(job)]
         if possible:
-            job = some(possible, -1 - index)
+            job = some(possible + shared * len(possible), -1 - index)
             self.control(job, some(POSSIBLE[self.model.jobs[self.pick(job)].state], verb), who)
 
     def control(self, index: int, verb: str, who: str) -> None:
@@ -193,13 +198,20 @@ class SideBySide:
         who: str,
     ) -> None:
         """Some items of a finished job run again; whichever was finished last comes first."""
-        over = [n for n, job in enumerate(self.model.jobs.values()) if job.state in (JobState.FAILED, JobState.SUCCEEDED)]
+        over = [
+            n for n, job in enumerate(self.model.jobs.values()) if job.state in (JobState.FAILED, JobState.SUCCEEDED)
+        ]
         if not over:
             return
         index = some(over, -1 - index)
         job_id, caller = self.pick(index), self.caller(index, who)
         odd = [one for one in self.app.items(job_id) if one.position % 2] if odd_ones else []
-        chosen: dict[str, Any] = {"statuses": statuses, "reset_attempts": reset, "permanent": permanent, "reason": "again"}
+        chosen: dict[str, Any] = {
+            "statuses": statuses,
+            "reset_attempts": reset,
+            "permanent": permanent,
+            "reason": "again",
+        }
         self.same(
             lambda: self.app.reprocess(
                 job_id, by=caller, item_ids=[one.id for one in odd] or None, error_codes=codes, **chosen
@@ -216,7 +228,7 @@ class SideBySide:
         mine = {job.id for job in self.model.visible(caller)}
         assert {job.id for job in self.app.jobs(by=caller, limit=1000)} == mine
         for job_id in self.model.jobs:
-            found, code = attempt(lambda job_id=job_id: self.app.get(job_id, by=caller))
+            found, code = attempt(partial(self.app.get, job_id, by=caller))
             assert (found is not None, code) == (job_id in mine, None if job_id in mine else "JOB_NOT_FOUND")
 
     # Working
@@ -233,7 +245,12 @@ class SideBySide:
         for one, item in zip(taken, items, strict=True):
             job = self.model.jobs[one.job_id]
             given = job.params if job.single_step else item.input
-            assert (one.role, one.attempt, one.input, one.normalized) == (item.role, item.attempts, given, item.normalized)
+            assert (one.role, one.attempt, one.input, one.normalized) == (
+                item.role,
+                item.attempts,
+                given,
+                item.normalized,
+            )
             assert (one.user_id, one.run, one.params, one.max_retries) == (
                 job.user_id, job.run, job.params, job.max_retries,
             )  # fmt: skip
@@ -297,7 +314,7 @@ class SideBySide:
             self.claim(kind, by, size)
             if len(self.held[by]) == 1:
                 alone = self.held[by][0]
-                self.store.write(lambda one, alone=alone: heartbeat.note_alone(one, alone))
+                self.store.write(partial(heartbeat.note_alone, claimed=alone))
                 self.model.alone(handle(alone))
             if self.held[by]:
                 self.die(by)
@@ -388,18 +405,18 @@ class SideBySide:
     def come_to_an_end(self) -> None:
         """Faults stop: everything ends, or somebody who is named holds it back; and when they let go, that ends too."""
         self.drain()
-        for job in self.app.jobs(by=SYSTEM, limit=1000):
-            if job.state not in FINISHED:
-                assert job.state in (JobState.PAUSED, JobState.CREATED), f"lost: {job}"
-                assert job.leader_id is None, f"nobody holds it back, and it waits: {job}"
-                assert self.app.history(job.id)[-1].actor is not None
+        for left in self.app.jobs(states=ACTIVE, limit=1000):
+            assert left.state in (JobState.PAUSED, JobState.CREATED), f"lost: {left}"
+            assert left.leader_id is None, f"it waits for somebody else's decision: {left}"
+            decided = self.app.history(left.id)[-1]
+            assert decided.to_state is left.state, f"nobody is named who holds it back: {left}"
         while waiting := [job for job in self.model.jobs.values() if job.state in (JobState.PAUSED, JobState.CREATED)]:
             for job in waiting:  # one that has begun has to wait while another leads its key
                 verb = "resume" if job.state is JobState.PAUSED else "release"
                 self.control(list(self.model.jobs).index(job.id), verb, "system")
             self.drain()
-        left = [job for job in self.app.jobs(by=SYSTEM, limit=1000) if job.state not in FINISHED]
-        assert not left, f"lost: these never end: {left}"
+        lost = self.app.jobs(states=ACTIVE, limit=1000)
+        assert not lost, f"lost: these never end: {lost}"
         assert all(message.sent for message in self.model.messages), "messages are left"
         self.agree()
         assert not violations(self.store, clock_set_back=self.set_back > 0)
@@ -418,12 +435,16 @@ class SideBySide:
                     self.model.plan(handle(one), [({"n": 1}, None)])
             self.hand_in([(one, "done") for one in self.held["w1"]], "w1", {"ok": True})
             busy, self.held["w1"] = bool(self.held["w1"]), []
-            flowing = any(job.state in (JobState.QUEUED, JobState.RUNNING, JobState.RETRYING) for job in self.model.jobs.values())
+            flowing = any(
+                job.state in (JobState.QUEUED, JobState.RUNNING, JobState.RETRYING) for job in self.model.jobs.values()
+            )
             if not busy and not flowing and all(message.sent for message in self.model.messages):
                 return
             if not busy:
                 self.advance(LEASE + 1)
-        raise AssertionError(f"it does not end: {[job for job in self.model.jobs.values() if job.state not in FINISHED]}")
+        raise AssertionError(
+            f"it does not end: {[job for job in self.model.jobs.values() if job.state not in FINISHED]}"
+        )
 
     # Helpers
 
