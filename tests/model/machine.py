@@ -26,34 +26,38 @@ Options = dict[str, SearchStrategy[Any]]
 
 _which = st.integers(0, 99)
 _last = st.sampled_from([0, 0, 0, 1, 2, 3])
-_seldom = st.sampled_from([False, False, False, True])
+_seldom = st.sampled_from([*[False] * 7, True])
+_named = st.sampled_from([*[None] * 7, "i1"])
 _owner = st.sampled_from(OWNERS)
 _worker = st.sampled_from(WORKERS)
 _size = st.sampled_from([6, 2, 1])
 _answer = st.sampled_from(
-    ["done", "done", "done", "retryable", "retryable", "released", *sorted(set(ANSWERS) - {"step gone"})]
+    ["done", "done", "done", "retryable", "retryable", "retryable", "released", *sorted(set(ANSWERS) - {"step gone"})]
 )
 
 CORE: dict[str, tuple[int, Options]] = {
     "submit": (4, {
-        "kind": _which, "who": _owner, "key": st.sampled_from(["u1", "u1", None]),
-        "name": st.sampled_from([None, None, "i1", "i2"]), "address": st.sampled_from([None, None, "10.0.0.1"]),
-        "hold": _seldom, "count": st.sampled_from([None, None, None, 3, 1, 0]),
+        "kind": _which, "who": _owner, "keyed": st.sampled_from([True, True, True, False]),
+        "name": _named, "address": st.sampled_from([None, None, "10.0.0.1"]),
+        "hold": _seldom, "count": st.sampled_from([None, None, None, None, 2, 0]),
         "priority": st.sampled_from([None, None, 5]), "params": st.sampled_from([{"p": 1}, {"p": 2}]),
     }),
-    "ask_for_the_same": (10, {
-        "index": _last, "who": _owner, "fresh": st.sampled_from([None, None, 50.0, 200.0]),
-        "name": st.sampled_from([None, None, None, "i1"]), "hold": _seldom,
+    "ask_for_the_same": (12, {
+        "index": _last, "who": _which, "fresh": st.sampled_from([None, None, 50.0, 200.0]),
+        "name": _named, "hold": _seldom,
     }),
-    "decide": (9, {"index": _which, "verb": _which, "who": st.sampled_from(["owner", "owner", "owner", "system"])}),
-    "claim": (10, {"kind": _which, "by": _worker, "size": _size}),
-    "end": (10, {
+    "decide": (7, {"index": _which, "verb": _which, "who": st.sampled_from(["owner", "owner", "owner", "system"])}),
+    "work": (10, {
+        "kind": _which, "by": _worker, "what": _answer, "result": st.sampled_from([{"r": 1}, {"r": 2}, None]),
+    }),
+    "claim": (6, {"kind": _which, "by": _worker, "size": _size}),
+    "end": (5, {
         "by": _worker, "whats": st.lists(_answer, min_size=1, max_size=3), "late": st.lists(_which, max_size=1),
         "late_first": st.booleans(), "result": st.sampled_from([{"r": 1}, {"r": 2}, None]),
     }),
     "plan": (3, {"index": _last, "count": st.sampled_from([1, 2, 0])}),
-    "advance": (4, {"seconds": st.sampled_from([6.0, 6.0, 1.0, 31.0, 61.0, 100.0, 250.0])}),
-    "sweep": (4, {"broken": st.lists(_which, max_size=1), "dies": _seldom}),
+    "later": (6, {"seconds": st.sampled_from([6.0, 6.0, 6.0, 21.0, 61.0, 100.0, 250.0])}),
+    "advance": (3, {"seconds": st.sampled_from([6.0, 6.0, 1.0, 31.0, 61.0, 100.0, 250.0])}),
 }  # fmt: skip
 """Each step, how often it is chosen, and with what."""
 
@@ -83,10 +87,15 @@ EXTRAS: dict[str, dict[str, tuple[int, Options]]] = {
         "say": (2, {"by": _worker, "index": _which, "message": st.sampled_from(["half", "nearly"])}),
     },
     "requests": {
+        "ask_for_the_same": (12, {
+            "index": _last, "who": _which, "fresh": st.sampled_from([None, None, 50.0, 200.0]),
+            "name": st.sampled_from([None, "i1", "i2"]), "hold": _seldom,
+        }),
         "send_again": (5, {"index": _which, "params": st.sampled_from([None, None, {"p": 3}])}),
         "submit_as": (2, {"index": _which, "who": _owner}),
     },
     "messages": {
+        "sweep": (4, {"broken": st.lists(_which, max_size=1), "dies": _seldom}),
         "publish": (8, {
             "key": st.sampled_from([None, "k1", "k2"]), "kept": st.sampled_from([True, True, True, False]),
         }),

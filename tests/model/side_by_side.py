@@ -109,7 +109,7 @@ class SideBySide:
         self,
         kind: int,
         who: str | None,
-        key: str | None,
+        keyed: bool,
         name: str | None,
         address: str | None,
         hold: bool,
@@ -118,17 +118,21 @@ class SideBySide:
         params: JSON,
     ) -> None:
         items = None if count is None else [({"n": n}, {"sku": n} if n % 2 == 0 else None) for n in range(count)]
+        key = f"u{len(self.asked)}" if keyed else None
         options = {"owner": who, "by": owner(who), "unique_key": key, "idempotency_key": name, "ip_address": address}
         self.ask(self.kind(kind), params, items, options | {"priority": priority, "hold": hold})
 
-    def ask_for_the_same(self, index: int, who: str | None, fresh: float | None, name: str | None, hold: bool) -> None:
+    def ask_for_the_same(self, index: int, who: int, fresh: float | None, name: str | None, hold: bool) -> None:
         """Somebody asks for work that somebody has asked for."""
         if not self.asked:
             return
         kind, params, items, options = some(self.asked, -1 - index)
-        if options["unique_key"] is not None:
-            options = options | {"fresh_for": fresh}
-        options = options | {"owner": who, "by": owner(who), "idempotency_key": name, "hold": hold}
+        key = options["unique_key"]
+        busy = {job.user_id for job in self.model.jobs.values() if job.unique_key == key and job.state in ACTIVE}
+        # Most often somebody who does not wait for it yet.
+        someone = some([*OWNERS, *[one for one in OWNERS if one not in busy] * 3], who)
+        options = options | {"owner": someone, "by": owner(someone), "idempotency_key": name, "hold": hold}
+        options |= {"fresh_for": fresh if key else None}
         self.ask(kind, params, items, options)
 
     def send_again(self, index: int, params: JSON) -> None:
@@ -276,6 +280,12 @@ class SideBySide:
         self.held[by] = self.held[by][len(whats) :]
         self.lost += own
 
+    def work(self, kind: int, by: str, what: str, result: JSON) -> None:
+        """A worker takes what there is, and all it has in hand ends in the same way."""
+        self.claim(kind, by, 6)
+        self.hand_in([(one, what) for one in self.held[by]], by, result)
+        self.vanish(by)
+
     def hand_in(self, pairs: list[tuple[Claimed, str]], by: str, result: JSON) -> None:
         pairs = [(one, self.possible(what, one)) for one, what in pairs]
         landed = self.bench.hand_in([(one, self.outcome(what, one, result)) for one, what in pairs], by)
@@ -337,6 +347,11 @@ class SideBySide:
         self.clock.advance(seconds)
         self.model.now = self.clock.held()
 
+    def later(self, seconds: float) -> None:
+        """Time passes, and somebody looks what is to be done."""
+        self.advance(seconds)
+        self.sweep([], dies=False)
+
     def turn_back(self, seconds: float) -> None:
         """Somebody sets the clock of the database, but not again and again."""
         if self.set_back < 2:
@@ -356,6 +371,7 @@ class SideBySide:
         if swept is not None:
             assert {name: getattr(swept, name) for name in expected} == expected
         self.model.relay(self.sends, died=swept is None)
+        assert self.app.worker_deaths() == len(self.model.dead_workers)
 
     def publish(self, key: str | None, kept: bool) -> None:
         """A message is part of its transaction: one that is undone has said nothing."""
