@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
-from hypothesis import note
+from hypothesis import currently_in_test_context, note
 from uuid_utils.compat import uuid7
 
 from penstock.clock import HeldClock
@@ -157,7 +157,7 @@ class SideBySide:
         expected, refused = attempt(lambda: self.model.submit(new, kind, params, items=items, chosen=chosen, **options))
         assert code == refused
         if submission is not None and expected is not None and answered is not None:
-            note(f"job {answered.id} of {answered.user_id} is {submission.answer.value} and {answered.state.value}")
+            tell(f"job {answered.id} of {answered.user_id} is {submission.answer.value} and {answered.state.value}")
             assert (submission.answer, answered.id) == (expected[0], expected[1].id)
             assert answered == self.app.get(answered.id), "the answer is not what was recorded"
 
@@ -240,7 +240,7 @@ class SideBySide:
     def claim(self, kind: int, by: str, size: int) -> None:
         name = self.kind(kind)
         taken = self.bench.claim(name, by, size=size)
-        note(f"{by} took {[(str(one.job_id)[-4:], one.role.value, one.position) for one in taken]}")
+        tell(f"{by} took {[(str(one.job_id)[-4:], one.role.value, one.position) for one in taken]}")
         priorities = {job.priority for job in self.model.jobs.values() if job.kind == name}
         # A claim on a server begins where the line began when it looked last, at the priorities it had heard of.
         in_order = self.store.ways.in_our_process or (len(priorities) == 1 and not self.set_back)
@@ -506,6 +506,12 @@ class SideBySide:
     def in_hand(self, role: ItemRole) -> list[Claimed]:
         every = [one for held in self.held.values() for one in held] + self.lost[-3:]
         return [one for one in every if one.role is role]
+
+
+def tell(what: str) -> None:
+    """What happened, for whoever reads a run that failed."""
+    if currently_in_test_context():
+        note(what)
 
 
 def handle(one: Claimed) -> Handle:

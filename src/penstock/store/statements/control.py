@@ -118,11 +118,11 @@ def start_one(ways: Ways) -> Update:
 
 @built_once
 def fail_one(ways: Ways) -> Update:
-    """FAIL for a job that never got to run."""
+    """FAIL for a job that waits; one without items may have passed that already."""
     return change_state(
         ways,
         FAIL,
-        by_id(),
+        by_id() & (jobs.c.state == JobState.QUEUED.value),
         {
             "last_error": bindparam("the_error", type_=Text),
             "error_code": bindparam("the_code", type_=String),
