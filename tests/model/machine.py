@@ -2,8 +2,9 @@
 
 There is one rule, because rules are chosen alike, and these should not be: jobs have to meet each other and to be
 worked on far more often than clocks are set back. Each run has the core and a few of the extras, for the same reason:
-what needs five steps in the right order is found among twelve kinds of steps, and hardly among twenty. What a failing
-run prints is a list of steps that ``replay`` takes.
+what needs five steps in the right order is found among twelve kinds of steps, and hardly among twenty. And many runs
+begin with the first steps of one that is kept (:mod:`tests.model.kept`). What a failing run prints is a list of steps
+that ``replay`` takes.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from hypothesis.strategies import SearchStrategy
 
+from tests.model.kept import KEPT
 from tests.model.kinds import KINDS
-from tests.model.side_by_side import ANSWERS, OWNERS, STATUSES, VERBS, WORKERS, SideBySide
+from tests.model.side_by_side import ANSWERS, OWNERS, STATUSES, VERBS, WORKERS, SideBySide, Step
 from tests.on_store import OnStore
 
-Step = tuple[str, dict[str, Any]]
 Options = dict[str, SearchStrategy[Any]]
 
 _which = st.integers(0, 99)
@@ -124,11 +125,16 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self._app = app
 
-    @initialize(kinds=_kinds, extras=_extras)
-    def begin(self, kinds: list[str], extras: frozenset[str]) -> None:
-        """Few kinds at a time, so that jobs meet each other."""
+    @initialize(kinds=_kinds, extras=_extras, known=st.sampled_from([None, *KEPT]), length=st.integers(1, 6))
+    def begin(self, kinds: list[str], extras: frozenset[str], known: str | None, length: int) -> None:
+        """Few kinds at a time, so that jobs meet each other; and most often the first steps of a run that is kept."""
         self.extras = extras
+        first: Sequence[Step] = ()
+        if known is not None:
+            kinds, first = [*dict.fromkeys([*KEPT[known][0], *kinds[:1]])], KEPT[known][1][:length]
         self._both = SideBySide(self._app, kinds)
+        for name, options in first:
+            getattr(self._both, name)(**options)
 
     @rule(step=st.runner().flatmap(lambda machine: steps_with(machine.extras)))
     def make(self, step: Step) -> None:

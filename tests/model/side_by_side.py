@@ -62,6 +62,8 @@ POSSIBLE = {
     JobState.SUCCEEDED: ("commit", "abandon"),
 }
 OVER = (JobState.SUCCEEDED, JobState.FAILED)
+Step = tuple[str, dict[str, Any]]
+"""The name of a method of :class:`SideBySide`, and with what it is called."""
 Items = list[tuple[JSON, JSON]] | None
 STATUSES = ((ItemStatus.ERROR, ItemStatus.NOT_FOUND), (ItemStatus.DONE,), tuple(ItemStatus)[2:], ())
 ANSWERS: dict[str, Callable[[], BaseException]] = {
@@ -296,7 +298,7 @@ class SideBySide:
         held = self.held[by]
         gone = self.store.write(lambda one: heartbeat.extend(one, held, LEASE))
         lost = self.model.heartbeat([handle(one) for one in held], LEASE)
-        assert gone == {one.item_id for one in held if handle(one) in lost}
+        assert gone.lost == {one.item_id for one in held if handle(one) in lost}
         jobs = {one.job_id for one in held}
         assert self.store.read(lambda one: heartbeat.stopped(one, jobs)) == self.model.stopped(jobs)
 
