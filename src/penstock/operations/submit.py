@@ -339,7 +339,7 @@ def _let_flow(transaction: Transaction, kind: Kind, job: Job, request: Request) 
 
 
 def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> bool:
-    """FAIL at once, as resource exhaustion, a job that finds more waiting than its kind allows."""
+    """FAIL at once, as resource exhaustion, a job that waits and finds more waiting than its kind allows."""
     bound = kind.policy.queue_limit
     if bound is None:
         return False
@@ -357,7 +357,7 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
     }
     failed = change(transaction, FAIL, fail_one(ways), parameters, SYSTEM, reason=str(parameters["the_error"]))
     fail_followers(transaction, failed, SYSTEM)
-    return True
+    return bool(failed)
 
 
 def _fresh_result(transaction: Transaction, kind: Kind, request: Request) -> Any:

@@ -89,19 +89,28 @@ _ITEMS = select(*job_items.c).order_by(job_items.c.position)
 _EVENTS = select(*job_events.c).order_by(job_events.c.sequence)
 
 
-def violations(store: Store) -> list[str]:
-    """Everything that is wrong with a database; nothing when all is well."""
-    pictures = store.read(_pictures)
-    found = [
+def violations(store: Store, *, clock_set_back: bool = False) -> list[str]:
+    """Everything that is wrong with a database; nothing when all is well.
+
+    Where the clock was set back meanwhile, moments need not be in their order.
+    """
+    return violations_in(store.read(pictures), clock_set_back=clock_set_back) + store.read(_lost_keys)
+
+
+def violations_in(found: Sequence[Picture], *, clock_set_back: bool = False) -> list[str]:
+    """Everything that is wrong with the jobs of a database, for who has read them already."""
+    checks = [check for check in _CHECKS if not clock_set_back or check not in _IN_TIME]
+    wrongs = [
         f"job {picture.job.id} ({picture.job.kind}, {picture.job.state}): {wrong}"
-        for picture in pictures
-        for check in _CHECKS
+        for picture in found
+        for check in checks
         for wrong in check(picture)
     ]
-    return found + list(_shared_keys(pictures)) + store.read(_lost_keys)
+    return wrongs + list(_shared_keys(found))
 
 
-def _pictures(transaction: Transaction) -> list[Picture]:
+def pictures(transaction: Transaction) -> list[Picture]:
+    """Every job with all that belongs to it."""
     items: defaultdict[UUID, list[Any]] = defaultdict(list)
     events: defaultdict[UUID, list[Any]] = defaultdict(list)
     for item in transaction.run(_ITEMS):
@@ -138,8 +147,6 @@ def _history(picture: Picture) -> Iterator[str]:
         reprocessed = event.from_state in REPROCESS.sources and event.to_state == REPROCESS.target
         if event.run != before.run + reprocessed:
             yield f"{step} is in run {event.run}, after run {before.run}"
-        if event.at < before.at:
-            yield f"{step} is older than the line before it"
     rescued = sum(event.run == job.run and event.from_state == event.to_state for event in events)
     if rescued != job.deaths:
         yield f"its history tells of {rescued} deaths in this run, it counts {job.deaths}"
@@ -241,6 +248,11 @@ def _turn(picture: Picture) -> Iterator[str]:
         yield "LOST: it has something to claim and no turn"
     elif job.turn_at is None and not picture.in_hands:
         yield "LOST: it has no turn and nothing in a worker's hands"
+
+
+def _turn_in_time(picture: Picture) -> Iterator[str]:
+    """A job whose items are all in their backoff is in line when the first of them is ready."""
+    job = picture.job
     if job.turn_at is not None and job.claimed_to >= job.open_to and picture.returned:
         soonest = min(item.ready_at for item in picture.returned)
         if job.turn_at > max(soonest, job.updated_at):
@@ -262,8 +274,15 @@ def _timestamps(picture: Picture) -> Iterator[str]:
         yield "it does not say why it failed"
     if state in GOOD_ENDS and any(getattr(job, name) is not None for name in _FAILURE):
         yield f"it ended well, with error {job.error_code}: {job.last_error}"
-    if job.updated_at < job.created_at:
+
+
+def _order_of_time(picture: Picture) -> Iterator[str]:
+    """What comes later is not older."""
+    if picture.job.updated_at < picture.job.created_at:
         yield "it was updated before it was created"
+    for before, event in pairwise(picture.events):
+        if event.at < before.at:
+            yield f"line {event.sequence} of its history is older than the line before it"
 
 
 def _ends(picture: Picture) -> Iterator[str]:
@@ -340,13 +359,17 @@ def _key(picture: Picture) -> tuple[str, str]:
     return picture.job.kind, picture.job.unique_key
 
 
+_KNOWN = select(jobs.c.id).where(jobs.c.id == idempotency_keys.c.job_id).exists()
+_LOST = select(idempotency_keys.c.key).where(idempotency_keys.c.job_id.is_not(None), ~_KNOWN)
+
+
 def _lost_keys(transaction: Transaction) -> list[str]:
     """An idempotency key leads to a job that is there."""
-    known = select(jobs.c.id).where(jobs.c.id == idempotency_keys.c.job_id).exists()
-    lost = select(idempotency_keys.c.key).where(idempotency_keys.c.job_id.is_not(None), ~known)
-    return [f"idempotency key {key} leads to a job that does not exist" for key in transaction.run(lost).scalars()]
+    return [f"idempotency key {key} leads to a job that does not exist" for key in transaction.run(_LOST).scalars()]
 
 
 _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (
-    _history, _counters, _positions, _items, _turn, _timestamps, _ends, _following, _ended_with_leader, _actors,
+    _history, _counters, _positions, _items, _turn, _turn_in_time, _timestamps, _order_of_time, _ends, _following,
+    _ended_with_leader, _actors,
 )  # fmt: skip
+_IN_TIME = (_turn_in_time, _order_of_time)

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle.callers import Sight
-from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
+from penstock.lifecycle.states import ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import CANCEL, FAIL, PAUSE, RESUME, START, SUBMIT, SUCCEED, Transition
 from penstock.store.dialects.contract import Ways
 from penstock.store.statements.built_once import built_once
@@ -118,11 +118,11 @@ def start_one(ways: Ways) -> Update:
 
 @built_once
 def fail_one(ways: Ways) -> Update:
-    """FAIL for a job that never got to run."""
+    """FAIL for a job that waits; one without items may have passed that already."""
     return change_state(
         ways,
         FAIL,
-        by_id(),
+        by_id() & (jobs.c.state == JobState.QUEUED.value),
         {
             "last_error": bindparam("the_error", type_=Text),
             "error_code": bindparam("the_code", type_=String),
@@ -202,6 +202,7 @@ def crown(ways: Ways) -> Update:
     has_plan = select(literal(1)).where(
         job_items.c.job_id == leader.c.id, job_items.c.role == ItemRole.PLAN.value
     ).exists()  # fmt: skip
+    running = jobs.c.state == JobState.RUNNING.value
     return (
         update(jobs)
         .where(
@@ -219,7 +220,10 @@ def crown(ways: Ways) -> Update:
             open_to=case((has_plan, 0), else_=leader.c.total_items),
             file_id=func.coalesce(jobs.c.file_id, leader.c.file_id),
             priority=case((leader.c.priority > jobs.c.priority, leader.c.priority), else_=jobs.c.priority),
-            started_at=case((jobs.c.state == JobState.RUNNING.value, ways.now()), else_=jobs.c.started_at),
+            started_at=case((running, ways.now()), else_=jobs.c.started_at),
+            phase=case(
+                (running & has_plan, Phase.BATCHING.value), (running, Phase.PROCESSING.value), else_=jobs.c.phase
+            ),
             turn_at=ways.now(),
             updated_at=ways.now(),
         )
