@@ -31,25 +31,32 @@ class Allowed:
     first: str
     second: str
     reason: str
+    scene: str = "*"
 
-    def covers(self, operations: tuple[str, ...]) -> bool:
-        """Are both among the operations?"""
+    def covers(self, scene: str, operations: tuple[str, ...]) -> bool:
+        """Are both among the operations, and is it the scene?"""
+        if not fnmatchcase(scene, self.scene):
+            return False
         return any(fnmatchcase(one, self.first) for one in operations) and any(
             fnmatchcase(one, self.second) for one in operations
         )
 
 
 _PASSED_OVER = "a follower that somebody has locked at that moment is passed over, and the sweep lets it end or start"
-ALLOWED: tuple[Allowed, ...] = tuple(
-    Allowed(f"* {follower}", by_worker, _PASSED_OVER)
-    for follower in "FG"
-    for by_worker in ("done *", "fail *", "claim *", "rescue*", "settle left behind")
+_PARTLY = "of two jobs it passes over the one that somebody has locked, and takes the other"
+ALLOWED: tuple[Allowed, ...] = (
+    *(
+        Allowed(f"* {follower}", by_worker, _PASSED_OVER)
+        for follower in "FG"
+        for by_worker in ("done *", "fail *", "claim *", "rescue*", "settle left behind")
+    ),
+    Allowed("rescue*", "*", _PARTLY, scene="two_running"),
 )
 
 
-def allowed(operations: tuple[str, ...]) -> bool:
+def allowed(scene: str, operations: tuple[str, ...]) -> bool:
     """May these end as no order one by one would?"""
-    return any(one.covers(operations) for one in ALLOWED)
+    return any(one.covers(scene, operations) for one in ALLOWED)
 
 
 def unexpected(wait: Wait) -> bool:
