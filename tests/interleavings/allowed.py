@@ -15,13 +15,10 @@ WORKERS_WAIT_AT = {
     "extend_plan": "somebody pauses or cancels the job just now",
     "lock_followers": "a follower is being canceled",
     "restore_turn": "the sweep lets a job go on",
-    "first_unsent": "relays take one after the other",
-    "mark_sent": "another relay looks at the oldest message",
     "count_more_lost": "two sweeps count the same dead worker",
     "insert_death": "the same",
 }
 """Statements at which a worker, a sweep or a relay may wait for a lock, within a bound, and why."""
-_UNBOUNDED = frozenset({"first_unsent", "mark_sent"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +58,4 @@ def allowed(scene: str, operations: tuple[str, ...]) -> bool:
 
 def unexpected(wait: Wait) -> bool:
     """May a worker not wait there?"""
-    return wait.statement not in WORKERS_WAIT_AT or not (wait.bounded or wait.statement in _UNBOUNDED)
+    return wait.statement not in WORKERS_WAIT_AT or not wait.bounded

@@ -15,13 +15,13 @@ from tests.interleavings.scenes import SCENES
 from tests.interleavings.walks import walk
 from tests.sizes import LARGE, size
 
-PAIRS = size(1, 12)
+PAIRS = size(1, 8)
 """Pairs of each scene, chosen by chance."""
-SCHEDULES = size(5, 60)
+SCHEDULES = size(5, 30)
 """Orders of each pair."""
-CRASHES = size(1, 5)
+CRASHES = size(1, 3)
 """Operations of each scene that crash at each of their points."""
-SEEDS = [random.randrange(2**32) for _ in range(100)] if LARGE else list(range(4))
+SEEDS = [random.randrange(2**32) for _ in range(60)] if LARGE else list(range(4))
 
 
 def faults(explorer: Explorer) -> str:
