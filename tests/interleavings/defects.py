@@ -149,7 +149,7 @@ def n6_reprocess_locks_the_job_before_its_items(patch: pytest.MonkeyPatch) -> No
     patch.setattr(reprocess_statements, "lock_held_items", _unlocked(reprocess_statements.lock_held_items))
 
 
-@defect("limited_waited", "claim 1 + fail waiting", "")
+@defect("limited_waited", "claim 1 + fail waiting", "which it followed, had not")
 def n7_a_follower_fails_alone(patch: pytest.MonkeyPatch) -> None:
     """The limit on waiting is applied to followers, whose leader somebody has locked just now."""
     waited = sweep_statements.waited_too_long
@@ -170,19 +170,19 @@ def q1_submits_count_at_the_same_time(patch: pytest.MonkeyPatch) -> None:
 # Guards taken away ----------------------------------------------------------------------------------------------------
 
 
-@defect("given_both", "done h1 + done h2", "")
+@defect("given_both", "done h1 + done h2", "LOST")
 def record_does_not_lock_the_job(patch: pytest.MonkeyPatch) -> None:
     """Both find the count incomplete, or both complete."""
     patch.setattr(record_statements, "lock_jobs", _unlocked(record_statements.lock_jobs))
 
 
-@defect("lead_running", "submit by dora + done h1", "")
+@defect("lead_running", "submit by dora + done h1", "NOT SERIAL")
 def a_follower_joins_without_the_leaders_lock(patch: pytest.MonkeyPatch) -> None:
     """The leader ends without knowing of it."""
     patch.setattr(submit_statements, "leading_job", _unlocked(submit_statements.leading_job))
 
 
-@defect("running_again", "done h1 + done h2", "")
+@defect("running_again", "done h1 + done h2", "StoreRefused")
 def an_outcome_needs_no_lease(patch: pytest.MonkeyPatch) -> None:
     """A worker that lost its item ends it all the same."""
     finish = record_statements.finish_items
@@ -194,7 +194,7 @@ def an_outcome_needs_no_lease(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(record_statements, "finish_items", finish_items)
 
 
-@defect("queued", "cancel L + pause L", "")
+@defect("queued", "cancel L + pause L", "is not legal")
 def changes_are_not_guarded_by_the_state(patch: pytest.MonkeyPatch) -> None:
     """Every transition is made from any state."""
     patch.setattr(change_state, "or_", lambda *_: true())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 from typing import Any
 
 from penstock.errors import PenstockError
@@ -60,7 +60,7 @@ class Explorer:
     _scene: str = ""
     _stage: Stage = field(init=False)
     _operations: dict[str, Operation] = field(default_factory=dict)
-    _acting: list[str] = field(default_factory=list)
+    _acts: dict[str, bool] = field(default_factory=dict)
     _judged: dict[Any, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,19 +82,23 @@ class Explorer:
             self._stage.know_one_kind()
             self._operations = operations(self._stage)
             self.database.keep()
-            self._acting, self._judged = [], {}
+            self._acts, self._judged = {}, {}
         return list(self._operations)
 
-    def acting(self) -> list[str]:
-        """The operations that change something in this scene when they are alone."""
-        if not self._acting:
+    def acts(self, name: str) -> bool:
+        """Does an operation change something in this scene when it is alone?"""
+        if name not in self._acts:
             self.database.restore()
             before = end_state(self.database)
-            for name in self._operations:
-                self._run((name,), follow(()), judged=False)
-                if end_state(self.database) != before:
-                    self._acting.append(name)
-        return self._acting
+            self._acts[name] = self._run((name,), follow(()), judged=False)[1][0] != before
+        return self._acts[name]
+
+    def acting(self, chance: random.Random | None = None, most: int | None = None) -> list[str]:
+        """The operations that change something here when they are alone; or some of them, chosen by chance."""
+        names = list(self._operations)
+        if chance is not None:
+            chance.shuffle(names)
+        return list(islice(filter(self.acts, names), most))
 
     def forget(self) -> None:
         """Begin again: the engine has been changed."""
@@ -146,7 +150,8 @@ class Explorer:
         self._look_at_run(schedule, ran)
         for wrong in self._verdict(end[0], repeated=fault is not None):
             self._note(schedule, wrong)
-        if expected is not None and not any(_is_like(end, one) for one in expected) and not allowed(tuple(names)):
+        unlike = expected is not None and not any(_is_like(end, one) for one in expected)
+        if expected is not None and unlike and not allowed(self._scene, tuple(names)):
             self._note(schedule, _difference(end, expected))
             expected.add(end)
         return ran, end

@@ -12,6 +12,7 @@ KEPT = {
     "a job that just succeeded gets an empty second run": "lead_running / reprocess L + done h1 / 0011111110",
     "a refusal names a reason that is none": "paused / pause L + resume L / 011111110",
     "a result that comes in between is not used": "lead_running / submit by dora, if not fresh + done h1 / 011111110",
+    "messages of one key change places": "messages_out_of_order / relay + relay + publish elsewhere / 0221111100",
     "reprocess and record lock in opposite orders": "given_timed_out_finalizing / reprocess L + done h2 / 00100100",
     "a follower fails alone": "limited_waited / claim of L + fail waiting / 011110",
     "more wait than the bound allows": "bounded / submit without key + submit without key / 0101",

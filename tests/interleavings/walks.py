@@ -19,7 +19,7 @@ def walk(explorer: Explorer, seed: int) -> str:
     chance = random.Random(seed)
     scene = chance.choice(sorted(SCENES))
     every = explorer.enter(scene)
-    names = [*chance.choices(explorer.acting(), k=2), chance.choice(every)]
+    names = [*chance.choices(explorer.acting(chance, 2), k=2), chance.choice(every)]
     chance.shuffle(names)
     seeds = [chance.randrange(2**32) for _ in range(ORDERS)]
     fault = None
