@@ -372,4 +372,4 @@ _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (
     _history, _counters, _positions, _items, _turn, _turn_in_time, _timestamps, _order_of_time, _ends, _following,
     _ended_with_leader, _actors,
 )  # fmt: skip
-_IN_TIME = (_turn_in_time, _order_of_time)
+_IN_TIME = (_turn_in_time, _order_of_time, _ended_with_leader)
