@@ -34,7 +34,7 @@ from penstock.lifecycle.kind import Kind
 from penstock.operations.record import record
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
-from penstock.worker import lane
+from penstock.worker import lane, recorder
 from penstock.worker.steering import Steering
 from tests.integration import handlers
 
@@ -288,7 +288,7 @@ def test_a_result_the_database_refuses_fails_its_item_only(app: Penstock, monkey
             raise StoreRefused("the database will not have it")
         return real(transaction, batch, caller, **named)
 
-    monkeypatch.setattr(lane, "record", refusing)
+    monkeypatch.setattr(recorder, "record", refusing)
 
     @app.kind("poison")
     async def poison(item: WorkItem) -> str:
@@ -309,7 +309,7 @@ def test_outcomes_are_kept_while_the_database_is_away(app: Penstock, monkeypatch
             raise StoreUnavailable("the database is away")
         return real(transaction, batch, caller, **named)
 
-    monkeypatch.setattr(lane, "record", away)
+    monkeypatch.setattr(recorder, "record", away)
     ran: list[int] = []
 
     @app.kind("once")
