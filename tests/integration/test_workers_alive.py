@@ -30,7 +30,7 @@ def test_it_appears_is_seen_again_and_leaves(app: Penstock, monkeypatch: pytest.
         assert worker.points.count("signed") >= 1, "it is there before it works"
         assert (first.name, first.alive) == (worker.name, True)
         nothing = {"gated": 0, "idle": 0}
-        assert first.data == {"kinds": ["gated", "idle"], "held": nothing, "abandoned": nothing}
+        assert first.data == {"kinds": ["gated", "idle"], "topics": [], "held": nothing, "abandoned": nothing}
         app.submit("gated", {})
         assert begun.wait(PATIENCE)
         assert worker.points.wait("signed", worker.points.count("signed") + 2)

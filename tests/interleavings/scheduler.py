@@ -20,8 +20,8 @@ from sqlalchemy import Connection, event
 from sqlalchemy.engine import ExceptionContext
 
 from penstock.clock import HeldClock
-from penstock.store.engine import Store
-from penstock.store.observation import AFTER_COMMIT, BEFORE_COMMIT, NOTIFY, WRITE_LOCK, observed
+from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Store
+from penstock.store.observation import NOTIFY, observed
 from penstock.testing.fault_points import StoppedDead, tear_down
 from tests.interleavings.schedule import Fault, Harm
 

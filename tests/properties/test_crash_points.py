@@ -16,9 +16,8 @@ from sqlalchemy import Engine, select
 
 from penstock.clock import HeldClock
 from penstock.operations import outbox as messages
-from penstock.store.engine import Store, open_store
+from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, Store, open_store
 from penstock.store.migrating import migrate
-from penstock.store.observation import AFTER_COMMIT, BEFORE_COMMIT
 from penstock.store.tables import metadata, outbox
 from penstock.testing.drive import LEASE, Workbench
 from penstock.testing.fault_points import StoppedDead, count_points, stop_dead_at

@@ -22,11 +22,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Observer, Store, Transaction
+from penstock.store.engine import Observer, Store, Transaction
 from penstock.store.prepared import Answer, Statement
 from penstock.store.statements.built_once import name_of
-
-__all__ = ["AFTER_COMMIT", "BEFORE_COMMIT", "NOTIFY", "TAKE_TURNS", "WRITE_LOCK", "Observer", "observed"]
 
 TAKE_TURNS, NOTIFY = "take turns", "notify"
 

@@ -22,8 +22,8 @@ from typing import Any
 
 from sqlalchemy import Connection, event
 
-from penstock.store.engine import Store
-from penstock.store.observation import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Observer, observed
+from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Observer, Store
+from penstock.store.observation import observed
 
 _IDLE = 0
 """PostgreSQL's word for a session in which no transaction has begun."""
