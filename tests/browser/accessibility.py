@@ -6,9 +6,13 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from tests.sizes import LARGE
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+SCREENS = [(360, "light"), (1280, "dark"), *([(360, "dark"), (1280, "light")] if LARGE else [])]
+"""Width and colour scheme: each of both in every run."""
 _GRAVE = ("serious", "critical")
 
 

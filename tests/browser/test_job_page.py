@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from penstock import owner
-from tests.browser.accessibility import no_problems
+from tests.browser.accessibility import SCREENS, no_problems
 from tests.browser.artifacts import screenshot
 from tests.browser.kinds import HOLD, Gate
 
@@ -389,8 +389,7 @@ def test_a_lost_connection_is_told_and_comes_back(server: WholeServer, page_of: 
     expect(badge(page)).to_have_text("Running")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_everybody_can_read_the_page(
     server: WholeServer, page_of: PageOf, scheme: Literal["light", "dark"], width: int
 ) -> None:

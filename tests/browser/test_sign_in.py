@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Cookie, Locator, Page, expect
 
 from penstock.http.sessions import SESSION_COOKIE
-from tests.browser.accessibility import no_problems
+from tests.browser.accessibility import SCREENS, no_problems
 from tests.browser.conftest import PageOf
 from tests.browser.served import WholeServer
 from tests.browser.trouble import Trouble
@@ -152,8 +152,7 @@ def test_signing_in_needs_the_keyboard_alone(server: WholeServer, page_of: PageO
     expect(page.get_by_role("main")).to_be_focused()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_everybody_can_read_the_sign_in_page(page_of: PageOf, scheme: Literal["light", "dark"], width: int) -> None:
     page = page_of(None, color_scheme=scheme, viewport={"width": width, "height": 800})
     page.goto("/ui/sign-in")

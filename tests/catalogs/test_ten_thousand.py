@@ -20,7 +20,7 @@ from penstock_apps.catalogs.service import Catalogs, CatalogSettings
 from tests.http.conftest import SECRET, Served, serving
 from tests.sizes import size
 
-PHOTOS, LOOKS, COPIES = size(2_000, 10_000), 40, size(100, 500)
+PHOTOS, LOOKS, COPIES = size(1_000, 10_000), 40, size(50, 500)
 PATIENCE, EVERY, QUIET_WITHIN = 100.0, 0.02, 2.0
 RANKS = {"queued": 0, "running": 1, "completed": 2}
 NEVER_BACK = ("current", "total", "failed", "percent", "batches_completed", "batches_total")

@@ -16,7 +16,7 @@ from penstock.testing.invariants import violations
 from tests.integration.mortal_worker import build
 from tests.sizes import size
 
-ITEMS = size(8_000, 20_000)
+ITEMS = size(4_000, 20_000)
 KILLS = 8
 PATIENCE = 100.0
 POLL = 0.01

@@ -89,7 +89,7 @@ def counted(app: Penstock, job_id: UUID) -> dict[str, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("migrated_url", "rows", "kills"),
-    [("sqlite", size(12_000, 150_000), 9), ("postgresql", size(6_000, 20_000), 7)],
+    [("sqlite", size(6_000, 150_000), 6), ("postgresql", size(3_000, 20_000), 5)],
     indirect=["migrated_url"],
 )
 def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(

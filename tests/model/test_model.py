@@ -53,8 +53,8 @@ def compare(store: Store, files: Path, runs: int) -> None:
 
 
 def test_the_engine_agrees_with_the_model_on_sqlite(memory_store: Store, tmp_path: Path) -> None:
-    compare(memory_store, tmp_path, 50)
+    compare(memory_store, tmp_path, 30)
 
 
 def test_the_engine_agrees_with_the_model_on_postgresql(postgres_store: Store, tmp_path: Path) -> None:
-    compare(postgres_store, tmp_path, 20)
+    compare(postgres_store, tmp_path, 12)

@@ -119,7 +119,8 @@ def test_a_crash_at_any_statement_loses_nothing(database: str, name: str, databa
 
     for number, point in enumerate(points):
         inside = in_one_transaction and 0 < number < points.index(AFTER_COMMIT) - 1
-        if inside and database == "postgres" and not LARGE:
+        at_commit = point in (BEFORE_COMMIT, AFTER_COMMIT)
+        if number and not at_commit and database == "postgres" and not LARGE:
             continue  # each of these on SQLite; here a server takes back what no COMMIT came for
         clock = HeldClock()
         bench, operation = begin(clock)

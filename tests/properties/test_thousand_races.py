@@ -23,8 +23,9 @@ from penstock.store.engine import Store
 from penstock.testing.drive import MOST, Workbench
 from penstock.testing.invariants import violations
 from tests.properties.test_races import DONE, Together
+from tests.sizes import size
 
-ROUNDS = 1_000
+ROUNDS = size(250, 1_000)
 AT_ONCE = 7
 KIND = "kept"
 

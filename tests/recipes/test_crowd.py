@@ -20,10 +20,11 @@ from penstock_apps.recipes.service import KIND
 from tests.http.conftest import SECRET
 from tests.recipes.pages import PAGES
 from tests.recipes.site import Site
+from tests.sizes import size
 
 SERVERS = 3
 USERS = 50
-SUBMISSIONS = 500
+SUBMISSIONS = size(200, 500)
 PATIENCE = 60.0
 
 
@@ -48,7 +49,7 @@ def server(database_url: str, site: Site) -> Iterator[str]:
             process.terminate()
 
 
-def test_one_page_for_five_hundred(postgres_url: str, site: Site) -> None:
+def test_one_page_for_a_crowd(postgres_url: str, site: Site) -> None:
     app = assemble(load_settings(database_url=postgres_url), {}).app
     app.migrate()
     with ExitStack() as stack:

@@ -54,7 +54,7 @@ def left_to_the_collector(path: Path) -> Iterator[Use]:
 
     def use() -> None:
         sqlite3.connect(path).execute(READ).fetchall()
-        gc.collect()
+        gc.collect(0)  # it is young; all generations of a whole test run take seconds
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
