@@ -155,6 +155,14 @@ def test_rows_change_in_place(page_of: PageOf) -> None:
     expect(page.get_by_text("No application asks anybody just now.")).to_be_visible()
 
 
+def test_messages_that_nobody_subscribes_to_are_no_lag(page_of: PageOf) -> None:
+    page = page_of(ADMIN, admin=True)
+    alone = {"waiting": 3, "oldest_seconds": None, "unsubscribed": 3, "unsubscribed_seconds": 65.0}
+    answers(page, system(outbox=alone | {"failing": 0, "last_error": None}))
+    page.goto("/ui/system")
+    expect(figure(page, "Outbox")).to_contain_text("3 waiting3 without a subscriber")
+
+
 def test_texts_from_elsewhere_stay_texts(page_of: PageOf) -> None:
     page = page_of(ADMIN, admin=True)
     hostile = system(

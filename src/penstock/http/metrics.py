@@ -137,7 +137,7 @@ class OfService(Collector):
         )
         yield GaugeMetricFamily(
             "penstock_outbox_lag_seconds",
-            "How long the oldest message has waited; 0 when none does.",
+            "How long the oldest message that has a subscriber has waited; 0 when none does.",
             value=behind.oldest_seconds or 0.0,
         )
         yield GaugeMetricFamily(

@@ -90,7 +90,7 @@ class OutboxShown(BaseModel):
     """What has not been sent yet."""
 
     waiting: int = Field(description=f"{MOST_COUNTED:,} means as many or more.")
-    oldest_seconds: float | None = Field(description="How long the oldest has waited.")
+    oldest_seconds: float | None = Field(description="How long the oldest that has a subscriber has waited.")
     failing: int = Field(description="Those that were tried in vain.")
     last_error: str | None
     unsubscribed: int = Field(description="Those of topics that no running worker subscribes to.")

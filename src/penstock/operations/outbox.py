@@ -63,7 +63,7 @@ class Backlog:
 
     waiting: int
     oldest_seconds: float | None
-    """How long the oldest has waited; None when nothing does."""
+    """How long the oldest that has a subscriber has waited: how far the relays are behind. None when there is none."""
     failing: int
     """Those that were tried in vain."""
     last_error: str | None

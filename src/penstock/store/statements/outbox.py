@@ -61,7 +61,7 @@ def append_message(ways: Ways) -> Insert:
 
 @built_once
 def backlog(ways: Ways) -> Select[Any]:
-    """How many messages wait and since when, how many of them failed and why the first did, how many nobody wants.
+    """How many messages wait, how many of them failed and why the first did, how many have no subscriber; since when.
 
     Of the oldest so many: an outbox that nobody empties must not make those who look at it wait.
     """
@@ -78,7 +78,7 @@ def backlog(ways: Ways) -> Select[Any]:
         func.count().label("waiting"),
         func.count().filter(failed).label("failing"),
         func.count().filter(unsubscribed).label("unsubscribed"),
-        func.min(waiting.c.created_at).label("oldest"),
+        func.min(waiting.c.created_at).filter(~unsubscribed).label("oldest"),
         func.min(waiting.c.created_at).filter(unsubscribed).label("oldest_unsubscribed"),
         func.min(waiting.c.id).filter(failed).label("first_failed"),
     ).subquery("counted")

@@ -155,9 +155,14 @@ function figuresOf({ workers: all, totals, database, outbox: out, ...system }) {
     [
       "Outbox",
       `${number(out.waiting)} waiting`,
-      out.oldest_seconds === null ? "no lag" : `lag ${duration(out.oldest_seconds)}`,
+      lagOf(out),
     ],
   ];
+}
+
+function lagOf({ oldest_seconds: oldest, unsubscribed }) {
+  if (oldest !== null) return `lag ${duration(oldest)}`;
+  return unsubscribed ? `${number(unsubscribed)} without a subscriber` : "no lag";
 }
 
 function showOutbox({ waiting, oldest_seconds: oldest, failing, last_error: error, unsubscribed, ...waits }) {
