@@ -301,6 +301,30 @@ def test_a_result_the_database_refuses_fails_its_item_only(app: Penstock, monkey
     assert (bad.position, bad.error_code) == (7, "RESULT_NOT_STORABLE")
 
 
+def test_a_database_that_refuses_everything_is_asked_again_later(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A right that was taken away, say: no result is to blame, and outcomes are kept until it is given again."""
+    real = record
+
+    def refusing(transaction: Any, batch: Any, caller: Any, **named: Any) -> Any:
+        if worker.points.count("failed") < 2:
+            raise StoreRefused("permission denied for table jobs")
+        return real(transaction, batch, caller, **named)
+
+    monkeypatch.setattr(recorder, "record", refusing)
+    app.kind("noop", concurrency=2)(lambda item: item.input)
+    job = app.submit("noop", items=["one", "two"]).job
+    worker = app.worker()
+    worker.points.listen()
+    worker.start()
+    try:
+        assert worker.points.wait("failed", times=2, timeout=PATIENCE), "it went round and round"
+        assert finished(app, job).progress.done == 2
+    finally:
+        worker.stop()
+
+
 def test_outcomes_are_kept_while_the_database_is_away(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     real, failures = record, iter(range(3))
 

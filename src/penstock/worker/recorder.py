@@ -3,7 +3,8 @@
 What can keep outcomes from being written, and what happens then:
 
 - Some are late: others have the items now. The database names those that landed.
-- The database refuses a value. The batch is halved until the item is found, and only that one fails.
+- The database refuses a value. The batch is halved until the item is found, and only that one fails. Where it refuses
+  that as well, no value is to blame (a right was taken away, say): then it is as if the database were away.
 - Somebody's open transaction has a job. The outcomes of free jobs are written without waiting, and those of locked jobs
   are tried again, at most a second later, until that transaction has ended. Meanwhile the lane still holds their items,
   so the heartbeat renews their leases, and no handler is run twice.
@@ -59,6 +60,8 @@ class _Turn:
     """What has to wait for somebody."""
     left: list[Ended] = field(default_factory=list)
     """What the database was not there for."""
+    refused: dict[int, Ended] = field(default_factory=dict)
+    """What the database would not have, by item; a failure is written instead."""
     written: bool = False
     took: float = 0.0
     """Seconds for what was known to be locked."""
@@ -121,7 +124,15 @@ class Recorder:
             else:
                 turn.add([batch], locked=True)
         except StoreRefused as error:
-            turn.add(_halves(batch) if len(batch) > 1 else [[self._refused(batch[0], error)]], locked=locked)
+            if len(batch) > 1:
+                turn.add(_halves(batch), locked=locked)
+            elif batch[0].item_id not in turn.refused:
+                turn.refused[batch[0].item_id] = batch[0]
+                turn.add([[self._refused(batch[0], error)]], locked=locked)
+            elif turn.written:
+                turn.give_up([turn.refused[batch[0].item_id]])
+            else:
+                raise
         except StoreUnavailable as error:
             if error.code in _TOO_SLOW:
                 self._most = max(1, len(batch) // 2)
