@@ -3,10 +3,14 @@
 A reader (a backup, a report) opens a REPEATABLE READ transaction before the load begins and leaves it open, so that
 PostgreSQL may remove nothing of what becomes dead meanwhile. One worker drains what a feeder keeps in line. For each
 interval: jobs a second, and the entries read from each index. The notes name every index whose entries per job grow.
+
+Tables grow while it runs, with a snapshot or without. So the same is measured once more with nobody reading, and the
+last answer says what the snapshot itself costs.
 """
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -94,8 +98,11 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
     if databases.name != "postgresql":
         raise LeftOut("SQLite has no dead index entries")
     intervals = measure(databases, plan.snapshot_intervals, plan.snapshot_seconds)
+    control = measure(databases, plan.snapshot_intervals, plan.snapshot_seconds, held=False)
     second, last = intervals[1], intervals[-1]
     rates, reads = [one.rate for one in intervals], [one.read_per_claim() for one in intervals]
+    free = [one.rate for one in control]
+    here, there = statistics.median(rates[1:]), statistics.median(free[1:])
     notes = [
         f"{len(intervals)} intervals of {plan.snapshot_seconds} s; ours is the last, the ceiling column the second",
         f"jobs a second: {', '.join(f'{one:,.0f}' for one in rates)}",
@@ -107,6 +114,9 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
                [last.rate / second.rate], BAR, notes, {"rates": rates}),
         Answer(NAME, "held snapshot, index entries a claim", databases.name, "entries", reads[-1], reads[1],
                reads[-1] / reads[1], [reads[-1] / reads[1]], FLAT, (), {"reads": reads}),
+        Answer(NAME, "held snapshot against none", databases.name, "jobs/s", here, there, here / there,
+               [here / there], None, (f"jobs a second without: {', '.join(f'{one:,.0f}' for one in free)}",),
+               {"rates": free}),
     ]  # fmt: skip
 
 
@@ -117,13 +127,14 @@ def _growing(second: Interval, last: Interval) -> Iterator[str]:
             yield f"entries of {index} a job: from {before:,.1f} to {after:,.1f}"
 
 
-def measure(databases: Databases, intervals: int, seconds: float) -> list[Interval]:
+def measure(databases: Databases, intervals: int, seconds: float, *, held: bool = True) -> list[Interval]:
     """The intervals of one run."""
     found: list[Interval] = []
     with databases.fresh() as url, psycopg.connect(plain(url)) as reader, psycopg.connect(plain(url)) as watch:
         watch.autocommit = True
         reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        reader.execute("SELECT count(*) FROM jobs")
+        if held:
+            reader.execute("SELECT 1")
         app = Penstock(url)
         load = Load(app)
         try:
