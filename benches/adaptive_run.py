@@ -191,10 +191,10 @@ def run(databases: Databases, items: int, fixed: Fixed | None, most_seconds: flo
             job = app.submit(KIND, items=[{"n": number} for number in range(1, items + 1)], hold=True).job
             settle_interpreter()
             worker = app.worker()
-            worker.points.listen()
+            worker.signals.listen()
             worker.start()
             try:
-                assert worker.points.wait("idle"), "the worker did not become idle"
+                assert worker.signals.wait("idle"), "the worker did not become idle"
                 if fixed is not None:
                     _hold(worker, fixed.concurrency)
                 begun = time.perf_counter()
@@ -224,8 +224,8 @@ def _settings(url: str, fixed: Fixed | None) -> Settings:
 def _hold(worker: Worker, concurrency: int) -> None:
     """Keep the concurrency where it is: an engine whose business is to adapt has no setting for that."""
     [lane] = worker._lanes
-    assert lane.steering.slots == concurrency
-    lane.steering.concurrency = _Held(concurrency)  # type: ignore[assignment]
+    assert lane.controllers.slots == concurrency
+    lane.controllers.concurrency = _Held(concurrency)  # type: ignore[assignment]
 
 
 def _watch(app: Penstock, worker: Worker, job_id: Any, begun: float, most_seconds: float | None) -> list[Moment]:
@@ -233,10 +233,10 @@ def _watch(app: Penstock, worker: Worker, job_id: Any, begun: float, most_second
     [lane] = worker._lanes
     moments: list[Moment] = []
     while True:
-        idle = worker.points.wait("idle", worker.points.count("idle") + 1, timeout=SAMPLE_SECONDS)
+        idle = worker.signals.wait("idle", worker.signals.count("idle") + 1, timeout=SAMPLE_SECONDS)
         now = time.perf_counter() - begun
         job = app.get(job_id)
-        moments.append(Moment(now, lane.steering.claim_size.setting, lane.steering.slots, job.progress.done))
+        moments.append(Moment(now, lane.controllers.claim_size.setting, lane.controllers.slots, job.progress.done))
         if job.state in FINISHED:
             return moments
         if most_seconds is not None and now > most_seconds:

@@ -30,8 +30,8 @@ _FINISH: LiteralString = """
 
 CLAIM_ITEMS: LiteralString = f"""
 WITH noted AS (
-    UPDATE jobs SET claimed_to = %(last)b, turn_at = statement_timestamp(), last_heartbeat = statement_timestamp(),
-        updated_at = statement_timestamp()
+    UPDATE jobs SET last_claimed = %(last)b, next_claim_at = statement_timestamp(),
+        last_heartbeat = statement_timestamp(), updated_at = statement_timestamp()
     WHERE id = %(job)b AND state = 'running'
 )
 UPDATE job_items SET {_TAKE}
@@ -54,11 +54,11 @@ RETURNING processed_items
 
 CLAIM_JOBS: LiteralString = f"""
 WITH picked AS MATERIALIZED (
-    SELECT id FROM jobs WHERE kind = %(kind)b AND turn_at <= statement_timestamp()
-    ORDER BY priority DESC, turn_at LIMIT %(size)b FOR NO KEY UPDATE SKIP LOCKED
+    SELECT id FROM jobs WHERE kind = %(kind)b AND next_claim_at <= statement_timestamp()
+    ORDER BY priority DESC, next_claim_at LIMIT %(size)b FOR NO KEY UPDATE SKIP LOCKED
 ), started AS (
     UPDATE jobs SET previous_state = state, state = 'running', phase = 'processing', attempts = attempts + 1,
-        claimed_to = 1, turn_at = NULL, event_sequence = event_sequence + 1, started_at = statement_timestamp(),
+        last_claimed = 1, next_claim_at = NULL, event_sequence = event_sequence + 1, started_at = statement_timestamp(),
         last_heartbeat = statement_timestamp(), updated_at = statement_timestamp()
     FROM picked WHERE jobs.id = picked.id AND state = 'queued'
     RETURNING jobs.id, jobs.params, jobs.run, jobs.event_sequence, jobs.previous_state
@@ -79,7 +79,7 @@ WITH ended AS MATERIALIZED (
     FROM ended WHERE job_items.id = ended.id AND job_items.lease = %(lease)b
 ), succeeded AS (
     UPDATE jobs SET previous_state = state, state = 'succeeded', event_sequence = event_sequence + 1,
-        result = ended.result::jsonb, processed_items = processed_items + 1, turn_at = NULL, last_error = NULL,
+        result = ended.result::jsonb, processed_items = processed_items + 1, next_claim_at = NULL, last_error = NULL,
         error_code = NULL, error_type = NULL, failed_phase = NULL, killed_by = NULL, killed_reason = NULL,
         completed_at = statement_timestamp(), last_heartbeat = statement_timestamp(),
         updated_at = statement_timestamp()
@@ -94,8 +94,8 @@ SELECT count(*) FROM succeeded
 """
 
 _JOB_COLUMNS: LiteralString = (
-    "id, params, kind, state, priority, single_step, planned, finalizes, total_items, claimed_to, open_to, "
-    "max_retries, created_at, updated_at, queued_at, turn_at"
+    "id, params, kind, state, priority, single_step, planned, has_finalizer, total_items, last_claimed, "
+    "last_claimable, max_retries, created_at, updated_at, queued_at, next_claim_at"
 )
 
 
@@ -125,8 +125,8 @@ class PostgresCeiling:
         """A running job with so many pending items; not part of what is measured."""
         job_id = uuid7()
         self._link.execute(
-            "INSERT INTO jobs (id, kind, state, single_step, planned, finalizes, total_items, open_to, created_at, "
-            "updated_at, queued_at, started_at, turn_at) VALUES "
+            "INSERT INTO jobs (id, kind, state, single_step, planned, has_finalizer, total_items, last_claimable, "
+            "created_at, updated_at, queued_at, started_at, next_claim_at) VALUES "
             "(%s, %s, 'running', false, true, false, %s, %s, now(), now(), now(), now(), now())",
             (job_id, KIND, count, count),
         )

@@ -27,8 +27,8 @@ _FINISH = """
 """
 _SUCCEED = """
     previous_state = state, state = 'succeeded', event_sequence = event_sequence + 1,
-    processed_items = processed_items + 1, turn_at = NULL, last_error = NULL, error_code = NULL, error_type = NULL,
-    failed_phase = NULL, killed_by = NULL, killed_reason = NULL
+    processed_items = processed_items + 1, next_claim_at = NULL, last_error = NULL, error_code = NULL,
+    error_type = NULL, failed_phase = NULL, killed_by = NULL, killed_reason = NULL
 """
 
 TAKE_ITEMS = f"""
@@ -37,7 +37,7 @@ WHERE job_id = :job AND position BETWEEN :first AND :last AND status = 'PENDING'
 RETURNING id, job_id, role, position, attempts, input_json
 """
 NOTE_TAKEN = """
-UPDATE jobs SET claimed_to = :last, turn_at = :now, last_heartbeat = :now, updated_at = :now
+UPDATE jobs SET last_claimed = :last, next_claim_at = :now, last_heartbeat = :now, updated_at = :now
 WHERE id = :job AND +state = 'running'
 """
 FINISH_ONE = f"UPDATE job_items SET {_FINISH}, result_json = ?, updated_at = ? WHERE id = ? AND lease = ?"
@@ -51,12 +51,12 @@ RETURNING processed_items
 """
 
 PICK_JOBS = """
-SELECT id, params, run, event_sequence + 1 FROM jobs WHERE kind = :kind AND turn_at <= :now
-ORDER BY priority DESC, turn_at LIMIT :size
+SELECT id, params, run, event_sequence + 1 FROM jobs WHERE kind = :kind AND next_claim_at <= :now
+ORDER BY priority DESC, next_claim_at LIMIT :size
 """
 START_ONE = """
 UPDATE jobs SET previous_state = state, state = 'running', phase = 'processing', attempts = attempts + 1,
-    claimed_to = 1, turn_at = NULL, event_sequence = event_sequence + 1, started_at = ?, last_heartbeat = ?,
+    last_claimed = 1, next_claim_at = NULL, event_sequence = event_sequence + 1, started_at = ?, last_heartbeat = ?,
     updated_at = ?
 WHERE id = ? AND +state = 'queued'
 """
@@ -75,8 +75,8 @@ WHERE id = ? AND +state = 'running'
 """
 START_MANY = """
 UPDATE jobs SET previous_state = state, state = 'running', phase = 'processing', attempts = attempts + 1,
-    claimed_to = 1, turn_at = NULL, event_sequence = event_sequence + 1, started_at = :now, last_heartbeat = :now,
-    updated_at = :now
+    last_claimed = 1, next_claim_at = NULL, event_sequence = event_sequence + 1, started_at = :now,
+    last_heartbeat = :now, updated_at = :now
 WHERE id IN (SELECT value FROM json_each(:jobs)) AND +state = 'queued'
 """
 SUCCEED_MANY = f"""
@@ -88,8 +88,8 @@ INSERT INTO job_events (job_id, sequence, run, from_state, to_state, actor, acto
 SELECT value ->> 0, value ->> 1, value ->> 2, :from, :to, 'worker', :worker, :now FROM json_each(:told)
 """
 INSERT_JOB = f"""
-INSERT INTO jobs (id, params, kind, state, priority, single_step, planned, finalizes, total_items, claimed_to, open_to,
-    max_retries, created_at, updated_at, queued_at, turn_at)
+INSERT INTO jobs (id, params, kind, state, priority, single_step, planned, has_finalizer, total_items, last_claimed,
+    last_claimable, max_retries, created_at, updated_at, queued_at, next_claim_at)
 VALUES (?, ?, '{KIND}', 'queued', 0, 1, 1, 0, 1, 0, 1, 3, ?, ?, ?, ?)
 """
 INSERT_ITEM = f"""
@@ -99,8 +99,8 @@ INSERT_EVENT = """
 INSERT INTO job_events (job_id, sequence, run, to_state, actor, at) VALUES (?, 1, 1, 'queued', 'system', ?)
 """
 INSERT_MANY = (
-    f"""INSERT INTO jobs (id, params, kind, state, priority, single_step, planned, finalizes, total_items, claimed_to,
-        open_to, max_retries, created_at, updated_at, queued_at, turn_at)
+    f"""INSERT INTO jobs (id, params, kind, state, priority, single_step, planned, has_finalizer, total_items,
+        last_claimed, last_claimable, max_retries, created_at, updated_at, queued_at, next_claim_at)
     SELECT value ->> 0, value ->> 1, '{KIND}', 'queued', 0, 1, 1, 0, 1, 0, 1, 3, :now, :now, :now, :now
     FROM json_each(:rows)""",
     f"""INSERT INTO job_items (job_id, kind, role, position, status, updated_at)
@@ -134,8 +134,9 @@ class SQLiteCeiling:
         job_id, now = uuid7().hex, now_microseconds()
         self._link.execute("BEGIN IMMEDIATE")
         self._link.execute(
-            "INSERT INTO jobs (id, kind, state, single_step, planned, finalizes, total_items, open_to, created_at, "
-            "updated_at, queued_at, started_at, turn_at) VALUES (?, ?, 'running', 0, 1, 0, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO jobs (id, kind, state, single_step, planned, has_finalizer, total_items, last_claimable, "
+            "created_at, updated_at, queued_at, started_at, next_claim_at) "
+            "VALUES (?, ?, 'running', 0, 1, 0, ?, ?, ?, ?, ?, ?, ?)",
             (job_id, KIND, count, count, now, now, now, now, now),
         )
         self._link.executemany(

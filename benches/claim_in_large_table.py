@@ -14,7 +14,7 @@ from benches.large_tables import fill, groups
 from benches.plan import Plan, say
 from benches.report import Answer, Bar, by_blocks, p95
 from benches.workload import KIND, RESULT_TEXT, application
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.lifecycle import outcomes
 from penstock.testing.drive import Workbench
 
@@ -34,7 +34,7 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
             fill(databases, url, total)
             say(f"  {NAME} on {databases.name}: {total:,} items made in {time.perf_counter() - begun:.0f} s")
         with application(small_url) as small, application(large_url) as large:
-            benches = [Workbench(app.store, HeldClock(), app.kinds) for app in (small, large)]
+            benches = [Workbench(app.store, ManualClock(), app.kinds) for app in (small, large)]
             seen: tuple[list[float], list[float]] = ([], [])
             for number in range(WARM_UP + plan.claims):
                 for side in (0, 1) if number % 2 == 0 else (1, 0):

@@ -95,7 +95,7 @@ def job(databases: Databases, of: list[int]) -> float:
         catalogs.records.save(catalog.id, _facts(of))
         say(f"  {NAME} on {databases.name}: {len(of):,} photos recorded in {time.perf_counter() - begun:.0f} s")
         with working(app) as worker:
-            assert worker.points.wait("idle"), "the worker did not become idle"
+            assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()
             asked = catalogs.start(catalog.id, "duplicates", by=SYSTEM, more={"distance": DISTANCE})
             wait_until(worker, lambda: app.get(asked.id).state in FINISHED)

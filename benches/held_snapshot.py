@@ -139,10 +139,10 @@ def measure(databases: Databases, intervals: int, seconds: float, *, held: bool 
         load = Load(app)
         try:
             with load.feeding(), working(app) as worker:
-                before = _read(watch), load.done, worker.points.count("claimed"), time.monotonic()
+                before = _read(watch), load.done, worker.signals.count("claimed"), time.monotonic()
                 for _ in range(intervals):
                     time.sleep(seconds)
-                    after = _read(watch), load.done, worker.points.count("claimed"), time.monotonic()
+                    after = _read(watch), load.done, worker.signals.count("claimed"), time.monotonic()
                     read = {index: after[0][index] - before[0].get(index, 0) for index in after[0]}
                     found.append(Interval(after[1] - before[1], after[3] - before[3], after[2] - before[2], read))
                     before = after

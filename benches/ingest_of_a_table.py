@@ -174,7 +174,7 @@ def ours(databases: Databases, kind: str, table: Path, rows: int) -> Ingested:
         params |= {"shape": shape.to_json(), "mapping": MAPPING}
         job = app.submit(kind, params, file=kept, hold=True).job
         worker = open_now.enter_context(working(app))
-        assert worker.points.wait("idle"), "the worker did not become idle"
+        assert worker.signals.wait("idle"), "the worker did not become idle"
         with MemoryLine() as memory:
             begun = time.perf_counter()
             app.release(job.id)

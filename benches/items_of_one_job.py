@@ -51,7 +51,7 @@ def ours(databases: Databases, count: int) -> tuple[float, float]:
     with databases.fresh() as url, application(url) as app:
         job = app.submit(KIND, items=[given(number) for number in range(1, count + 1)], hold=True).job
         with working(app) as worker:
-            assert worker.points.wait("idle"), "the worker did not become idle"
+            assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()
             app.release(job.id)
             wait_until(worker, lambda: app.get(job.id).state in FINISHED)

@@ -57,8 +57,9 @@ def fill(databases: Databases, url: str, total: int) -> None:
 
 
 _JOBS = """
-INSERT INTO jobs (id, kind, state, phase, single_step, planned, finalizes, total_items, processed_items, claimed_to,
-    open_to, event_sequence, created_at, updated_at, queued_at, started_at, completed_at, turn_at)
+INSERT INTO jobs (id, kind, state, phase, single_step, planned, has_finalizer, total_items, processed_items,
+    last_claimed, last_claimable, event_sequence, created_at, updated_at, queued_at, started_at, completed_at,
+    next_claim_at)
 SELECT {id}, {p}kind, {p}state, 'processing', {p}items = 1, true, false, {p}items, {p}done, {p}done, {p}items, 3,
     {past}, {past}, {past}, {past}, CASE WHEN {p}state = 'succeeded' THEN {past} END, CASE WHEN {p}waits THEN {past} END
 FROM {numbers}

@@ -15,8 +15,8 @@ OWNER = "ada"
 COLUMNS = ("sku", "brand", "title", "price", "currency", "stock", "url")
 
 _JOB = """
-INSERT INTO jobs (id, kind, user_id, state, phase, single_step, planned, finalizes, total_items, processed_items,
-    claimed_to, open_to, event_sequence, created_at, updated_at, queued_at, started_at, completed_at)
+INSERT INTO jobs (id, kind, user_id, state, phase, single_step, planned, has_finalizer, total_items, processed_items,
+    last_claimed, last_claimable, event_sequence, created_at, updated_at, queued_at, started_at, completed_at)
 VALUES ({p}id, '{kind}', '{owner}', {p}state, 'processing', {false}, {true}, {false}, {p}items, {p}processed,
     {p}processed, {p}items, 3, {past}, {past}, {past}, {past}, {ended})
 """

@@ -21,7 +21,7 @@ from benches.one_large_job import KIND, OWNER, add_job
 from benches.plan import Plan, say
 from benches.report import Answer, Bar
 from penstock import ItemStatus, Penstock
-from penstock.operations.item_pages import ItemRow, Place
+from penstock.operations.read_items import ItemCursor, ItemRow
 
 NAME = "pages"
 BAR = Bar(1.5, at_least=False)
@@ -35,7 +35,7 @@ _OFFSET = {
     "pending": "SELECT * FROM job_items WHERE job_id = {p} AND status = 'PENDING' ORDER BY updated_at, id "
     "LIMIT 100 OFFSET {p}",
 }
-Ask = Callable[[Place | None], list[ItemRow]]
+Ask = Callable[[ItemCursor | None], list[ItemRow]]
 
 
 def ask(databases: Databases, plan: Plan) -> list[Answer]:
@@ -48,7 +48,7 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
         app = Penstock(url)
         app.kind(KIND)(_nothing)
         try:
-            ways: dict[str, tuple[UUID, Ask]] = {
+            dialect: dict[str, tuple[UUID, Ask]] = {
                 "by position": (done, lambda place: app.page_of_items(done, after=place, limit=PAGE)),
                 "by change": (
                     done,
@@ -56,7 +56,7 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
                 ),
                 "pending": (waiting, lambda place: app.pending(user=OWNER, after=place, limit=PAGE)),
             }
-            return [_answer(databases, url, plan, way, *asked) for way, asked in ways.items()]
+            return [_answer(databases, url, plan, way, *asked) for way, asked in dialect.items()]
         finally:
             app.close()
 
@@ -91,7 +91,7 @@ def _answer(databases: Databases, url: str, plan: Plan, way: str, job_id: UUID, 
     )  # fmt: skip
 
 
-def _place(databases: Databases, url: str, job_id: UUID, position: int) -> Place | None:
+def _place(databases: Databases, url: str, job_id: UUID, position: int) -> ItemCursor | None:
     if position == 0:
         return None
     [(number, changed)] = _rows(
@@ -99,7 +99,7 @@ def _place(databases: Databases, url: str, job_id: UUID, position: int) -> Place
     )
     if isinstance(changed, int):
         changed = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=changed)
-    return Place(moment=changed, item_id=number, position=position)
+    return ItemCursor(moment=changed, item_id=number, position=position)
 
 
 def _by_offset(databases: Databases, url: str, way: str, job_id: UUID, offset: int) -> float:

@@ -141,7 +141,7 @@ def _in_this_process(our_url: str, their_url: str) -> Iterator[tuple[Sample, Sam
         return (started.get(timeout=30) - begun) / 1e6
 
     with working(app) as worker, _plain_thread(their_url) as peer:
-        worker.points.wait("idle")
+        worker.signals.wait("idle")
         yield ours, peer
     app.close()
 

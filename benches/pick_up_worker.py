@@ -25,7 +25,7 @@ def main(url: str) -> None:
         return RESULT
 
     with working(app) as worker:
-        worker.points.wait("idle")
+        worker.signals.wait("idle")
         time.sleep(0.5)  # the ear for new work opens in a thread of its own, and says so to nobody outside
         print("ready", flush=True)
         sys.stdin.read()

@@ -56,7 +56,7 @@ def ours(databases: Databases, count: int) -> tuple[float, float]:
         submitted = time.perf_counter() - begun
         begun = time.perf_counter()
         with working(app) as worker:
-            wait_until(worker, lambda: worker.points.count("idle") > 0 and not app.jobs(states=IN_FLIGHT, limit=1))
+            wait_until(worker, lambda: worker.signals.count("idle") > 0 and not app.jobs(states=IN_FLIGHT, limit=1))
             drained = time.perf_counter() - begun
         last = app.get(ids[-1])
         assert last.state is JobState.SUCCEEDED, f"the last job ended as {last.state}"

@@ -84,7 +84,7 @@ def ours(databases: Databases, files: list[Path]) -> float:
         catalog = catalogs.create("bench", [str(folder)], user="ada")
         catalogs.records.save(catalog.id, [_facts(number, file) for number, file in enumerate(files)])
         with working(app) as worker:
-            assert worker.points.wait("idle"), "the worker did not become idle"
+            assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()
             options = catalogs.thumbnail_options(list(SIZES), QUALITY)
             asked = catalogs.start(catalog.id, "thumbnails", by=SYSTEM, more=options)

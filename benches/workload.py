@@ -58,7 +58,7 @@ def working(app: Penstock) -> Iterator[Worker]:
     """A worker whose points are counted, so that nobody has to ask the database whether it is done."""
     settle_interpreter()  # as penstock worker does; the ceiling, in the same process, has the same of it
     worker = app.worker()
-    worker.points.listen()
+    worker.signals.listen()
     worker.start()
     try:
         yield worker
@@ -72,5 +72,5 @@ def wait_until(worker: Worker, done: Callable[[], bool], seconds: float = 600.0)
     seen = 0
     while not done():
         assert time.monotonic() < give_up, f"not done after {seconds:g} s"
-        worker.points.wait("idle", seen + 1, timeout=5.0)
-        seen = worker.points.count("idle")
+        worker.signals.wait("idle", seen + 1, timeout=5.0)
+        seen = worker.signals.count("idle")

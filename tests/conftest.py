@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-from penstock.telemetry.logs import hand_to_logging
+from penstock.logs import hand_to_logging
 
 if TYPE_CHECKING:
     from penstock.store.engine import Store
@@ -54,7 +54,7 @@ def unavailable(reason: str) -> NoReturn:
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Path]:
     """A directory with a ``penstock`` and a ``python`` that start quickly; with TESTS_START_COLD=1, the real ones."""
-    from tests.warm.programs import REAL, warm_programs
+    from tests.fork_server.programs import REAL, warm_programs
 
     if os.environ.get("TESTS_START_COLD", "").lower() in {"1", "true"}:
         yield REAL.parent
@@ -108,7 +108,7 @@ def _migrated_postgres(postgres_server: PostgresServer) -> str:
 
 def _migrate_new(url: str) -> None:
     from penstock.store.engine import open_store
-    from penstock.store.migrating import migrate
+    from penstock.store.schema import migrate
 
     store = open_store(url)
     migrate(store)
@@ -137,9 +137,9 @@ def migrated_postgres_url(postgres_server: PostgresServer, _migrated_postgres: s
 @pytest.fixture(scope="session")
 def engines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Store]]:
     """Stores on databases that all tests share, emptied: an engine that has compiled its statements is kept."""
-    from penstock.clock import HeldClock
+    from penstock.clock import ManualClock
     from penstock.store.engine import Store, open_store
-    from penstock.store.migrating import migrate
+    from penstock.store.schema import migrate
     from penstock.store.tables import metadata
 
     kept: dict[str, Store] = {}
@@ -163,7 +163,7 @@ def engines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         with kept[database].engine.begin() as connection:
             for table in metadata.sorted_tables:
                 connection.execute(table.delete())
-        handed_out[database] = Store(kept[database].engine, HeldClock())
+        handed_out[database] = Store(kept[database].engine, ManualClock())
         return handed_out[database]
 
     yield emptied

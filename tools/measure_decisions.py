@@ -19,14 +19,14 @@ from typing import Any
 
 from sqlalchemy import bindparam, text, update
 
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.policy import Policy
 from penstock.operations.claim import claim
 from penstock.operations.submit import Request, submit
 from penstock.runners.processes import Limits, ProcessPool
 from penstock.store.engine import Store, Transaction, open_store
-from penstock.store.migrating import migrate
+from penstock.store.schema import migrate
 from penstock.store.statements import record
 from penstock.store.tables import job_items
 from penstock.testing.postgres import private_postgres
@@ -36,7 +36,7 @@ ROUNDS = 9
 MOST = 1_000_000
 
 
-class Steps:
+class Calls:
     """Some items and a finalize step, so that the job is not over before we say so."""
 
     def process(self, item: object) -> None:
@@ -46,7 +46,7 @@ class Steps:
         """Do nothing."""
 
 
-KIND = Kind.of("measured", Steps, Policy())
+KIND = Kind.of("measured", Calls, Policy())
 SINGLE = Kind.of("single", lambda item: None, Policy())
 
 
@@ -65,7 +65,7 @@ def fresh_stores() -> Iterator[Callable[[str], list[Store]]]:
         yield open_both
 
 
-def take(store: Store, size: int) -> Sequence[Claimed]:
+def take(store: Store, size: int) -> Sequence[ClaimedItem]:
     """Claim so many items."""
     return claim(store, KIND.name, "measurer", size=size, lease_seconds=600).items
 
@@ -95,11 +95,11 @@ def measure_claim() -> None:
                 with closing(store):
                     fill(store, size)
                     take(store, 100)
-                    print(f"{store.ways.name:11} {size:9,} items  {told(_claims(store))}")
-                    if store.ways.name == "postgresql":
+                    print(f"{store.dialect.name:11} {size:9,} items  {told(_claims(store))}")
+                    if store.dialect.name == "postgresql":
                         _analyze(store)
                         take(store, 100)
-                        print(f"{store.ways.name:11} {size:9,} items  {told(_claims(store))} after ANALYZE")
+                        print(f"{store.dialect.name:11} {size:9,} items  {told(_claims(store))} after ANALYZE")
 
 
 def _claims(store: Store) -> list[float]:
@@ -119,12 +119,12 @@ def measure_rows() -> None:
         .values(status="DONE", lease=None, result_json=bindparam("the_result"))
     )
 
-    def together(one: Transaction, held: Sequence[Claimed]) -> None:
+    def together(one: Transaction, held: Sequence[ClaimedItem]) -> None:
         rows = [(each.item_id, "1") for each in held]
-        parameters = one.ways.parameters("done", record.DONE, rows) | {"the_lease": held[0].lease}
-        one.run(record.finish_items(one.ways, named=False), parameters)
+        parameters = one.dialect.parameters("done", record.DONE, rows) | {"the_lease": held[0].lease}
+        one.run(record.finish_items(one.dialect, named=False), parameters)
 
-    def singly(one: Transaction, held: Sequence[Claimed]) -> None:
+    def singly(one: Transaction, held: Sequence[ClaimedItem]) -> None:
         rows = [{"the_id": each.item_id, "the_lease": each.lease, "the_result": 1} for each in held]
         one.connection.execute(one_by_one, rows)
 
@@ -139,7 +139,7 @@ def measure_rows() -> None:
                         held = take(store, 1000)
                         samples[name].append(timed(partial(store.write, partial(way, held=held))))
                 for name, each in samples.items():
-                    print(f"{store.ways.name:11} {name:12} {told(each)}")
+                    print(f"{store.dialect.name:11} {name:12} {told(each)}")
 
 
 def measure_foreign_key() -> None:
@@ -147,7 +147,7 @@ def measure_foreign_key() -> None:
     with fresh_stores() as stores:
         for store in stores("keys"):
             with closing(store):
-                if store.ways.name != "postgresql":
+                if store.dialect.name != "postgresql":
                     continue
                 samples: dict[str, list[float]] = {"without": [], "with": []}
                 for _ in range(3):
@@ -180,14 +180,14 @@ def _submit_single(store: Store) -> None:
 
 def measure_building() -> None:
     """Building a statement, and finding it built."""
-    from penstock.store.dialects.contract import ways_of
+    from penstock.store.dialects.contract import dialect_of
     from penstock.store.statements import claim as statements
 
-    ways = ways_of("sqlite")
+    dialect = dialect_of("sqlite")
     build: Any = statements.start_served
-    build(ways)
-    print(f"built     {told([timed(lambda: build.__wrapped__(ways)) for _ in range(100)])}")
-    print(f"found     {told([timed(lambda: build(ways)) for _ in range(100)])}")
+    build(dialect)
+    print(f"built     {told([timed(lambda: build.__wrapped__(dialect)) for _ in range(100)])}")
+    print(f"found     {told([timed(lambda: build(dialect)) for _ in range(100)])}")
 
 
 def _call(pool: ProcessPool) -> None:

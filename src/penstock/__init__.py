@@ -14,8 +14,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.assembly import Penstock, parse_job_id
-    from penstock.clock import Clock, DatabaseClock, HeldClock
+    from penstock.app import Penstock, parse_job_id
+    from penstock.clock import Clock, DatabaseClock, ManualClock
     from penstock.errors import (
         ConfigurationError,
         FileNotFound,
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
         WorkerCrashed,
     )
     from penstock.http.application import create_app
-    from penstock.http.cursors import read_cursor, written_cursor
-    from penstock.http.json import Json
-    from penstock.http.problems import documented
-    from penstock.http.starting import FormField, StartForm
+    from penstock.http.auth import Admin, Anyone, SignedIn, Submitting
+    from penstock.http.errors import documented
+    from penstock.http.forms import FormField, StartForm
+    from penstock.http.pagination import read_cursor, written_cursor
+    from penstock.http.responses import Json
     from penstock.http.tokens import Identity
-    from penstock.http.who import Admin, Anyone, SignedIn, Submitting
     from penstock.ingest.archives import ArchiveLimits, look_at_archive, pictures
-    from penstock.ingest.detection import Found, found
+    from penstock.ingest.detection import Found, detect_type
     from penstock.ingest.limits import TableLimits
     from penstock.ingest.opening import look_at_table, open_table, table_limits
     from penstock.ingest.sources.addresses import source_of
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from penstock.ingest.tables import Row, Table, TableShape
     from penstock.lifecycle.callers import SYSTEM, Caller, admin, owner
     from penstock.lifecycle.celery_states import EFFECTIVE_STATUSES, effective_status
-    from penstock.lifecycle.job import Answer, HistoryEntry, Item, Job, Progress, Submission
+    from penstock.lifecycle.job import HistoryEntry, Item, Job, Progress, Submission, SubmitOutcome
     from penstock.lifecycle.kind import Kind
     from penstock.lifecycle.payloads import storable_text, storable_texts
     from penstock.lifecycle.planned import Planned
@@ -71,23 +71,23 @@ if TYPE_CHECKING:
     from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
     from penstock.lifecycle.transitions import TRANSITIONS, Transition, actions
     from penstock.lifecycle.vocabularies import VOCABULARIES, Vocabulary
-    from penstock.operations.adopt import PastJob
     from penstock.operations.files import StoredFile
-    from penstock.operations.inspect import After
-    from penstock.operations.item_pages import Between, ErrorGroup, ItemRow, Place, Summary
+    from penstock.operations.import_jobs import PastJob
+    from penstock.operations.maintenance import MaintenanceReport
     from penstock.operations.outbox import Message
+    from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, Summary, TimeRange
+    from penstock.operations.read_jobs import JobCursor
     from penstock.operations.samples import LaneSample
-    from penstock.operations.sweep import Swept
     from penstock.settings import Settings, load_settings
     from penstock.store.placement import own_metadata
-    from penstock.worker.contexts import WorkItem, WorkJob
+    from penstock.worker.context import ItemContext, JobContext
     from penstock.worker.control.provider_delay import ProviderDelay
     from penstock.worker.failures import Failure
     from penstock.worker.worker import Worker
 
 _HOME = {
-    "penstock.assembly": ("Penstock", "parse_job_id"),
-    "penstock.clock": ("Clock", "DatabaseClock", "HeldClock"),
+    "penstock.app": ("Penstock", "parse_job_id"),
+    "penstock.clock": ("Clock", "DatabaseClock", "ManualClock"),
     "penstock.errors": (
         "ConfigurationError", "FileNotFound", "HandlerError", "InvalidInput", "JobNotFound", "Killed", "KindUnknown",
         "MemoryLimitExceeded", "NotAllowed", "NotFound", "NotSignedIn", "PayloadNotStorable", "PayloadTooLarge",
@@ -95,15 +95,15 @@ _HOME = {
         "StoreUnavailable", "SwitchedOff", "TimeLimitExceeded", "TooManyRequests", "TransitionRefused", "WorkerCrashed",
     ),
     "penstock.http.application": ("create_app",),
-    "penstock.http.cursors": ("read_cursor", "written_cursor"),
-    "penstock.http.json": ("Json",),
-    "penstock.http.problems": ("documented",),
-    "penstock.http.starting": ("FormField", "StartForm"),
+    "penstock.http.pagination": ("read_cursor", "written_cursor"),
+    "penstock.http.responses": ("Json",),
+    "penstock.http.errors": ("documented",),
+    "penstock.http.forms": ("FormField", "StartForm"),
     "penstock.http.tokens": ("Identity",),
-    "penstock.http.who": ("Admin", "Anyone", "SignedIn", "Submitting"),
+    "penstock.http.auth": ("Admin", "Anyone", "SignedIn", "Submitting"),
     "penstock.lifecycle.callers": ("SYSTEM", "Caller", "admin", "owner"),
     "penstock.lifecycle.celery_states": ("EFFECTIVE_STATUSES", "effective_status"),
-    "penstock.lifecycle.job": ("Answer", "HistoryEntry", "Item", "Job", "Progress", "Submission"),
+    "penstock.lifecycle.job": ("SubmitOutcome", "HistoryEntry", "Item", "Job", "Progress", "Submission"),
     "penstock.lifecycle.kind": ("Kind",),
     "penstock.lifecycle.policy": ("Policy", "RunsIn"),
     "penstock.lifecycle.quantities": ("seconds", "size_in_bytes"),
@@ -111,19 +111,19 @@ _HOME = {
     "penstock.lifecycle.states": ("Actor", "ErrorType", "ItemRole", "ItemStatus", "JobState", "KilledBy", "Phase"),
     "penstock.lifecycle.transitions": ("TRANSITIONS", "Transition", "actions"),
     "penstock.lifecycle.vocabularies": ("VOCABULARIES", "Vocabulary"),
-    "penstock.operations.adopt": ("PastJob",),
+    "penstock.operations.import_jobs": ("PastJob",),
     "penstock.operations.files": ("StoredFile",),
-    "penstock.operations.inspect": ("After",),
+    "penstock.operations.read_jobs": ("JobCursor",),
     "penstock.operations.outbox": ("Message",),
-    "penstock.operations.sweep": ("Swept",),
+    "penstock.operations.maintenance": ("MaintenanceReport",),
     "penstock.lifecycle.payloads": ("storable_text", "storable_texts"),
     "penstock.lifecycle.planned": ("Planned",),
     "penstock.worker.control.provider_delay": ("ProviderDelay",),
     "penstock.worker.failures": ("Failure",),
-    "penstock.operations.item_pages": ("Between", "ErrorGroup", "ItemRow", "Place", "Summary",),
+    "penstock.operations.read_items": ("TimeRange", "ErrorGroup", "ItemRow", "ItemCursor", "Summary",),
     "penstock.operations.samples": ("LaneSample",),
     "penstock.ingest.archives": ("ArchiveLimits", "look_at_archive", "pictures",),
-    "penstock.ingest.detection": ("Found", "found",),
+    "penstock.ingest.detection": ("Found", "detect_type",),
     "penstock.ingest.limits": ("TableLimits",),
     "penstock.ingest.opening": ("look_at_table", "open_table", "table_limits",),
     "penstock.ingest.sources.addresses": ("source_of",),
@@ -131,25 +131,27 @@ _HOME = {
     "penstock.ingest.tables": ("Row", "Table", "TableShape",),
     "penstock.settings": ("Settings", "load_settings"),
     "penstock.store.placement": ("own_metadata",),
-    "penstock.worker.contexts": ("WorkItem", "WorkJob"),
+    "penstock.worker.context": ("ItemContext", "JobContext"),
     "penstock.worker.worker": ("Worker",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "Admin", "After", "Answer", "Anyone",
-    "ArchiveLimits", "Backoff", "Between", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorGroup",
-    "ErrorType", "Failure", "FileNotFound", "FormField", "Found", "HandlerError", "HeldClock", "HistoryEntry",
+    "EFFECTIVE_STATUSES", "SYSTEM", "TRANSITIONS", "VOCABULARIES", "Actor", "Admin", "JobCursor", "SubmitOutcome",
+    "Anyone",
+    "ArchiveLimits", "Backoff", "TimeRange", "Caller", "Clock", "ConfigurationError", "DatabaseClock", "ErrorGroup",
+    "ErrorType", "Failure", "FileNotFound", "FormField", "Found", "HandlerError", "ManualClock", "HistoryEntry",
     "Identity", "InvalidInput", "Item", "ItemRole", "ItemRow", "ItemStatus", "Job", "JobNotFound", "JobState", "Json",
     "Killed",
     "KilledBy", "Kind", "KindUnknown", "LaneSample", "MemoryLimitExceeded", "Message", "NotAllowed", "NotFound",
     "NotSignedIn", "PastJob", "PayloadNotStorable", "PayloadTooLarge", "Penstock", "PenstockError", "Permanent",
-    "Phase", "Place", "Planned", "Policy", "Postponed", "Progress", "ProviderDelay", "Retryable", "Row", "RunsIn",
+    "Phase", "ItemCursor", "Planned", "Policy", "Postponed", "Progress", "ProviderDelay", "Retryable", "Row", "RunsIn",
     "SchemaOutOfDate", "Settings", "SignedIn", "Skip", "Source", "StartForm", "Stopped", "StoreRefused",
-    "StoreUnavailable", "StoredFile", "Submission", "Submitting", "Summary", "Swept", "SwitchedOff", "Table",
+    "StoreUnavailable", "StoredFile", "Submission", "Submitting", "Summary", "MaintenanceReport", "SwitchedOff",
+    "Table",
     "TableLimits", "TableShape", "TimeLimitExceeded", "TooManyRequests", "Transition", "TransitionRefused",
-    "Vocabulary", "Waiting", "WorkItem", "WorkJob", "Worker", "WorkerCrashed", "actions", "admin", "create_app",
-    "documented", "effective_status", "found", "load_settings", "look_at_archive", "look_at_table", "open_table",
+    "Vocabulary", "Waiting", "ItemContext", "JobContext", "Worker", "WorkerCrashed", "actions", "admin", "create_app",
+    "documented", "effective_status", "detect_type", "load_settings", "look_at_archive", "look_at_table", "open_table",
     "own_metadata", "owner", "parse_job_id", "pictures", "read_cursor", "seconds", "size_in_bytes", "source_of",
     "storable_text", "storable_texts", "table_limits", "written_cursor",
 ]  # fmt: skip

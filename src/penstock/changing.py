@@ -19,11 +19,11 @@ from penstock.lifecycle.policy import Duration
 from penstock.lifecycle.quantities import seconds
 from penstock.lifecycle.states import ItemStatus
 from penstock.looking import Looking
-from penstock.operations import control, inspect
-from penstock.operations.adopt import PastJob, adopt
+from penstock.operations import control, read_jobs
 from penstock.operations.export import export_rows
 from penstock.operations.files import StoredFile
 from penstock.operations.idempotency import Key, take_key
+from penstock.operations.import_jobs import PastJob, import_job
 from penstock.operations.reprocess import FAILED_ONES, reprocess
 from penstock.operations.submit import Request, is_one_statement, submit, submit_created, submit_many
 from penstock.settings import Settings
@@ -137,7 +137,7 @@ class Changing(Looking):
         used = self._write(connection, lambda one: take_key(one, key, resource_id=resource_id))
         return None if used is None else used.job_id or used.resource_id
 
-    def adopt(self, kind: str, jobs: Iterable[PastJob]) -> int:
+    def import_job(self, kind: str, jobs: Iterable[PastJob]) -> int:
         """Bring jobs over that are over in another system; the answer is how many were not here yet.
 
         They keep their ids, times and results, have no items, and their history says where they came from.
@@ -145,7 +145,7 @@ class Changing(Looking):
         known, most = self.kinds.get(kind), self.settings.max_payload_bytes
 
         def operation(some: list[PastJob], transaction: Transaction) -> int:
-            return sum(adopt(transaction, known, past, most=most) for past in some)
+            return sum(import_job(transaction, known, past, most=most) for past in some)
 
         waiting = iter(jobs)
         adopted = 0
@@ -157,11 +157,11 @@ class Changing(Looking):
         """Let a job flow that was only recorded (``hold=True``)."""
 
         def operation(transaction: Transaction) -> Job:
-            kind = self.kinds.get(inspect.get_job(transaction, job_id, by).kind)
+            kind = self.kinds.get(read_jobs.get_job(transaction, job_id, by).kind)
             if not submit_created(transaction, kind, job_id, by):
-                job = inspect.get_job(transaction, job_id, by)
+                job = read_jobs.get_job(transaction, job_id, by)
                 raise TransitionRefused(f"job {job_id} is {job.state.value}: it has been submitted already")
-            return inspect.get_job(transaction, job_id, by)
+            return read_jobs.get_job(transaction, job_id, by)
 
         return self._write(connection, operation)
 
@@ -226,7 +226,7 @@ class Changing(Looking):
         """
 
         def operation(transaction: Transaction) -> Job:
-            kind = self.kinds.get(inspect.get_job(transaction, job_id, by).kind)
+            kind = self.kinds.get(read_jobs.get_job(transaction, job_id, by).kind)
             return reprocess(
                 transaction,
                 kind,

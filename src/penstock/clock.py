@@ -25,10 +25,10 @@ class DatabaseClock:
         return None
 
 
-class HeldClock:
+class ManualClock:
     """A clock that stands still until a test moves it.
 
-    >>> clock = HeldClock(datetime(2026, 1, 1, tzinfo=UTC))
+    >>> clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     >>> clock.advance(90)
     >>> clock.held().isoformat()
     '2026-01-01T00:01:30+00:00'

@@ -11,10 +11,10 @@ from uuid import UUID
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import HistoryEntry, Item, Job
 from penstock.lifecycle.states import FINISHED, ItemStatus, JobState
-from penstock.operations import inspect, item_pages
+from penstock.operations import read_items, read_jobs
 from penstock.operations.ages import Ages, ages
-from penstock.operations.item_pages import Between, ErrorGroup, ItemRow, Place
 from penstock.operations.outbox import Backlog, backlog
+from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, TimeRange
 from penstock.operations.samples import LaneSample, samples, thinned_samples
 from penstock.operations.workers import WorkerSeen, count_deaths, subscribed_topics, workers
 from penstock.store.engine import Store, Transaction
@@ -33,7 +33,7 @@ class Looking(ABC):
 
     def get(self, job_id: UUID, *, by: Caller = SYSTEM) -> Job:
         """One job as it stands now."""
-        return self.store.read(lambda one: inspect.get_job(one, job_id, by), at_once=True)
+        return self.store.read(lambda one: read_jobs.get_job(one, job_id, by), at_once=True)
 
     def jobs(
         self,
@@ -44,7 +44,7 @@ class Looking(ABC):
         search: str | None = None,
         created_from: datetime | None = None,
         created_to: datetime | None = None,
-        after: inspect.After | None = None,
+        after: read_jobs.JobCursor | None = None,
         limit: int = 100,
         payloads: bool = False,
     ) -> list[Job]:
@@ -54,7 +54,7 @@ class Looking(ABC):
         ``search`` is a text in the title, the kind, the owner or the error code, or how the id begins or ends; it looks
         through the next 20,000 jobs of the list, and :meth:`page_of_jobs` says where to go on.
         """
-        wanted = inspect.JobFilter(
+        wanted = read_jobs.JobFilter(
             states=None if states is None else tuple(states),
             kind=kind,
             search=search,
@@ -62,24 +62,24 @@ class Looking(ABC):
             created_to=created_to,
         )
         return self.store.read(
-            lambda one: inspect.list_jobs(one, by, wanted, after=after, limit=limit, payloads=payloads), at_once=True
+            lambda one: read_jobs.list_jobs(one, by, wanted, after=after, limit=limit, payloads=payloads), at_once=True
         )
 
     def page_of_jobs(
         self,
-        wanted: inspect.JobFilter = inspect.ALL_JOBS,
+        wanted: read_jobs.JobFilter = read_jobs.ALL_JOBS,
         *,
         by: Caller = SYSTEM,
-        after: inspect.After | None = None,
+        after: read_jobs.JobCursor | None = None,
         limit: int = 100,
-    ) -> inspect.JobPage:
+    ) -> read_jobs.JobPage:
         """A page of jobs, newest first, and where the list goes on.
 
         A search whose 20,000 jobs are used up before the page is full answers with a short page, or an empty one, and
         goes on behind the last job it has looked at: only a page without ``next`` is the last.
         """
         return self.store.read(
-            lambda one: inspect.page_of_jobs(one, by, wanted, after=after, limit=limit), at_once=wanted.text is None
+            lambda one: read_jobs.page_of_jobs(one, by, wanted, after=after, limit=limit), at_once=wanted.text is None
         )
 
     def history(
@@ -92,8 +92,8 @@ class Looking(ABC):
         """
 
         def question(transaction: Transaction) -> list[HistoryEntry]:
-            inspect.get_job(transaction, job_id, by)
-            return inspect.history(transaction, job_id, after=after, limit=limit)
+            read_jobs.get_job(transaction, job_id, by)
+            return read_jobs.history(transaction, job_id, after=after, limit=limit)
 
         return self.store.read(question)
 
@@ -101,18 +101,18 @@ class Looking(ABC):
         """The last line of a job's history that leads to this state: when, by whom and why it came to be that."""
 
         def question(transaction: Transaction) -> HistoryEntry | None:
-            inspect.get_job(transaction, job_id, by)
-            return inspect.last_change_to(transaction, job_id, state)
+            read_jobs.get_job(transaction, job_id, by)
+            return read_jobs.last_change_to(transaction, job_id, state)
 
         return self.store.read(question)
 
     def counts(self) -> dict[tuple[str, JobState], int]:
         """How many jobs there are of each kind in each state."""
-        return self.store.read(inspect.count_by_state, at_once=True)
+        return self.store.read(read_jobs.count_by_state, at_once=True)
 
     def marks(self, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:
         """For each of these jobs something that changes whenever the job does: one look for many who watch."""
-        return self.store.read(lambda one: inspect.marks(one, job_ids), at_once=True)
+        return self.store.read(lambda one: read_jobs.marks(one, job_ids), at_once=True)
 
     def items(
         self,
@@ -127,8 +127,8 @@ class Looking(ABC):
         wanted = None if statuses is None else list(statuses)
 
         def question(transaction: Transaction) -> list[Item]:
-            inspect.get_job(transaction, job_id, by)
-            return inspect.items(transaction, job_id, statuses=wanted, after=after, limit=limit)
+            read_jobs.get_job(transaction, job_id, by)
+            return read_jobs.items(transaction, job_id, statuses=wanted, after=after, limit=limit)
 
         return self.store.read(question)
 
@@ -138,19 +138,19 @@ class Looking(ABC):
         *,
         by: Caller = SYSTEM,
         statuses: Sequence[ItemStatus] | None = None,
-        after: Place | None = None,
-        between: Between | None = None,
+        after: ItemCursor | None = None,
+        between: TimeRange | None = None,
         limit: int = 100,
         descending: bool = False,
     ) -> list[ItemRow]:
         """A page of a job's grid: in the items' own order, or, of some ``statuses``, in that of their last change."""
 
         def question(transaction: Transaction) -> list[ItemRow]:
-            inspect.get_job(transaction, job_id, by)
+            read_jobs.get_job(transaction, job_id, by)
             if statuses is None and between is None:
                 behind = None if after is None else after.position
-                return item_pages.page_in_order(transaction, job_id, behind=behind, limit=limit, descending=descending)
-            return item_pages.page_by_change(
+                return read_items.page_in_order(transaction, job_id, behind=behind, limit=limit, descending=descending)
+            return read_items.page_by_change(
                 transaction,
                 job_id,
                 statuses=list(ItemStatus) if statuses is None else statuses,
@@ -168,27 +168,27 @@ class Looking(ABC):
         user: str | None = None,
         statuses: Sequence[ItemStatus] = (ItemStatus.PENDING, ItemStatus.PROCESSING),
         kind: str | None = None,
-        after: Place | None = None,
-        between: Between | None = None,
+        after: ItemCursor | None = None,
+        between: TimeRange | None = None,
         limit: int = 100,
     ) -> list[ItemRow]:
         """A page of what waits in the jobs of ``user``, or of everybody."""
         return self.store.read(
-            lambda one: item_pages.pending_page(
+            lambda one: read_items.pending_page(
                 one, statuses=statuses, user=user, kind=kind, after=after, between=between, limit=limit
             )
         )
 
     def open_counts(self, *, user: str | None = None) -> dict[str, int]:
         """How many items wait or are in hand, by kind: in the jobs of ``user``, or of everybody."""
-        return self.store.read(lambda one: item_pages.open_counts(one, user=user), at_once=True)
+        return self.store.read(lambda one: read_items.open_counts(one, user=user), at_once=True)
 
     def error_groups(self, job_id: UUID, *, by: Caller = SYSTEM) -> list[ErrorGroup]:
         """A job's failed items by error code, the most frequent first."""
 
         def question(transaction: Transaction) -> list[ErrorGroup]:
-            inspect.get_job(transaction, job_id, by)
-            return item_pages.error_groups(transaction, job_id)
+            read_jobs.get_job(transaction, job_id, by)
+            return read_items.error_groups(transaction, job_id)
 
         return self.store.read(question)
 
@@ -202,7 +202,7 @@ class Looking(ABC):
         """What the controllers chose for a job's kind while it ran: at most so many samples, evenly over that time."""
 
         def question(transaction: Transaction) -> list[LaneSample]:
-            job = inspect.get_job(transaction, job_id, by)
+            job = read_jobs.get_job(transaction, job_id, by)
             over = job.completed_at or job.canceled_at
             until = None if over is None or not job.finished else over + _SAMPLED_WITHIN
             return thinned_samples(
@@ -223,7 +223,7 @@ class Looking(ABC):
         """How long the oldest waiting and the oldest running item of each kind are that, and which leases ran out."""
 
         def question(transaction: Transaction) -> Ages:
-            return ages(transaction, item_pages.open_counts(transaction, user=None))
+            return ages(transaction, read_items.open_counts(transaction, user=None))
 
         return self.store.read(question)
 
@@ -235,8 +235,8 @@ class Looking(ABC):
         """Where in its code a job failed last, if it says so: in an item, or in its plan or finalize step."""
 
         def question(transaction: Transaction) -> str | None:
-            inspect.get_job(transaction, job_id, by)
-            return inspect.stack_trace(transaction, job_id)
+            read_jobs.get_job(transaction, job_id, by)
+            return read_jobs.stack_trace(transaction, job_id)
 
         return self.store.read(question)
 

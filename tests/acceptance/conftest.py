@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.terminal import Terminal
-from tests.warm.programs import REAL
+from tests.fork_server.programs import REAL
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_submit_prints_the_id_alone_and_the_job_can_be_watched(terminal: Termina
     assert [job.title for job in terminal.app.jobs()] == ["a greeting"]
     assert ID.fullmatch(said.out.strip())
     assert "penstock watch" in said.err
-    terminal.app.work_off()
+    terminal.app.drain()
     short = said.out.strip()[-12:]
     watched = terminal.run("watch", short)
     assert (watched.code, "succeeded" in watched.out, "hello world" in watched.out) == (0, True, True)
@@ -73,7 +73,7 @@ def test_submit_with_keys_answers_with_the_job_that_is_there(terminal: Terminal)
 def test_submit_with_items_then_look_export_and_reprocess(terminal: Terminal) -> None:
     (terminal.directory / "rows.jsonl").write_text('1\n2\n\n3\n"=cmd()"\n')
     job_id = terminal.run("submit", "squares", "--items", "rows.jsonl").out.strip()
-    terminal.app.work_off()
+    terminal.app.drain()
     shown, failed, table, page, lines, written, workbook, nowhere, refused, again, told = terminal.run_each(
         ["show", job_id],
         ["items", job_id, "--status", "ERROR", "--json"],
@@ -139,7 +139,7 @@ def test_jobs_lists_filters_and_pages(terminal: Terminal) -> None:
     assert terminal.run("jobs").out == "no jobs\n"
     ids = [app.submit("greet", {"name": str(number)}, owner="alice", by=owner("alice")).job.id for number in range(3)]
     other = app.submit("refuse", owner="bob").job.id
-    app.work_off(kinds=["refuse"])
+    app.drain(kinds=["refuse"])
 
     newest_first = [str(other), *map(str, reversed(ids))]
     *listed, table = terminal.run_each(
@@ -173,7 +173,7 @@ def test_pause_resume_cancel_commit_and_abandon(terminal: Terminal) -> None:
     assert (canceled.code, "is canceled" in canceled.out) == (0, True)
     assert (watched.code, "by owner alice: wrong file" in watched.out) == (3, True)
     assert (twice.code, "(TRANSITION_REFUSED)" in twice.err) == (2, True)
-    terminal.app.work_off()
+    terminal.app.drain()
     committed, abandoned = terminal.run_each(["commit", second, "--as", "alice"], ["abandon", third])
     assert "is committed" in committed.out
     assert "is abandoned" in abandoned.out
@@ -184,7 +184,7 @@ def test_a_failed_job_exits_1_and_has_no_result(terminal: Terminal) -> None:
     job = terminal.app.submit("refuse").job
     unfinished = terminal.run("result", job.id)
     assert (unfinished.code, "(NO_RESULT)" in unfinished.err) == (2, True)
-    terminal.app.work_off()
+    terminal.app.drain()
     watched, result = terminal.run_each(["watch", job.id], ["result", job.id])
     assert (watched.code, "CLOSED: closed on Mondays" in watched.out) == (1, True)
     assert "CLOSED: closed on Mondays" in result.err

@@ -65,7 +65,7 @@ def test_a_watch_without_a_worker_says_so(terminal: Terminal) -> None:
     with terminal.running("watch", job.id) as watch:
         assert watch.stderr is not None
         assert watch.stderr.readline() == "no worker has taken it yet; start one with: penstock worker\n"
-        terminal.app.work_off()
+        terminal.app.drain()
         assert watch.wait(timeout=60) == 0
 
 

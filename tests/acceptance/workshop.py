@@ -6,15 +6,15 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from penstock import Penstock, Permanent, WorkItem, WorkJob
+from penstock import ItemContext, JobContext, Penstock, Permanent
 
 
-def greet(item: WorkItem) -> str:
+def greet(item: ItemContext) -> str:
     """Say hello."""
     return f"hello {item.input['name']}"
 
 
-def refuse(item: WorkItem) -> None:
+def refuse(item: ItemContext) -> None:
     """Fail for good."""
     raise Permanent("closed on Mondays", code="CLOSED")
 
@@ -22,18 +22,18 @@ def refuse(item: WorkItem) -> None:
 class Squares:
     """Square numbers; three is not liked until the file 'better' is there."""
 
-    def process(self, item: WorkItem) -> Any:
+    def process(self, item: ItemContext) -> Any:
         """Square one, or give a text back."""
         if item.input == 3 and not Path("better").exists():
             raise Permanent("=three is not liked", code="THREE")
         return item.input if isinstance(item.input, str) else item.input**2
 
-    def finalize(self, job: WorkJob) -> dict[str, int]:
+    def finalize(self, job: JobContext) -> dict[str, int]:
         """How many there were."""
         return {"squares": job.progress.done}
 
 
-def patient(item: WorkItem) -> str:
+def patient(item: ItemContext) -> str:
     """Wait until somebody writes the file 'go', and stop when told to."""
     Path("started").touch()
     while not Path("go").exists():
@@ -42,7 +42,7 @@ def patient(item: WorkItem) -> str:
     return "gone"
 
 
-def stubborn(item: WorkItem) -> str:
+def stubborn(item: ItemContext) -> str:
     """Wait for the file 'go', whatever anybody says."""
     Path("started").touch()
     while not Path("go").exists():

@@ -12,7 +12,7 @@ from uuid import UUID
 from penstock import Permanent, Planned
 
 if TYPE_CHECKING:
-    from penstock import Penstock, WorkItem, WorkJob
+    from penstock import ItemContext, JobContext, Penstock
 
 HOLD = "hold"
 FAIL_SOME = "fail-some"
@@ -86,7 +86,7 @@ def goods(number: int) -> dict[str, Any]:
 class _OfGoods:
     columns = _COLUMNS
 
-    def plan(self, job: WorkJob) -> Iterator[Planned]:
+    def plan(self, job: JobContext) -> Iterator[Planned]:
         """As many as were asked for."""
         for number in range(1, job.params["items"] + 1):
             yield Planned({"number": number, "gate": job.params["gate"]}, goods(number))
@@ -95,7 +95,7 @@ class _OfGoods:
 class Hold(_OfGoods):
     """Each item waits at the gate, and stops when it is told to."""
 
-    def process(self, item: WorkItem) -> dict[str, Any]:
+    def process(self, item: ItemContext) -> dict[str, Any]:
         """Wait for a place."""
         gate = _gates.get(item.input["gate"])
         while gate is not None and not gate.places.acquire(timeout=0.02):
@@ -106,7 +106,7 @@ class Hold(_OfGoods):
 class FailSome(_OfGoods):
     """Some fail for good, in two ways, until they are mended."""
 
-    def process(self, item: WorkItem) -> dict[str, Any]:
+    def process(self, item: ItemContext) -> dict[str, Any]:
         """Fail, or not."""
         gate = _gates.get(item.input["gate"])
         number = item.input["number"]
@@ -121,16 +121,16 @@ class FailSome(_OfGoods):
 class Many(_OfGoods):
     """All succeed, as fast as they can."""
 
-    async def process(self, item: WorkItem) -> dict[str, Any]:
+    async def process(self, item: ItemContext) -> dict[str, Any]:
         """Nothing to wait for."""
         return _found(item)
 
-    def finalize(self, job: WorkJob) -> dict[str, int]:
+    def finalize(self, job: JobContext) -> dict[str, int]:
         """How many there were."""
         return {"found": job.progress.done}
 
 
-def _found(item: WorkItem) -> dict[str, Any]:
+def _found(item: ItemContext) -> dict[str, Any]:
     number = item.input["number"]
     return {**goods(number), "price": f"{number % 90 + 9}.50"}
 

@@ -23,7 +23,7 @@ from tests.browser.served import WholeServer
 from tests.browser.trouble import Trouble
 
 if TYPE_CHECKING:
-    from penstock import WorkItem
+    from penstock import ItemContext
 
 ROW = 36
 LARGE = 100_000
@@ -62,7 +62,7 @@ class Odd:
 
     columns = ("value", "status", "long")
 
-    def process(self, item: WorkItem) -> dict[str, Any]:
+    def process(self, item: ItemContext) -> dict[str, Any]:
         """Its input comes back."""
         number = item.input["number"]
         if number % 7 == 6:
@@ -75,7 +75,7 @@ class Counted:
 
     columns = ("name",)
 
-    def process(self, item: WorkItem) -> None:
+    def process(self, item: ItemContext) -> None:
         """Never called."""
 
 

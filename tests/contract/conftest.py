@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.store.engine import Store
 from penstock.testing.drive import Workbench
 from tests.properties.engine_kinds import engine_kinds
@@ -14,5 +14,5 @@ from tests.properties.engine_kinds import engine_kinds
 def bench(store: Store) -> Workbench:
     """The engine over one of the databases, by a clock the test moves."""
     clock = store.clock
-    assert isinstance(clock, HeldClock)
+    assert isinstance(clock, ManualClock)
     return Workbench(store, clock, engine_kinds())

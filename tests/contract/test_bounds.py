@@ -11,14 +11,24 @@ from uuid import uuid4
 
 import pytest
 
-from penstock import ConfigurationError, InvalidInput, ItemStatus, JobState, PastJob, Penstock, WorkItem, admin, owner
+from penstock import (
+    ConfigurationError,
+    InvalidInput,
+    ItemContext,
+    ItemStatus,
+    JobState,
+    PastJob,
+    Penstock,
+    admin,
+    owner,
+)
 from penstock.lifecycle import bounds
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Give = Callable[[Penstock, Any], object]
 
 
-def nothing(item: WorkItem) -> None:
+def nothing(item: ItemContext) -> None:
     """A handler."""
 
 
@@ -32,7 +42,7 @@ def app(migrated_url: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def adopted(app: Penstock, **given: Any) -> int:
-    return app.adopt(
+    return app.import_job(
         "k", [PastJob(uuid4(), JobState.SUCCEEDED, params=None, created_at=NOW, **{"owner": None, **given})]
     )
 
@@ -98,7 +108,7 @@ def test_a_priority_out_of_bounds_is_refused(app: Penstock, many: bool) -> None:
 
 def test_numbers_of_a_question_are_refused(app: Penstock) -> None:
     job = app.submit("k", items=[1, 2]).job
-    app.work_off(timeout=30)
+    app.drain(timeout=30)
     for wrong in (-1, 2**31, 2**70):
         questions: list[tuple[str, Callable[[], object]]] = [
             ("after", partial(app.items, job.id, after=wrong)),
@@ -150,5 +160,5 @@ def test_the_bounds_themselves_can_be_registered_and_used(app: Penstock) -> None
     name = "k" * bounds.KIND.longest
     app.kind(name, retries=2**31 - 2, queue_limit=2**31 - 2, priority=32767, reprocess=True)(nothing)
     job = app.submit(name, items=[1]).job
-    assert app.work_off(timeout=30)
+    assert app.drain(timeout=30)
     assert app.reprocess(job.id, statuses=[ItemStatus.DONE], reset_attempts=False).run == 2

@@ -79,7 +79,7 @@ def test_a_generator_that_is_needed_twice_loses_nothing(app: Penstock, monkeypat
         ids = submit_many(transaction, *arguments, **named)
         tries.append(len(ids))
         if len(tries) == 1:
-            if transaction.ways.name == "postgresql":
+            if transaction.dialect.name == "postgresql":
                 transaction.connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
             busy = sqlite3.OperationalError("database is locked")
             busy.sqlite_errorcode = sqlite3.SQLITE_BUSY

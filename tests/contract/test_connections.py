@@ -13,7 +13,7 @@ from sqlalchemy.pool import QueuePool
 from penstock import Penstock, StoreUnavailable, load_settings
 from penstock.store.engine import Store
 from penstock.store.kept_connections import KeptConnections
-from penstock.store.prepared import Answer, prepared
+from penstock.store.statement_cache import StatementResult, prepared
 from penstock.store.tables import files, jobs
 
 
@@ -114,7 +114,7 @@ def test_a_parameter_that_is_missing_is_named(store: Store) -> None:
 def test_values_come_back_as_they_went_in(store: Store) -> None:
     file_id = uuid4()
     row = {"id": file_id, "name": "% and %(name)s", "size_bytes": 2**40, "sha256": "f" * 64}
-    now = store.ways.now()
+    now = store.dialect.now()
     store.write(lambda one: one.run(insert(files).values(**row, created_at=now)))
     found = store.read(lambda one: one.run(select(files))).one()
     assert (found.id, found.name, found.size_bytes, found.user_id) == (file_id, "% and %(name)s", 2**40, None)
@@ -122,7 +122,7 @@ def test_values_come_back_as_they_went_in(store: Store) -> None:
 
 
 def test_an_answer_of_no_row_one_row_and_two() -> None:
-    none, one, two = Answer([], 0), Answer([(1, 2)], 1), Answer([(1, 2), (3, 4)], 2)
+    none, one, two = StatementResult([], 0), StatementResult([(1, 2)], 1), StatementResult([(1, 2), (3, 4)], 2)
     assert (none.one_or_none(), one.one_or_none(), none.scalar(), two.scalars()) == (None, (1, 2), None, [1, 3])
     for wrong in (none, two):
         with pytest.raises(ValueError, match="unpack"):

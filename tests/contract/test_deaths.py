@@ -10,13 +10,13 @@ import pytest
 
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.states import ItemRole, JobState, KilledBy
-from penstock.operations import control, inspect
+from penstock.operations import control, read_jobs
 from penstock.operations.claim import Care, Claim, claim
 from penstock.operations.heartbeat import note_alone
+from penstock.operations.maintenance import rescue_from
 from penstock.operations.reprocess import reprocess
-from penstock.operations.sweep import rescue_from
 from penstock.operations.workers import count_deaths
 from penstock.testing.drive import LEASE, SUSPECT_DEATHS, Workbench
 from penstock.testing.invariants import violations
@@ -39,11 +39,11 @@ def die(bench: Workbench, worker: str = "w1") -> int:
 
 
 def items(bench: Workbench, job_id: UUID) -> list[Any]:
-    return bench.store.read(lambda one: inspect.items(one, job_id))
+    return bench.store.read(lambda one: read_jobs.items(one, job_id))
 
 
 def history(bench: Workbench, job_id: UUID) -> list[Any]:
-    return bench.store.read(lambda one: inspect.history(one, job_id))
+    return bench.store.read(lambda one: read_jobs.history(one, job_id))
 
 
 def take(bench: Workbench, kind: str, *, free: int, size: int = 10) -> Claim:
@@ -51,12 +51,12 @@ def take(bench: Workbench, kind: str, *, free: int, size: int = 10) -> Claim:
     return claim(bench.store, kind, "w1", size=size, lease_seconds=LEASE, care=Care(free, SUSPECT_DEATHS))
 
 
-def run_alone(bench: Workbench, held: Claimed) -> None:
+def run_alone(bench: Workbench, held: ClaimedItem) -> None:
     """The item begins while its worker has nothing else in hand."""
     bench.store.write(lambda one: note_alone(one, held))
 
 
-def until_suspect(bench: Workbench, kind: str) -> Claimed:
+def until_suspect(bench: Workbench, kind: str) -> ClaimedItem:
     """Let workers die with the one item in hand until it is a suspect, and claim it."""
     for _ in range(SUSPECT_DEATHS):
         [held] = take(bench, kind, free=1, size=1).items

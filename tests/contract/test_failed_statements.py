@@ -36,14 +36,14 @@ def app(migrated_url: str) -> Iterator[Penstock]:
     one.kind("noop")(lambda item: None)
     for _ in range(3):
         one.submit("noop")
-    one.work_off()
+    one.drain()
     yield one
     one.close()
 
 
 def driver_error(app: Penstock, code: int = sqlite3.SQLITE_FULL) -> Exception:
     """What the driver raises for a full disk, or for what the code says."""
-    if app.store.ways.name == "postgresql":
+    if app.store.dialect.name == "postgresql":
         return psycopg.errors.DiskFull("could not extend file: No space left on device")
     error = sqlite3.OperationalError("database or disk is full")
     error.sqlite_errorcode = code
@@ -58,7 +58,7 @@ def outbox_of(app: Penstock) -> str:
 def is_well(app: Penstock) -> None:
     """Everything works, no connection is lost, and nobody keeps a lock."""
     accepted = app.submit("noop").job.id
-    app.work_off()
+    app.drain()
     assert app.get(accepted).state.value == "succeeded"
     assert violations(app.store) == []
     app.store.rest()

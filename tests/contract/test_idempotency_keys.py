@@ -11,7 +11,7 @@ from sqlalchemy import update
 
 from penstock import Penstock
 from penstock.errors import InvalidInput
-from penstock.lifecycle.job import Answer
+from penstock.lifecycle.job import SubmitOutcome
 from penstock.store.engine import Store
 from penstock.store.tables import jobs
 from penstock.testing.drive import Workbench
@@ -34,7 +34,7 @@ def rows_are_true_in_the_end(bench: Workbench) -> Any:
 
 def ended(app: Penstock, **request: Any) -> Any:
     job = app.submit("charge", 1, **request).job
-    assert app.work_off(timeout=20)
+    assert app.drain(timeout=20)
     return job
 
 
@@ -43,10 +43,10 @@ class TestEveryAnswer:
         asked: dict[str, Any] = {"owner": "ann", "unique_key": "order"}
         first = app.submit("charge", 1, **asked)
         second = app.submit("charge", 1, **asked, idempotency_key="tab-2")
-        assert (second.answer, second.job.id) == (Answer.EXISTING, first.job.id)
-        assert app.work_off(timeout=20)
+        assert (second.answer, second.job.id) == (SubmitOutcome.EXISTING, first.job.id)
+        assert app.drain(timeout=20)
         again = app.submit("charge", 1, **asked, idempotency_key="tab-2")
-        assert (again.answer, again.job.id) == (Answer.EXISTING, first.job.id)
+        assert (again.answer, again.job.id) == (SubmitOutcome.EXISTING, first.job.id)
 
     @pytest.mark.parametrize("who", ["ann", "bob"])
     def test_a_cached_one(self, app: Penstock, who: str) -> None:
@@ -54,13 +54,17 @@ class TestEveryAnswer:
         ended(app, owner="ann", unique_key="order")
         first = app.submit("charge", 1, **asked, fresh_for=3600)
         again = app.submit("charge", 1, **asked)
-        assert (first.answer, again.answer, again.job.id) == (Answer.CACHED, Answer.EXISTING, first.job.id)
+        assert (first.answer, again.answer, again.job.id) == (
+            SubmitOutcome.CACHED,
+            SubmitOutcome.EXISTING,
+            first.job.id,
+        )
 
     def test_one_that_follows(self, app: Penstock) -> None:
         app.submit("charge", 1, owner="ann", unique_key="order")
         first = app.submit("charge", 1, owner="bob", unique_key="order", idempotency_key="tab")
         again = app.submit("charge", 1, owner="bob", unique_key="order", idempotency_key="tab")
-        assert (first.answer, again.job.id) == (Answer.FOLLOWING, first.job.id)
+        assert (first.answer, again.job.id) == (SubmitOutcome.FOLLOWING, first.job.id)
 
     def test_a_key_of_a_request_that_was_rolled_back_is_free(self, app: Penstock) -> None:
         class Changed(Exception):
@@ -72,7 +76,7 @@ class TestEveryAnswer:
 
         with pytest.raises(Changed):
             app.in_transaction(operation)
-        assert app.submit("charge", 2, owner="ann", idempotency_key="tab").answer is Answer.NEW
+        assert app.submit("charge", 2, owner="ann", idempotency_key="tab").answer is SubmitOutcome.NEW
 
 
 class TestAnotherRequest:
@@ -119,7 +123,7 @@ class TestWhose:
     def test_guests_are_told_apart_by_their_address(self, app: Penstock) -> None:
         first = app.submit("charge", 1, ip_address="10.0.0.1", idempotency_key="tab")
         other = app.submit("charge", 2, ip_address="10.0.0.2", idempotency_key="tab")
-        assert (other.answer, other.job.id != first.job.id) == (Answer.NEW, True)
+        assert (other.answer, other.job.id != first.job.id) == (SubmitOutcome.NEW, True)
         assert app.submit("charge", 1, ip_address="10.0.0.1", idempotency_key="tab").job.id == first.job.id
 
     def test_an_owner_is_the_same_from_any_address(self, app: Penstock) -> None:
@@ -152,7 +156,7 @@ def test_a_key_of_the_version_before_is_found(app: Penstock, bench: Workbench) -
     with bench.store.engine.begin() as connection:
         connection.execute(update(jobs).where(jobs.c.id == job.id).values(idempotency_key=digest))
     again = app.submit("charge", 1, owner="ann", idempotency_key="tab")
-    assert (again.answer, again.job.id) == (Answer.EXISTING, job.id)
+    assert (again.answer, again.job.id) == (SubmitOutcome.EXISTING, job.id)
 
 
 class TestJobIds:
@@ -171,6 +175,6 @@ class TestJobIds:
         app.submit("charge", 1, owner="ann", unique_key="u")
         follower, copy = uuid4(), uuid4()
         assert app.submit("charge", 1, owner="bob", unique_key="u", job_id=follower).job.id == follower
-        assert app.work_off(timeout=20)
+        assert app.drain(timeout=20)
         given: dict[str, Any] = {"owner": "cid", "unique_key": "u", "fresh_for": 60, "job_id": copy}
         assert app.submit("charge", 1, **given).job.id == copy

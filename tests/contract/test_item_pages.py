@@ -16,13 +16,13 @@ from sqlalchemy import func, select
 from penstock.errors import InvalidInput, JobNotFound
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.planned import Planned
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus
 from penstock.looking import Looking
 from penstock.operations import control
 from penstock.operations.claim import claim
-from penstock.operations.item_pages import Between, ItemRow, Place
+from penstock.operations.read_items import ItemCursor, ItemRow, TimeRange
 from penstock.store.engine import Store
 from penstock.store.tables import job_items, jobs
 from penstock.testing.drive import Workbench
@@ -57,23 +57,23 @@ def bulk(bench: Workbench, count: int, *, kind: str = "bulk", **request: Any) ->
     return bench.submit(kind, items=[{"title": f"row {n}"} for n in range(1, count + 1)], **request).job.id
 
 
-def take(bench: Workbench, job_id: UUID, size: int, kind: str = "bulk") -> list[Claimed]:
+def take(bench: Workbench, job_id: UUID, size: int, kind: str = "bulk") -> list[ClaimedItem]:
     """Claim items of this job, a second later."""
     bench.clock.advance(1)
     return list(claim(bench.store, kind, "w1", size=size, lease_seconds=1e6, job_id=job_id).items)
 
 
-def end(bench: Workbench, held: Sequence[Claimed], outcome: outcomes.Outcome) -> None:
+def end(bench: Workbench, held: Sequence[ClaimedItem], outcome: outcomes.Outcome) -> None:
     """Hand in an outcome for all of these, a second later."""
     bench.clock.advance(1)
     bench.record(held, outcome)
 
 
 def pages(
-    ask: Callable[[Place | None], list[ItemRow]], meanwhile: Callable[[], None] = lambda: None
+    ask: Callable[[ItemCursor | None], list[ItemRow]], meanwhile: Callable[[], None] = lambda: None
 ) -> Iterator[list[ItemRow]]:
     """Page after page until one is empty; something may happen between two of them."""
-    after: Place | None = None
+    after: ItemCursor | None = None
     while page := ask(after):
         yield page
         after = page[-1].place
@@ -125,9 +125,9 @@ class TestByPosition:
 
     def test_behind_the_end_there_is_nothing(self, bench: Workbench, eyes: Eyes) -> None:
         job_id = bulk(bench, 3)
-        assert eyes.page_of_items(job_id, after=Place(position=3)) == []
-        assert eyes.page_of_items(job_id, after=Place(position=2**31 - 1)) == []
-        assert eyes.page_of_items(job_id, after=Place(position=1), descending=True) == []
+        assert eyes.page_of_items(job_id, after=ItemCursor(position=3)) == []
+        assert eyes.page_of_items(job_id, after=ItemCursor(position=2**31 - 1)) == []
+        assert eyes.page_of_items(job_id, after=ItemCursor(position=1), descending=True) == []
 
     @pytest.mark.parametrize("size", [0, -1, 1001])
     def test_a_page_size_out_of_bounds_is_refused(self, bench: Workbench, eyes: Eyes, size: int) -> None:
@@ -226,7 +226,7 @@ class TestByChange:
     def test_backwards_a_place_made_by_hand_is_refused(self, bench: Workbench, eyes: Eyes) -> None:
         job_id = bulk(bench, 4)
         row = eyes.page_of_items(job_id, statuses=OPEN, limit=2, descending=True)[-1]
-        by_hand = Place(row.updated_at, row.id)
+        by_hand = ItemCursor(row.updated_at, row.id)
         with pytest.raises(InvalidInput, match="place") as refused:
             eyes.page_of_items(job_id, statuses=OPEN, after=by_hand, descending=True)
         assert refused.value.field == "after"
@@ -269,14 +269,14 @@ class TestByChange:
         taken_at = bench.clock.held()
         end(bench, held[:2], WELL)
         asked = [
-            Between(latest=taken_at),
-            Between(taken_at, bench.clock.held()),
-            Between(bench.clock.held()),
-            Between(),
+            TimeRange(latest=taken_at),
+            TimeRange(taken_at, bench.clock.held()),
+            TimeRange(bench.clock.held()),
+            TimeRange(),
         ]
         found = [[row.position for row in eyes.page_of_items(job_id, between=one)] for one in asked]
         assert found == [[6, 7, 8, 9, 10], [3, 4, 5], [1, 2], [6, 7, 8, 9, 10, 3, 4, 5, 1, 2]]
-        assert eyes.page_of_items(job_id, statuses=[PENDING], between=Between(begun, begun)) == []
+        assert eyes.page_of_items(job_id, statuses=[PENDING], between=TimeRange(begun, begun)) == []
 
     def test_no_status_at_all_is_refused(self, bench: Workbench, eyes: Eyes) -> None:
         with pytest.raises(InvalidInput) as refused:
@@ -307,9 +307,9 @@ def test_no_item_slips_past_a_walk(
     status = {row.id: row.status for row in eyes.page_of_items(job_id)}
     stayed = {one for one, now in status.items() if now in wanted}
     changes: Counter[int] = Counter()
-    held: list[Claimed] = []
+    held: list[ClaimedItem] = []
     seen: list[ItemRow] = []
-    after: Place | None = None
+    after: ItemCursor | None = None
     begun = False
 
     def read() -> int:
@@ -321,7 +321,7 @@ def test_no_item_slips_past_a_walk(
         after = page[-1].place if page else after
         return len(page)
 
-    def changed(some: Sequence[Claimed], now: ItemStatus) -> None:
+    def changed(some: Sequence[ClaimedItem], now: ItemStatus) -> None:
         if not begun:
             bench.clock.advance(LONG)
         for one in some:
@@ -407,7 +407,7 @@ class TestPending:
         bench.clock.advance(10)
         third = bench.clock.held()
         bulk(bench, 4, owner="ann")
-        asked = [Between(latest=second), Between(second, third), Between(third)]
+        asked = [TimeRange(latest=second), TimeRange(second, third), TimeRange(third)]
         for user in (None, "ann"):
             assert [len(eyes.pending(user=user, between=one)) for one in asked] == [2, 3, 4]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Text, cast, select
 
-from penstock import Job, JobState, Penstock, Planned, WorkItem, WorkJob
+from penstock import ItemContext, Job, JobContext, JobState, Penstock, Planned
 from penstock.errors import PayloadNotStorable, PayloadTooLarge
 from penstock.lifecycle.payloads import encode_each
 from penstock.operations.items import item_text, item_texts
@@ -28,15 +28,15 @@ def planned_job(store: Store, folder: Path, rows: list[Any], **settings: Any) ->
     """A job whose plan has yielded ``rows``, and whose items have run."""
 
     class Rows:
-        def plan(self, job: WorkJob) -> Iterator[Any]:
+        def plan(self, job: JobContext) -> Iterator[Any]:
             yield from rows
 
-        def process(self, item: WorkItem) -> None: ...
+        def process(self, item: ItemContext) -> None: ...
 
     app = OnStore(store, folder, **settings)
     app.kind("rows", retries=0)(Rows)
     job = app.submit("rows").job
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     return app, app.get(job.id)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock import Answer, InvalidInput, JobState, Penstock, admin, owner
-from penstock.clock import HeldClock
-from penstock.operations import inspect
-from penstock.operations.inspect import After, JobFilter
+from penstock import InvalidInput, JobState, Penstock, SubmitOutcome, admin, owner
+from penstock.clock import ManualClock
+from penstock.operations import read_jobs
+from penstock.operations.read_jobs import JobCursor, JobFilter
 from penstock.store.engine import Store
 from penstock.testing.drive import Workbench
 from tests.on_store import OnStore
@@ -60,12 +60,12 @@ def test_a_title_is_one_line_that_can_be_kept(app: Penstock, given: str | None, 
 def test_whoever_follows_has_the_title_they_gave(app: Penstock, bench: Workbench) -> None:
     first = app.submit("table", {}, owner="ann", unique_key="key", title="ann's").job
     follower = app.submit("table", {}, owner="bob", unique_key="key", title="bob's")
-    assert (follower.answer, follower.job.title) == (Answer.FOLLOWING, "bob's")
+    assert (follower.answer, follower.job.title) == (SubmitOutcome.FOLLOWING, "bob's")
     again = app.submit("table", {}, owner="ann", unique_key="key", title="another")
-    assert (again.answer, again.job.title) == (Answer.EXISTING, "ann's")
-    bench.work_off("table")
+    assert (again.answer, again.job.title) == (SubmitOutcome.EXISTING, "ann's")
+    bench.drain("table")
     cached = app.submit("table", {}, owner="cid", unique_key="key", fresh_for="1h", title="cid's")
-    assert (cached.answer, cached.job.title) == (Answer.CACHED, "cid's")
+    assert (cached.answer, cached.job.title) == (SubmitOutcome.CACHED, "cid's")
     assert [app.get(one.id).title for one in (first, follower.job, cached.job)] == ["ann's", "bob's", "cid's"]
 
 
@@ -123,7 +123,7 @@ def test_a_job_is_found_by_how_its_id_begins_or_ends(app: Penstock) -> None:
 
 def test_the_times_bound_a_list(app: Penstock, store: Store) -> None:
     clock = store.clock
-    assert isinstance(clock, HeldClock)
+    assert isinstance(clock, ManualClock)
     moments: list[datetime] = []
     for number in range(4):
         moments.append(app.submit("table", {}, title=str(number)).job.created_at)
@@ -133,7 +133,7 @@ def test_the_times_bound_a_list(app: Penstock, store: Store) -> None:
     assert found(app, None, created_from=moments[1], created_to=moments[3]) == ["2", "1"]
     assert found(app, "2", created_from=moments[1], created_to=moments[3], kind="table") == ["2"]
     first = app.jobs(created_to=moments[3], limit=1)[0]
-    assert found(app, None, created_to=moments[3], after=After(first.created_at, first.id)) == ["1", "0"]
+    assert found(app, None, created_to=moments[3], after=JobCursor(first.created_at, first.id)) == ["1", "0"]
     assert found(app, None, created_from=moments[3] + timedelta(microseconds=1)) == []
     with pytest.raises(InvalidInput, match="zone"):
         app.jobs(created_from=datetime(2026, 1, 1))  # noqa: DTZ001
@@ -142,11 +142,11 @@ def test_the_times_bound_a_list(app: Penstock, store: Store) -> None:
 
 
 def test_a_search_looks_through_so_many_and_leads_on(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect, "MOST_SEARCHED", 4)
+    monkeypatch.setattr(read_jobs, "MOST_SEARCHED", 4)
     titles = ["red", "red", "-", "-", "-", "-", "-", "red", "-", "-", "red", "red"]
     jobs = [app.submit("table", {}, title=title).job for title in reversed(titles)]
     pages: list[list[str | None]] = []
-    after: After | None = None
+    after: JobCursor | None = None
     for _ in titles:
         page = app.page_of_jobs(JobFilter(search="RED"), after=after, limit=2)
         pages.append([job.title for job in page.jobs])
@@ -155,7 +155,7 @@ def test_a_search_looks_through_so_many_and_leads_on(app: Penstock, monkeypatch:
             break
     # Full; four looked through and none found; one found among the next four; full; the list is over.
     assert pages == [["red", "red"], [], ["red"], ["red", "red"], []]
-    assert app.page_of_jobs(limit=2).next == After(jobs[-2].created_at, jobs[-2].id)
+    assert app.page_of_jobs(limit=2).next == JobCursor(jobs[-2].created_at, jobs[-2].id)
     assert app.page_of_jobs(limit=100).next is None
     # A job somebody can name is found however old it is.
     page = app.page_of_jobs(JobFilter(search=str(jobs[0].id)))

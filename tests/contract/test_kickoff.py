@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from penstock import ItemStatus, JobNotFound, JobState, Penstock, TransitionRefused, WorkItem, WorkJob, owner
+from penstock import ItemContext, ItemStatus, JobContext, JobNotFound, JobState, Penstock, TransitionRefused, owner
 from penstock.store.engine import Store
 from penstock.testing.invariants import violations
 from tests.on_store import OnStore
@@ -34,13 +34,13 @@ class Calls:
         self._lock = threading.Lock()
         self.made: Counter[Any] = Counter()
 
-    def note(self, item: WorkItem) -> int:
+    def note(self, item: ItemContext) -> int:
         with self._lock:
             self.made[item.input] += 1
             return self.made[item.input]
 
 
-def wait_until_stopped(item: WorkItem) -> None:
+def wait_until_stopped(item: ItemContext) -> None:
     """What a handler in a thread does that waits for something that never comes."""
     never = threading.Event()
     while not never.wait(0.005):
@@ -52,16 +52,16 @@ def test_a_planned_job_is_brought_to_its_end_by_kicking_again_and_again(app: Pen
 
     @app.kind("rows")
     class Rows:
-        def plan(self, job: WorkJob) -> Iterator[int]:
+        def plan(self, job: JobContext) -> Iterator[int]:
             yield from range(300)
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             # Two of them outlast the time of a kick, so that one cannot be enough.
             if calls.note(item) == 1 and item.input in (100, 200):
                 wait_until_stopped(item)
             return int(item.input)
 
-        def finalize(self, job: WorkJob) -> int:
+        def finalize(self, job: JobContext) -> int:
             return sum(job.results())
 
     job = app.submit("rows").job
@@ -126,7 +126,7 @@ def test_other_jobs_of_the_kind_are_not_touched(app: Penstock) -> None:
 def test_two_kicks_at_once_do_each_item_once(app: Penstock) -> None:
     calls, together = Calls(), threading.Barrier(2, timeout=LONG)
 
-    def process(item: WorkItem) -> None:
+    def process(item: ItemContext) -> None:
         if item.input in ("left", "right"):
             together.wait()  # only somebody beside us has the other one: each kick runs one item at a time
         calls.note(item)
@@ -147,12 +147,12 @@ def test_what_is_in_hand_when_the_time_is_over_is_handed_back_and_is_no_try(app:
     begun: list[int] = []
     ready = threading.Event()
 
-    def in_thread(item: WorkItem) -> None:
+    def in_thread(item: ItemContext) -> None:
         begun.append(item.attempt)
         if not ready.is_set():
             wait_until_stopped(item)
 
-    async def on_loop(item: WorkItem) -> None:
+    async def on_loop(item: ItemContext) -> None:
         begun.append(item.attempt)
         if not ready.is_set():
             await asyncio.Event().wait()

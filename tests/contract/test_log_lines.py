@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from penstock import Penstock, Retryable, WorkItem, load_settings, owner
+from penstock import ItemContext, Penstock, Retryable, load_settings, owner
 
 PATIENCE = 60.0
 
@@ -23,7 +23,7 @@ def app(tmp_path: Path) -> Iterator[Penstock]:
     one = Penstock(settings=load_settings(database_url=f"sqlite:///{tmp_path}/penstock.db"))
 
     @one.kind("flaky", retries=1, backoff="1ms fixed")
-    def flaky(item: WorkItem) -> None:
+    def flaky(item: ItemContext) -> None:
         raise Retryable("the shop is closed", code="SHOP_CLOSED")
 
     yield one
@@ -35,7 +35,7 @@ def test_what_people_and_workers_did_is_told(app: Penstock) -> None:
         job = app.submit("flaky", owner="ada").job
         app.pause(job.id, by=owner("ada"), reason="not yet")
         app.resume(job.id, by=owner("ada"))
-        assert app.work_off(timeout=PATIENCE)
+        assert app.drain(timeout=PATIENCE)
     told = {(one["event"], one["log_level"]): one for one in lines}
     paused = told["pause: paused", "info"]
     assert (paused["first"], paused["by"], paused["reason"]) == (str(job.id), "ada", "not yet")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from structlog.testing import capture_logs
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.operations import outbox
 from penstock.store.engine import Store
 from penstock.store.tables import outbox as rows
@@ -272,7 +272,7 @@ def test_a_slow_relay_leaves_the_rest_of_its_take_to_the_next(bench: Workbench) 
 def test_a_relay_that_finds_its_token_gone_stops_whatever_its_watch_says(bench: Workbench) -> None:
     """The database's clock was set forward: the take is over for all others before it is for us."""
     append(bench.store, 1, 2, 3)
-    ahead = HeldClock(bench.clock.held())
+    ahead = ManualClock(bench.clock.held())
     ahead.advance(61)
     transport = Slow({1: lambda: outbox.relay(Store(bench.store.engine, ahead), transport)})
     assert outbox.relay(bench.store, transport) == 1
@@ -378,7 +378,7 @@ def test_a_backlog_is_counted_only_so_far(bench: Workbench, monkeypatch: pytest.
 def test_each_key_in_its_order_whatever_fails(engines: Callable[[str], Store], steps: list[tuple[str, Any]]) -> None:
     store = engines("memory")
     clock = store.clock
-    assert isinstance(clock, HeldClock)
+    assert isinstance(clock, ManualClock)
     other = Store(store.engine, clock)
     transport, number = Slow({}), 0
 

@@ -18,15 +18,15 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from penstock import JobState, PastJob, Penstock, Planned, WorkItem, WorkJob, storable_text, storable_texts
-from penstock.clock import HeldClock
+from penstock import ItemContext, JobContext, JobState, PastJob, Penstock, Planned, storable_text, storable_texts
+from penstock.clock import ManualClock
 from penstock.errors import InvalidInput, PayloadNotStorable, PayloadTooLarge
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.payloads import encode
 from penstock.lifecycle.states import ItemStatus
 from penstock.operations import outbox
-from penstock.operations.inspect import items as items_of
 from penstock.operations.items import item_texts
+from penstock.operations.read_jobs import items as items_of
 from penstock.store.engine import Store
 from penstock.testing.drive import MOST, Workbench
 from tests.on_store import OnStore
@@ -219,7 +219,7 @@ def assert_kept(bench: Workbench, given: list[Any], expected: list[Any]) -> None
     outbox.relay(bench.store, lambda message: sent.append(message.payload))
     kept = bench.job(single.id)
     items = bench.store.read(lambda link: items_of(link, bulk.id, statuses=None, after=0, limit=1_000))
-    bench.work_off("bulk")  # its finalize
+    bench.drain("bulk")  # its finalize
     assert [one.input for one in held] == expected
     assert [one.input for one in items] == expected
     assert [one.normalized for one in items] == [[one] for one in expected]
@@ -262,7 +262,7 @@ def memory_bench(memory_store: Store) -> Workbench:
 
 
 def workbench(store: Store) -> Workbench:
-    assert isinstance(store.clock, HeldClock)
+    assert isinstance(store.clock, ManualClock)
     return Workbench(store, store.clock, engine_kinds())
 
 
@@ -360,17 +360,17 @@ def anyones_bench(request: pytest.FixtureRequest) -> Workbench:
 class Odd:
     """A kind whose results, plan and finalize are what its params say."""
 
-    def plan(self, job: WorkJob) -> Any:
+    def plan(self, job: JobContext) -> Any:
         yield from range(4)
         if job.params == "plan":
             yield {"price": [math.nan]}
         if job.params == "normalized":
             yield Planned(5, {"text": "\0"})
 
-    def process(self, item: WorkItem) -> Any:
+    def process(self, item: ItemContext) -> Any:
         return {"n": item.input, "bytes": b"\xff"} if item.input == 2 and item.params == "process" else item.input
 
-    def finalize(self, job: WorkJob) -> Any:
+    def finalize(self, job: JobContext) -> Any:
         return {"of": {1, 2}} if job.params == "finalize" else "well"
 
 
@@ -379,7 +379,7 @@ def odd_job(store: Store, folder: Path, params: str) -> tuple[Penstock, Any]:
     app = OnStore(store, folder)
     app.kind("odd", retries=3)(Odd)
     job = app.submit("odd", params).job
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     return app, app.get(job.id)
 
 
@@ -433,7 +433,7 @@ def test_names_that_are_looked_up_again_are_refused_and_not_changed(store: Store
         with pytest.raises(InvalidInput, match="owner has"):
             PastJob(ID, JobState.SUCCEEDED, bad, None, datetime.now(UTC))
         past = PastJob(ID, JobState.FAILED, None, None, datetime.now(UTC), error=bad, error_code=bad)
-        app.adopt("odd", [past])
+        app.import_job("odd", [past])
         assert app.get(ID).error_code == "a\ufffdb"
         job = app.submit("odd", title=bad, hold=True).job
         assert app.get(job.id).title in ("a b", "a\ufffdb")

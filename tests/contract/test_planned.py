@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from penstock import ItemRole, ItemStatus, Job, JobState, Penstock, Planned, StoreUnavailable, WorkItem, WorkJob
-from penstock.clock import HeldClock
-from penstock.lifecycle.job import Claimed
+from penstock import ItemContext, ItemRole, ItemStatus, Job, JobContext, JobState, Penstock, Planned, StoreUnavailable
+from penstock.clock import ManualClock
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.operations.items import Encoded
 from penstock.operations.plan import add_planned
 from penstock.store.engine import Store, Transaction
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
-from penstock.worker import persisting
+from penstock.worker import plan_writer
 from tests.on_store import OnStore
 
 PATIENCE = 60.0
@@ -44,7 +44,7 @@ def app(make_app: Callable[..., Penstock]) -> Penstock:
 
 
 def done(app: Penstock, job: Job) -> Job:
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     return app.get(job.id)
 
 
@@ -70,30 +70,30 @@ EXPECTED: list[tuple[Any, Any]] = [
 ]
 
 
-def what_came(item: WorkItem) -> list[Any]:
+def what_came(item: ItemContext) -> list[Any]:
     """Both faces, as the handler sees them."""
     return [item.input, item.normalized]
 
 
-async def what_came_on_a_loop(item: WorkItem) -> list[Any]:
+async def what_came_on_a_loop(item: ItemContext) -> list[Any]:
     """The same, as a coroutine."""
     return what_came(item)
 
 
 class InThreads:
-    def plan(self, job: WorkJob) -> Iterable[Any]:
+    def plan(self, job: JobContext) -> Iterable[Any]:
         return GIVEN
 
-    def process(self, item: WorkItem) -> list[Any]:
+    def process(self, item: ItemContext) -> list[Any]:
         return what_came(item)
 
 
 class OnALoop:
-    async def plan(self, job: WorkJob) -> Any:
+    async def plan(self, job: JobContext) -> Any:
         for one in GIVEN:
             yield one
 
-    async def process(self, item: WorkItem) -> list[Any]:
+    async def process(self, item: ItemContext) -> list[Any]:
         return what_came(item)
 
 
@@ -128,10 +128,10 @@ def test_they_may_be_submitted_as_items_too(app: Penstock) -> None:
 @pytest.mark.parametrize("bad", [Planned({"n": 2}, {"title": object()}), Planned({"n": object()}, {"title": "t"})])
 def test_what_is_not_json_fails_the_plan_by_name(app: Penstock, bad: Planned) -> None:
     class Bad:
-        def plan(self, job: WorkJob) -> Iterable[Any]:
+        def plan(self, job: JobContext) -> Iterable[Any]:
             return [Planned({"n": 1}, {"title": "good"}), bad]
 
-        def process(self, item: WorkItem) -> None:
+        def process(self, item: ItemContext) -> None:
             raise AssertionError("nothing of it was planned")
 
     app.kind("bad", retries=3)(Bad)
@@ -154,11 +154,13 @@ class Batches:
         self.weights: list[int] = []
         self._disturb = disturb
         self._lock = threading.Lock()
-        monkeypatch.setattr(persisting, "add_planned", self._add)
+        monkeypatch.setattr(plan_writer, "add_planned", self._add)
         # Somebody may well have waited for a turn to write: other tests share this machine.
-        monkeypatch.setattr(persisting, "_WAIT_THAT_COUNTS_MS", 1e9)
+        monkeypatch.setattr(plan_writer, "_WAIT_THAT_COUNTS_MS", 1e9)
 
-    def _add(self, transaction: Transaction, kind: Kind, claimed: Claimed, items: list[Encoded], *, after: int) -> int:
+    def _add(
+        self, transaction: Transaction, kind: Kind, claimed: ClaimedItem, items: list[Encoded], *, after: int
+    ) -> int:
         answer = add_planned(transaction, kind, claimed, items, after=after)
         with self._lock:
             self.rows.append(len(items))
@@ -172,10 +174,10 @@ def rows_in_a_thread(count: int, text: str = "") -> type:
     """A kind whose plan is a plain generator."""
 
     class Plain:
-        def plan(self, job: WorkJob) -> Iterator[Any]:
+        def plan(self, job: JobContext) -> Iterator[Any]:
             return ({"n": n, "text": text} for n in range(count))
 
-        def process(self, item: WorkItem) -> None: ...
+        def process(self, item: ItemContext) -> None: ...
 
     return Plain
 
@@ -184,11 +186,11 @@ def rows_on_a_loop(count: int, text: str = "") -> type:
     """The same, as coroutines."""
 
     class OnLoop:
-        async def plan(self, job: WorkJob) -> Any:
+        async def plan(self, job: JobContext) -> Any:
             for n in range(count):
                 yield {"n": n, "text": text}
 
-        async def process(self, item: WorkItem) -> None: ...
+        async def process(self, item: ItemContext) -> None: ...
 
     return OnLoop
 
@@ -294,18 +296,18 @@ def test_a_batch_that_failed_for_want_of_the_database_is_written_again(
 def test_a_plan_that_cannot_be_written_at_all_goes_on_behind_the_last_row(
     app: Penstock, monkeypatch: pytest.MonkeyPatch, rows: Rows
 ) -> None:
-    monkeypatch.setattr(persisting, "_TRIES", 2)
+    monkeypatch.setattr(plan_writer, "_TRIES", 2)
     batches = Batches(monkeypatch, disturb=away_at(3, 4))
     app.kind("rows", backoff="1s fixed")(rows(400))
     clock = app.store.clock
-    assert isinstance(clock, HeldClock)
+    assert isinstance(clock, ManualClock)
     with app.working() as worker:
-        worker.points.listen()
+        worker.signals.listen()
         job = app.submit("rows").job
         times = 0
         while plan_of(app, job) != ("PENDING", 1):
             times += 1
-            assert worker.points.wait("recorded", times), "the plan's first try never ended"
+            assert worker.signals.wait("recorded", times), "the plan's first try never ended"
         there = app.get(job.id).progress.total
         assert there == sum(batches.rows[:2]) > 0
         clock.advance(2)

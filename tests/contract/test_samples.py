@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import JobNotFound, Penstock, Permanent, WorkItem, WorkJob, owner
-from penstock.clock import HeldClock
+from penstock import ItemContext, JobContext, JobNotFound, Penstock, Permanent, owner
+from penstock.clock import ManualClock
 from penstock.operations.samples import forget_samples, keep_samples, samples, thinned_samples
 from penstock.store.engine import Store
 from tests.on_store import OnStore
@@ -19,8 +19,8 @@ DAY = 86_400.0
 
 
 @pytest.fixture
-def clock(store: Store) -> HeldClock:
-    assert isinstance(store.clock, HeldClock)
+def clock(store: Store) -> ManualClock:
+    assert isinstance(store.clock, ManualClock)
     return store.clock
 
 
@@ -30,7 +30,7 @@ def keep(store: Store, worker: str, **figures: int) -> None:
 
 
 def found(
-    store: Store, clock: HeldClock, *, ago: float = 10 * DAY, kind: str | None = None
+    store: Store, clock: ManualClock, *, ago: float = 10 * DAY, kind: str | None = None
 ) -> list[tuple[str, str, int]]:
     """What is kept of the last so many seconds."""
     since = clock.held() - timedelta(seconds=ago)
@@ -38,7 +38,7 @@ def found(
     return [(one.kind, one.worker, one.data["items"]) for one in kept]
 
 
-def test_they_are_read_in_the_order_of_their_time_by_kind_and_since_when(store: Store, clock: HeldClock) -> None:
+def test_they_are_read_in_the_order_of_their_time_by_kind_and_since_when(store: Store, clock: ManualClock) -> None:
     keep(store, "w2", left=1, right=2)
     clock.advance(10)
     keep(store, "w1", left=3)
@@ -58,7 +58,7 @@ def test_they_are_read_in_the_order_of_their_time_by_kind_and_since_when(store: 
     assert found(store, clock, ago=0) == []
 
 
-def test_a_day_of_them_is_kept(store: Store, clock: HeldClock) -> None:
+def test_a_day_of_them_is_kept(store: Store, clock: ManualClock) -> None:
     keep(store, "w", left=1)
     clock.advance(1)
     keep(store, "w", left=2)
@@ -79,10 +79,10 @@ def app(store: Store, tmp_path: Path) -> Penstock:
 
     @app.kind("busy")
     class Busy:
-        def plan(self, job: WorkJob) -> list[int]:
+        def plan(self, job: JobContext) -> list[int]:
             return list(range(40))
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             if item.input % 4 == 0:
                 raise Permanent("every fourth fails")
             return int(item.input)
@@ -91,7 +91,7 @@ def app(store: Store, tmp_path: Path) -> Penstock:
     return app
 
 
-def test_a_worker_that_did_something_leaves_one(app: Penstock, clock: HeldClock) -> None:
+def test_a_worker_that_did_something_leaves_one(app: Penstock, clock: ManualClock) -> None:
     before = clock.held() - timedelta(seconds=1)
     app.gauges("busy", lambda: {"throttled": 3})
     job = app.submit("busy").job
@@ -107,24 +107,24 @@ def test_a_worker_that_did_something_leaves_one(app: Penstock, clock: HeldClock)
     assert kept.data["concurrency"] >= 1
 
 
-def test_one_that_did_nothing_leaves_none(app: Penstock, clock: HeldClock) -> None:
-    assert app.work_off(timeout=PATIENCE)
+def test_one_that_did_nothing_leaves_none(app: Penstock, clock: ManualClock) -> None:
+    assert app.drain(timeout=PATIENCE)
     assert app.lane_samples(since=clock.held() - timedelta(days=9)) == []
 
 
-def test_a_workers_sweep_forgets_what_is_older_than_a_day(store: Store, clock: HeldClock, tmp_path: Path) -> None:
+def test_a_workers_sweep_forgets_what_is_older_than_a_day(store: Store, clock: ManualClock, tmp_path: Path) -> None:
     app = OnStore(store, tmp_path, sweep_seconds=0.05)
     app.kind("idle")(lambda item: item.input)
     keep(app.store, "w", busy=1)
     clock.advance(DAY + 1)
     keep(app.store, "w", busy=2)
     with app.working() as worker:
-        worker.points.listen()
-        assert worker.points.wait("swept", 2), "no sweep was made"
+        worker.signals.listen()
+        assert worker.signals.wait("swept", 2), "no sweep was made"
     assert found(app.store, clock) == [("busy", "w", 2)]
 
 
-def test_so_does_a_sweep_by_hand(app: Penstock, clock: HeldClock) -> None:
+def test_so_does_a_sweep_by_hand(app: Penstock, clock: ManualClock) -> None:
     """Where jobs are only kicked off there is no worker that would."""
     keep(app.store, "w", busy=1)
     clock.advance(DAY + 1)
@@ -141,7 +141,7 @@ def thinned(store: Store, *, since: datetime, until: datetime | None = None, mos
     return [one.data["items"] for one in kept]
 
 
-def test_few_come_all_and_from_behind_the_first_moment_to_the_last(store: Store, clock: HeldClock) -> None:
+def test_few_come_all_and_from_behind_the_first_moment_to_the_last(store: Store, clock: ManualClock) -> None:
     began = clock.held()
     for number in range(10):
         keep(store, "w", left=number, right=-1)
@@ -152,7 +152,7 @@ def test_few_come_all_and_from_behind_the_first_moment_to_the_last(store: Store,
     assert thinned(store, since=began + timedelta(days=1)) == []
 
 
-def test_many_are_thinned_evenly_and_the_newest_is_among_them(store: Store, clock: HeldClock) -> None:
+def test_many_are_thinned_evenly_and_the_newest_is_among_them(store: Store, clock: ManualClock) -> None:
     began = clock.held()
     for number in range(101):
         keep(store, "w", left=number)
@@ -164,7 +164,7 @@ def test_many_are_thinned_evenly_and_the_newest_is_among_them(store: Store, cloc
         assert {after - one for one, after in pairwise(found)} <= {last // 10, last // 10 + 1, last // 10 - 1}
 
 
-def test_where_nothing_was_sampled_nothing_is_made_up(store: Store, clock: HeldClock) -> None:
+def test_where_nothing_was_sampled_nothing_is_made_up(store: Store, clock: ManualClock) -> None:
     began = clock.held()
     for number in range(12):
         keep(store, "w1", left=number)
@@ -175,7 +175,7 @@ def test_where_nothing_was_sampled_nothing_is_made_up(store: Store, clock: HeldC
     assert {number % 100 for number in found} == {10, 11}
 
 
-def test_those_of_a_job_are_of_its_kind_between_its_start_and_its_end(app: Penstock, clock: HeldClock) -> None:
+def test_those_of_a_job_are_of_its_kind_between_its_start_and_its_end(app: Penstock, clock: ManualClock) -> None:
     keep(app.store, "w", busy=1)
     clock.advance(1)
     job = app.submit("busy", owner="ada").job
@@ -192,7 +192,7 @@ def test_those_of_a_job_are_of_its_kind_between_its_start_and_its_end(app: Penst
     assert [(one.kind, one.data["items"]) for one in shown] == [("busy", 2), ("busy", 4), ("busy", 5)]
 
 
-def test_those_of_a_job_that_is_not_over_reach_to_now(app: Penstock, clock: HeldClock) -> None:
+def test_those_of_a_job_that_is_not_over_reach_to_now(app: Penstock, clock: ManualClock) -> None:
     job = app.submit("busy").job
     clock.advance(50)
     keep(app.store, "w", busy=7)

@@ -12,10 +12,10 @@ from sqlalchemy import select, update
 from penstock.errors import TransitionRefused
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner
-from penstock.lifecycle.job import Answer, Job
+from penstock.lifecycle.job import Job, SubmitOutcome
 from penstock.lifecycle.planned import Planned
 from penstock.lifecycle.states import JobState
-from penstock.operations import control, inspect
+from penstock.operations import control, read_jobs
 from penstock.operations.submit import submit_created
 from penstock.store.tables import jobs
 from penstock.testing.drive import Workbench
@@ -41,7 +41,7 @@ def release(bench: Workbench, job: Job) -> bool:
 
 
 def items(bench: Workbench, job_id: UUID) -> list[Any]:
-    return bench.store.read(lambda one: inspect.items(one, job_id))
+    return bench.store.read(lambda one: read_jobs.items(one, job_id))
 
 
 class TestHeldAndPaused:
@@ -51,8 +51,8 @@ class TestHeldAndPaused:
         if how == "paused":
             write(bench, control.pause, ann.id, owner("ann"))
         bob = bench.submit("single", owner="bob", unique_key="u")
-        assert (bob.answer, bob.job.leader_id) == (Answer.NEW, None)
-        bench.work_off("single")
+        assert (bob.answer, bob.job.leader_id) == (SubmitOutcome.NEW, None)
+        bench.drain("single")
         assert bench.job(bob.job.id).state is S.SUCCEEDED
 
     @pytest.mark.parametrize("who", ["ann", None])
@@ -63,21 +63,21 @@ class TestHeldAndPaused:
             write(bench, control.pause, first.id, owner(who))
         for hold in (False, True):
             again = bench.submit("single", owner=who, unique_key="u", hold=hold)
-            assert (again.answer, again.job.id) == (Answer.EXISTING, first.id)
+            assert (again.answer, again.job.id) == (SubmitOutcome.EXISTING, first.id)
         bench.submit("single", owner="bob", unique_key="u")
         again = bench.submit("single", owner=who, unique_key="u")
-        assert (again.answer, again.job.id) == (Answer.EXISTING, first.id)
+        assert (again.answer, again.job.id) == (SubmitOutcome.EXISTING, first.id)
 
     def test_who_follows_and_asks_for_a_held_one_is_answered_with_what_they_have(self, bench: Workbench) -> None:
         bench.submit("single", owner="ann", unique_key="u")
         following = bench.submit("single", owner="bob", unique_key="u").job
         again = bench.submit("single", owner="bob", unique_key="u", hold=True)
-        assert (again.answer, again.job.id) == (Answer.EXISTING, following.id)
+        assert (again.answer, again.job.id) == (SubmitOutcome.EXISTING, following.id)
 
     def test_a_held_job_follows_nobody_and_inherits_nothing_unreleased(self, bench: Workbench) -> None:
         ann = bench.submit("single", owner="ann", unique_key="u").job
         bob = bench.submit("single", owner="bob", unique_key="u", hold=True)
-        assert (bob.answer, bob.job.state, bob.job.leader_id) == (Answer.NEW, S.CREATED, None)
+        assert (bob.answer, bob.job.state, bob.job.leader_id) == (SubmitOutcome.NEW, S.CREATED, None)
         write(bench, control.cancel, ann.id, owner("ann"))
         assert bench.claim("single") == []
         assert bench.job(bob.job.id).state is S.CREATED
@@ -131,7 +131,7 @@ class TestInheriting:
         assert (bench.job(ann.id).state, bench.job(bob.id).state, cid.state) == (S.QUEUED, S.RUNNING, S.QUEUED)
         write(bench, control.cancel, ann.id, owner("ann"))
         assert violations(bench.store) == []
-        bench.work_off("single")
+        bench.drain("single")
         assert [bench.job(one.id).state for one in (bob, cid)] == [S.SUCCEEDED, S.SUCCEEDED]
 
     def test_normalized_rows_the_file_and_the_higher_priority(self, bench: Workbench) -> None:
@@ -142,15 +142,15 @@ class TestInheriting:
         write(bench, control.cancel, ann.id, owner("ann"))
         claimed = bench.claim("bulk")
         assert [one.normalized for one in claimed] == [{"sku": "17"}, {"sku": "18"}]
-        heir = bench.job(bob.id)
-        assert (heir.priority, heir.file_id) == (5, file_id)
+        successor = bench.job(bob.id)
+        assert (successor.priority, successor.file_id) == (5, file_id)
 
     def test_an_heirs_own_priority_and_file_are_kept(self, bench: Workbench) -> None:
         ann = bench.submit("single", owner="ann", unique_key="u", priority=-5, file_id=UUID(int=7)).job
         bob = bench.submit("single", owner="bob", unique_key="u", file_id=UUID(int=8)).job
         write(bench, control.cancel, ann.id, owner("ann"))
-        heir = bench.job(bob.id)
-        assert (heir.priority, heir.file_id) == (0, UUID(int=8))
+        successor = bench.job(bob.id)
+        assert (successor.priority, successor.file_id) == (0, UUID(int=8))
 
 
 class TestLimits:
@@ -230,7 +230,9 @@ class TestLeftBehind:
 
     def end(self, bench: Workbench, job: Job, **values: Any) -> None:
         bench.store.write(
-            lambda one: one.connection.execute(update(jobs).where(jobs.c.id == job.id).values(turn_at=None, **values))
+            lambda one: one.connection.execute(
+                update(jobs).where(jobs.c.id == job.id).values(next_claim_at=None, **values)
+            )
         )
 
     def shared(self, bench: Workbench) -> tuple[Job, Job, Job]:
@@ -285,36 +287,36 @@ class TestLeftBehind:
 class TestYoungResults:
     def test_a_copy_is_as_old_as_its_source_and_no_source_itself(self, bench: Workbench) -> None:
         bench.submit("single", owner="u0", unique_key="k")
-        bench.work_off("single")
+        bench.drain("single")
         answers = []
         for number in range(1, 4):
             bench.clock.advance(25)
             answers.append(bench.submit("single", owner=f"u{number}", unique_key="k", fresh_for=60).answer)
-        assert answers == [Answer.CACHED, Answer.CACHED, Answer.NEW]
+        assert answers == [SubmitOutcome.CACHED, SubmitOutcome.CACHED, SubmitOutcome.NEW]
 
     def test_ones_own_copy_grows_old_with_its_source(self, bench: Workbench) -> None:
         bench.submit("single", owner="ann", unique_key="k")
-        bench.work_off("single")
+        bench.drain("single")
         bench.clock.advance(50)
         copy = bench.submit("single", owner="bob", unique_key="k", fresh_for=60)
         bench.clock.advance(5)
         again = bench.submit("single", owner="bob", unique_key="k", fresh_for=60)
-        assert (copy.answer, again.answer, again.job.id) == (Answer.CACHED, Answer.CACHED, copy.job.id)
+        assert (copy.answer, again.answer, again.job.id) == (SubmitOutcome.CACHED, SubmitOutcome.CACHED, copy.job.id)
         bench.clock.advance(6)
-        assert bench.submit("single", owner="bob", unique_key="k", fresh_for=60).answer is Answer.NEW
+        assert bench.submit("single", owner="bob", unique_key="k", fresh_for=60).answer is SubmitOutcome.NEW
 
     @pytest.mark.parametrize("verb", [control.commit, control.abandon])
     def test_who_has_decided_about_theirs_gets_a_new_one(self, bench: Workbench, verb: Callable[..., Any]) -> None:
         first = bench.submit("single", owner="ann", unique_key="k").job
-        bench.work_off("single")
+        bench.drain("single")
         write(bench, verb, first.id, owner("ann"))
         again = bench.submit("single", owner="ann", unique_key="k", fresh_for=60)
-        assert (again.answer, again.job.id != first.id, again.job.state) == (Answer.CACHED, True, S.SUCCEEDED)
+        assert (again.answer, again.job.id != first.id, again.job.state) == (SubmitOutcome.CACHED, True, S.SUCCEEDED)
         assert write(bench, control.commit, again.job.id, owner("ann")).state is S.COMMITTED
 
     def test_a_paused_owner_gets_a_young_result_all_the_same(self, bench: Workbench) -> None:
         bench.submit("single", owner="bob", unique_key="k")
-        bench.work_off("single")
+        bench.drain("single")
         ann = bench.submit("single", owner="ann", unique_key="k").job
         write(bench, control.pause, ann.id, SYSTEM)
-        assert bench.submit("single", owner="ann", unique_key="k", fresh_for=60).answer is Answer.CACHED
+        assert bench.submit("single", owner="ann", unique_key="k", fresh_for=60).answer is SubmitOutcome.CACHED

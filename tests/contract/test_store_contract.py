@@ -13,7 +13,7 @@ from penstock import Penstock
 from penstock.errors import InvalidInput, JobNotFound, TransitionRefused, WorkerCrashed
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, admin, owner, worker
-from penstock.lifecycle.job import Answer
+from penstock.lifecycle.job import SubmitOutcome
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import (
@@ -25,9 +25,9 @@ from penstock.lifecycle.states import (
     KilledBy,
     Phase,
 )
-from penstock.operations import control, heartbeat, inspect, sweep
+from penstock.operations import control, heartbeat, maintenance, read_jobs
 from penstock.operations.claim import claim
-from penstock.operations.record import SomeWereLate, record
+from penstock.operations.record import LeaseLost, record
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import Request, submit, submit_created, submit_many
 from penstock.store.engine import open_store
@@ -54,11 +54,11 @@ def write(bench: Workbench, verb: Callable[..., Any], *arguments: Any, **named: 
 
 
 def history(bench: Workbench, job_id: UUID) -> list[Any]:
-    return bench.store.read(lambda one: inspect.history(one, job_id))
+    return bench.store.read(lambda one: read_jobs.history(one, job_id))
 
 
 def items(bench: Workbench, job_id: UUID) -> list[Any]:
-    return bench.store.read(lambda one: inspect.items(one, job_id))
+    return bench.store.read(lambda one: read_jobs.items(one, job_id))
 
 
 # Submitting ----------------------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ class TestSubmitting:
     def test_a_single_step_gets_its_params_as_input(self, bench: Workbench) -> None:
         submission = bench.submit("single", {"n": 1}, owner="ann", ip_address="10.0.0.1", priority=3)
         job = submission.job
-        assert (submission.answer, job.state, job.user_id, job.priority) == (Answer.NEW, S.QUEUED, "ann", 3)
+        assert (submission.answer, job.state, job.user_id, job.priority) == (SubmitOutcome.NEW, S.QUEUED, "ann", 3)
         assert (job.run, job.attempts, job.progress.total, job.ip_address) == (1, 0, 1, "10.0.0.1")
         assert job.created_at == job.queued_at == bench.clock.held()
         [claimed] = bench.claim("single")
@@ -159,7 +159,7 @@ class TestIdempotency:
     def test_the_same_key_is_the_same_job(self, bench: Workbench) -> None:
         first = bench.submit("single", {"n": 1}, owner="ann", idempotency_key="i")
         again = bench.submit("single", {"n": 1}, owner="ann", idempotency_key="i")
-        assert (again.job.id, again.answer) == (first.job.id, Answer.EXISTING)
+        assert (again.job.id, again.answer) == (first.job.id, SubmitOutcome.EXISTING)
         bench.drive_to_end()
         assert bench.submit("single", {"n": 1}, owner="ann", idempotency_key="i").job.id == first.job.id
         assert len(bench.jobs()) == 1
@@ -179,23 +179,31 @@ class TestIdempotency:
         first = bench.submit("single", owner="bob", unique_key="u", idempotency_key="i")
         bench.drive_to_end()
         again = bench.submit("single", owner="bob", unique_key="u", idempotency_key="i")
-        assert (first.answer, again.answer, again.job.id) == (Answer.FOLLOWING, Answer.EXISTING, first.job.id)
+        assert (first.answer, again.answer, again.job.id) == (
+            SubmitOutcome.FOLLOWING,
+            SubmitOutcome.EXISTING,
+            first.job.id,
+        )
 
 
 class TestSingleFlight:
     def test_the_same_owner_gets_the_same_job(self, bench: Workbench) -> None:
         first = bench.submit("single", owner="ann", unique_key="u")
         again = bench.submit("single", owner="ann", unique_key="u")
-        assert (again.answer, again.job.id) == (Answer.EXISTING, first.job.id)
+        assert (again.answer, again.job.id) == (SubmitOutcome.EXISTING, first.job.id)
 
     def test_another_kind_is_other_work(self, bench: Workbench) -> None:
         bench.submit("single", owner="ann", unique_key="u")
-        assert bench.submit("again", owner="ann", unique_key="u").answer is Answer.NEW
+        assert bench.submit("again", owner="ann", unique_key="u").answer is SubmitOutcome.NEW
 
     def test_another_owner_follows_and_ends_with_the_leader(self, bench: Workbench) -> None:
         leader = bench.submit("single", owner="ann", unique_key="u").job
         follower = bench.submit("single", owner="bob", unique_key="u")
-        assert (follower.answer, follower.job.state, follower.job.leader_id) == (Answer.FOLLOWING, S.QUEUED, leader.id)
+        assert (follower.answer, follower.job.state, follower.job.leader_id) == (
+            SubmitOutcome.FOLLOWING,
+            S.QUEUED,
+            leader.id,
+        )
         assert bench.submit("single", owner="bob", unique_key="u").job.id == follower.job.id
         held = bench.claim("single")
         assert [one.job_id for one in held] == [leader.id]
@@ -211,7 +219,11 @@ class TestSingleFlight:
         bench.submit("single", owner="ann", unique_key="u")
         first = bench.submit("single", unique_key="u")
         again = bench.submit("single", unique_key="u")
-        assert (first.answer, again.answer, again.job.id) == (Answer.FOLLOWING, Answer.EXISTING, first.job.id)
+        assert (first.answer, again.answer, again.job.id) == (
+            SubmitOutcome.FOLLOWING,
+            SubmitOutcome.EXISTING,
+            first.job.id,
+        )
 
     def test_followers_fail_with_the_leader_and_for_its_reason(self, bench: Workbench) -> None:
         bench.submit("single", owner="ann", unique_key="u")
@@ -233,41 +245,45 @@ class TestSingleFlight:
 
     def test_a_canceled_leader_hands_its_work_to_who_waited_longest(self, bench: Workbench) -> None:
         leader = bench.submit("bulk", owner="ann", unique_key="u", items=[1, 2, 3]).job
-        heir = bench.submit("bulk", owner="bob", unique_key="u", items=[1, 2, 3]).job
+        successor = bench.submit("bulk", owner="bob", unique_key="u", items=[1, 2, 3]).job
         other = bench.submit("bulk", owner="cyd", unique_key="u", items=[1, 2, 3]).job
         held = bench.claim("bulk", size=2)
         write(bench, control.cancel, leader.id, owner("ann"))
-        assert (bench.job(leader.id).state, bench.job(heir.id).leader_id) == (S.CANCELED, None)
-        assert bench.job(other.id).leader_id == heir.id
+        assert (bench.job(leader.id).state, bench.job(successor.id).leader_id) == (S.CANCELED, None)
+        assert bench.job(other.id).leader_id == successor.id
         bench.record(held, DONE)
-        assert bench.job(heir.id).progress.processed == 0
+        assert bench.job(successor.id).progress.processed == 0
         assert [(one.job_id, one.input, one.user_id) for one in bench.claim("bulk")] == [
-            (heir.id, number, "bob") for number in (1, 2, 3)
+            (successor.id, number, "bob") for number in (1, 2, 3)
         ]
         bench.clock.advance(LEASE + 1)
         bench.drive_to_end()
-        assert (bench.job(heir.id).state, bench.job(other.id).state) == (S.SUCCEEDED, S.SUCCEEDED)
+        assert (bench.job(successor.id).state, bench.job(other.id).state) == (S.SUCCEEDED, S.SUCCEEDED)
 
     def test_the_heir_of_a_planned_job_plans_anew(self, bench: Workbench) -> None:
         leader = bench.submit("planned", owner="ann", unique_key="u").job
-        heir = bench.submit("planned", owner="bob", unique_key="u").job
+        successor = bench.submit("planned", owner="bob", unique_key="u").job
         bench.plan(bench.claim("planned")[0], [1, 2])
         write(bench, control.cancel, leader.id, owner("ann"))
         [claimed] = bench.claim("planned")
-        assert (claimed.job_id, claimed.role, bench.job(heir.id).progress.total) == (heir.id, ItemRole.PLAN, 0)
+        assert (claimed.job_id, claimed.role, bench.job(successor.id).progress.total) == (
+            successor.id,
+            ItemRole.PLAN,
+            0,
+        )
 
     def test_the_heir_of_a_job_without_items_goes_straight_to_finalize(self, bench: Workbench) -> None:
         leader = bench.submit("bulk", owner="ann", unique_key="u", items=[]).job
-        heir = bench.submit("bulk", owner="bob", unique_key="u", items=[]).job
+        successor = bench.submit("bulk", owner="bob", unique_key="u", items=[]).job
         write(bench, control.cancel, leader.id, owner("ann"))
-        assert [(one.job_id, one.role) for one in bench.claim("bulk")] == [(heir.id, ItemRole.FINALIZE)]
+        assert [(one.job_id, one.role) for one in bench.claim("bulk")] == [(successor.id, ItemRole.FINALIZE)]
 
     def test_the_heirs_history_does_not_name_another_owner(self, bench: Workbench) -> None:
         leader = bench.submit("bulk", owner="ann", unique_key="u", items=[]).job
-        heir = bench.submit("bulk", owner="bob", caller=owner("bob"), unique_key="u", items=[]).job
+        successor = bench.submit("bulk", owner="bob", caller=owner("bob"), unique_key="u", items=[]).job
         write(bench, control.cancel, leader.id, owner("ann"))
-        assert bench.states(heir.id) == ["queued", "running"]
-        assert [line.actor_id for line in history(bench, heir.id)] == ["bob", None]
+        assert bench.states(successor.id) == ["queued", "running"]
+        assert [line.actor_id for line in history(bench, successor.id)] == ["bob", None]
 
     def test_a_canceled_follower_leaves_the_leader_alone(self, bench: Workbench) -> None:
         leader = bench.submit("single", owner="ann", unique_key="u").job
@@ -287,46 +303,46 @@ class TestSingleFlight:
         first = bench.submit("single", owner="ann", unique_key="u").job
         bench.drive_to_end()
         second = bench.submit("single", owner="ann", unique_key="u")
-        assert (second.answer, second.job.id != first.id) == (Answer.NEW, True)
+        assert (second.answer, second.job.id != first.id) == (SubmitOutcome.NEW, True)
 
 
 class TestCachedResults:
     def test_the_owner_gets_their_own_job_back(self, bench: Workbench) -> None:
         first = bench.submit("single", owner="ann", unique_key="u").job
-        bench.work_off("single")
+        bench.drain("single")
         again = bench.submit("single", owner="ann", unique_key="u", fresh_for=60)
-        assert (again.answer, again.job.id) == (Answer.CACHED, first.id)
+        assert (again.answer, again.job.id) == (SubmitOutcome.CACHED, first.id)
 
     def test_another_gets_a_job_with_a_copy(self, bench: Workbench) -> None:
         bench.submit("single", owner="ann", unique_key="u")
-        bench.work_off("single")
+        bench.drain("single")
         copy = bench.submit("single", {"n": 2}, owner="bob", unique_key="u", fresh_for=60)
-        assert (copy.answer, copy.job.user_id, copy.job.result) == (Answer.CACHED, "bob", {"ok": True})
+        assert (copy.answer, copy.job.user_id, copy.job.result) == (SubmitOutcome.CACHED, "bob", {"ok": True})
         assert copy.job.progress.processed == copy.job.progress.total == 1
         assert bench.states(copy.job.id) == ["queued", "running", "succeeded"]
         assert write(bench, control.commit, copy.job.id, owner("bob")).state is S.COMMITTED
 
     def test_a_held_request_is_answered_too(self, bench: Workbench) -> None:
         bench.submit("single", owner="ann", unique_key="u")
-        bench.work_off("single")
+        bench.drain("single")
         copy = bench.submit("single", owner="bob", unique_key="u", fresh_for=60, hold=True)
-        assert (copy.answer, copy.job.state) == (Answer.CACHED, S.SUCCEEDED)
+        assert (copy.answer, copy.job.state) == (SubmitOutcome.CACHED, S.SUCCEEDED)
 
-    @pytest.mark.parametrize(("age", "answer"), [(60, Answer.CACHED), (60.001, Answer.NEW)])
-    def test_up_to_the_age_asked_for(self, bench: Workbench, age: float, answer: Answer) -> None:
+    @pytest.mark.parametrize(("age", "answer"), [(60, SubmitOutcome.CACHED), (60.001, SubmitOutcome.NEW)])
+    def test_up_to_the_age_asked_for(self, bench: Workbench, age: float, answer: SubmitOutcome) -> None:
         bench.submit("single", owner="ann", unique_key="u")
-        bench.work_off("single")
+        bench.drain("single")
         bench.clock.advance(age)
         assert bench.submit("single", owner="bob", unique_key="u", fresh_for=60).answer is answer
 
     def test_a_failure_is_not_a_result(self, bench: Workbench) -> None:
         bench.submit("single", owner="ann", unique_key="u")
         bench.record(bench.claim("single"), FAILED)
-        assert bench.submit("single", owner="bob", unique_key="u", fresh_for=60).answer is Answer.NEW
+        assert bench.submit("single", owner="bob", unique_key="u", fresh_for=60).answer is SubmitOutcome.NEW
 
     def test_an_active_job_is_followed_when_nothing_is_fresh(self, bench: Workbench) -> None:
         bench.submit("single", owner="ann", unique_key="u")
-        assert bench.submit("single", owner="bob", unique_key="u", fresh_for=60).answer is Answer.FOLLOWING
+        assert bench.submit("single", owner="bob", unique_key="u", fresh_for=60).answer is SubmitOutcome.FOLLOWING
 
 
 # Claiming ------------------------------------------------------------------------------------------------------------
@@ -419,8 +435,8 @@ class TestRecording:
     def test_every_outcome_is_counted(self, bench: Workbench) -> None:
         job = bench.submit("bulk", items=list(range(6))).job
         held = bench.claim("bulk")
-        ways = [DONE, FAILED, RETRIED, outcomes.not_found("n", "N"), outcomes.skipped("s", "S"), outcomes.released()]
-        assert len(bench.hand_in(list(zip(held, ways, strict=True)))) == 6
+        dialect = [DONE, FAILED, RETRIED, outcomes.not_found("n", "N"), outcomes.skipped("s", "S"), outcomes.released()]
+        assert len(bench.hand_in(list(zip(held, dialect, strict=True)))) == 6
         progress = bench.job(job.id).progress
         assert (progress.total, progress.processed, progress.failed, progress.not_found, progress.skipped) == (
             6, 4, 1, 1, 1,
@@ -456,7 +472,7 @@ class TestRecording:
         bench.sweep()
         bench.clock.advance(60)
         [again] = bench.claim("bulk", "w2", lease=100)
-        with pytest.raises(SomeWereLate):
+        with pytest.raises(LeaseLost):
             write(bench, record, slice_of, worker("w1"), all_ours=True)
         assert bench.job(job.id).progress.processed == 0
         assert {one.status for one in items(bench, job.id)} == {ItemStatus.PROCESSING}
@@ -722,7 +738,7 @@ class TestWhoSees:
         with pytest.raises(JobNotFound, match=words):
             write(bench, reprocess, kind, job.id, caller)
         assert write(bench, submit_created, kind, bench.submit("again", owner="ann", hold=True).job.id, caller) is False
-        assert bench.store.read(lambda one: inspect.list_jobs(one, caller)) == []
+        assert bench.store.read(lambda one: read_jobs.list_jobs(one, caller)) == []
         assert bench.states(job.id) == ["queued"]
 
     def test_no_job_at_all_is_told_in_the_same_words(self, bench: Workbench) -> None:
@@ -734,7 +750,7 @@ class TestWhoSees:
     def test_each_owner_does_not_cost_a_statement(self, bench: Workbench) -> None:
         """Statements are kept for ever: one for each owner would be a leak."""
         from penstock.store.statements import control as control_statements
-        from penstock.store.statements import inspect as inspect_statements
+        from penstock.store.statements import read_jobs as inspect_statements
 
         def kept() -> int:
             built: list[Any] = [
@@ -746,7 +762,7 @@ class TestWhoSees:
 
         def visit(who: str) -> None:
             job = bench.submit("single", owner=who, caller=owner(who)).job
-            bench.store.read(lambda one: inspect.list_jobs(one, owner(who)))
+            bench.store.read(lambda one: read_jobs.list_jobs(one, owner(who)))
             write(bench, control.cancel, job.id, owner(who))
 
         visit("first")
@@ -760,7 +776,7 @@ class TestWhoSees:
             bench.submit("single", owner=who)
 
         def seen(caller: Any) -> list[str | None]:
-            return [job.user_id for job in bench.store.read(lambda one: inspect.list_jobs(one, caller))]
+            return [job.user_id for job in bench.store.read(lambda one: read_jobs.list_jobs(one, caller))]
 
         assert (seen(owner("ann")), seen(owner(None)), len(seen(admin("root")))) == (["ann"], [None], 3)
 
@@ -1015,7 +1031,7 @@ class TestLimits:
 
     def test_what_fell_out_of_line_is_put_back(self, bench: Workbench) -> None:
         job = bench.submit("bulk", items=[1]).job
-        bench.store.write(lambda one: one.run(update(jobs).values(turn_at=None)))
+        bench.store.write(lambda one: one.run(update(jobs).values(next_claim_at=None)))
         bench.clock.advance(99)
         assert bench.sweep(stale_seconds=100).stale == 0
         bench.clock.advance(2)
@@ -1034,7 +1050,7 @@ class TestLimits:
         bench.submit("bulk", items=[1])
         bench.claim("bulk", lease=1000)
         bench.clock.advance(500)
-        assert bench.store.write(lambda one: sweep.mend_stale(one, 100)) == 0
+        assert bench.store.write(lambda one: maintenance.rescue_stuck(one, 100)) == 0
 
 
 # The caller's own transaction ----------------------------------------------------------------------------------------

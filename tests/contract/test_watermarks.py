@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import Connection, event, func, select
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
 from penstock.operations import control
@@ -52,7 +52,7 @@ class Hand:
 @pytest.fixture
 def hand(postgres_store: Store) -> Hand:
     clock = postgres_store.clock
-    assert isinstance(clock, HeldClock)
+    assert isinstance(clock, ManualClock)
     return Hand(Workbench(postgres_store, clock, engine_kinds()))
 
 
@@ -153,7 +153,7 @@ def test_what_is_put_in_line_again_gets_a_turn_that_claims_look_at(hand: Hand) -
     bench.record(held, outcomes.released())
     hand.move_on()
     bench.store.write(lambda one: control.resume(one, job, SYSTEM))
-    [turn] = bench.store.read(lambda one: one.run(select(jobs.c.turn_at).where(jobs.c.id == job)).scalars())
+    [turn] = bench.store.read(lambda one: one.run(select(jobs.c.next_claim_at).where(jobs.c.id == job)).scalars())
     assert turn == bench.clock.held()
     assert hand.serve() == {job}
 

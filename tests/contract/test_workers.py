@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.errors import StoreUnavailable
 from penstock.operations.workers import SIGNING_SECONDS, WorkerSeen, appear, forget_workers, leave, workers
 from penstock.store.engine import Store
@@ -18,8 +18,8 @@ HOUR = 3600.0
 
 
 @pytest.fixture
-def clock(store: Store) -> HeldClock:
-    assert isinstance(store.clock, HeldClock)
+def clock(store: Store) -> ManualClock:
+    assert isinstance(store.clock, ManualClock)
     return store.clock
 
 
@@ -31,7 +31,7 @@ def seen(store: Store) -> list[WorkerSeen]:
     return store.read(workers)
 
 
-def test_the_first_time_stays_and_the_last_one_moves(store: Store, clock: HeldClock) -> None:
+def test_the_first_time_stays_and_the_last_one_moves(store: Store, clock: ManualClock) -> None:
     began = clock.held()
     sign(store, "b")
     clock.advance(7)
@@ -52,7 +52,7 @@ def test_one_that_leaves_is_gone_and_no_other(store: Store) -> None:
     assert [one.name for one in seen(store)] == ["b"]
 
 
-def test_alive_is_who_was_seen_within_three_times(store: Store, clock: HeldClock) -> None:
+def test_alive_is_who_was_seen_within_three_times(store: Store, clock: ManualClock) -> None:
     sign(store, "w")
     clock.advance(3 * SIGNING_SECONDS)
     assert [one.alive for one in seen(store)] == [True]
@@ -62,7 +62,7 @@ def test_alive_is_who_was_seen_within_three_times(store: Store, clock: HeldClock
     assert [one.alive for one in seen(store)] == [True]
 
 
-def test_after_an_hour_it_is_forgotten(store: Store, clock: HeldClock) -> None:
+def test_after_an_hour_it_is_forgotten(store: Store, clock: ManualClock) -> None:
     sign(store, "dead")
     clock.advance(1)
     sign(store, "later")
@@ -73,16 +73,16 @@ def test_after_an_hour_it_is_forgotten(store: Store, clock: HeldClock) -> None:
     assert [one.name for one in seen(store)] == ["later"]
 
 
-def test_a_workers_sweep_forgets_them(store: Store, clock: HeldClock, tmp_path: Path) -> None:
+def test_a_workers_sweep_forgets_them(store: Store, clock: ManualClock, tmp_path: Path) -> None:
     app = OnStore(store, tmp_path, sweep_seconds=0.05)
     app.kind("idle")(lambda item: item.input)
     sign(store, "dead")
     clock.advance(HOUR + 1)
     worker = app.worker()
-    worker.points.listen()
+    worker.signals.listen()
     worker.start()
     try:
-        assert worker.points.wait("swept"), "no sweep was made"
+        assert worker.signals.wait("swept"), "no sweep was made"
         assert [one.name for one in app.workers()] == [worker.name]
     finally:
         worker.stop()
@@ -101,6 +101,6 @@ def test_a_worker_that_cannot_sign_works_all_the_same(
 
     monkeypatch.setattr(module, "appear", away)
     monkeypatch.setattr(module, "leave", away)
-    assert app.work_off(timeout=30.0)
+    assert app.drain(timeout=30.0)
     assert app.get(job.id).result == 42
     assert app.workers() == []

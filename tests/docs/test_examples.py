@@ -12,7 +12,7 @@ The convention, for whoever writes a page:
 - ``<!-- not run: why -->`` before a block leaves it out. ``<!-- needs: postgresql -->`` anywhere gives the page a
   server: the address that the page shows, ``postgresql://penstock@db.example/penstock``, becomes that of the server.
 
-The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.warm.server`).
+The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.fork_server.server`).
 
 Shell blocks of any other name are refused, so that none is overlooked.
 """

@@ -9,45 +9,45 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from penstock import InvalidInput, WorkItem
+from penstock import InvalidInput, ItemContext
 
 
-def die(item: WorkItem) -> None:
+def die(item: ItemContext) -> None:
     """Be killed as the system kills."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def ask_database(item: WorkItem) -> None:
+def ask_database(item: ItemContext) -> None:
     """Connect to a PostgreSQL where nobody listens."""
     psycopg: Any = importlib.import_module("psycopg")
     psycopg.connect(host="127.0.0.1", port=item.input["port"], connect_timeout=5)
 
 
-def ask_redis(item: WorkItem) -> None:
+def ask_redis(item: ItemContext) -> None:
     """Ping a Redis where nobody listens."""
     redis: Any = importlib.import_module("redis")
     redis.Redis(host="127.0.0.1", port=item.input["port"]).ping()
 
 
-def fill_gpu(item: WorkItem) -> None:
+def fill_gpu(item: ItemContext) -> None:
     """Allocate more than the card has."""
     torch: Any = importlib.import_module("torch")
     torch.empty(10**15, device="cuda")
 
 
-def fill_disk(item: WorkItem) -> None:
+def fill_disk(item: ItemContext) -> None:
     """Write to a disk without room."""
     with Path("/dev/full").open("wb", buffering=0) as file:
         file.write(b"one byte too many")
 
 
-def want_a_name(item: WorkItem) -> None:
+def want_a_name(item: ItemContext) -> None:
     """Refuse a number."""
     if not isinstance(item.input["port"], str):
         raise InvalidInput(f"port is a name, not {item.input['port']!r}", field="port")
 
 
-ERRORS: dict[str, tuple[Callable[[WorkItem], None], str]] = {
+ERRORS: dict[str, tuple[Callable[[ItemContext], None], str]] = {
     "DB_CONN_REFUSED": (ask_database, "refused"),
     "REDIS_UNAVAILABLE": (ask_redis, "refused"),
     "GPU_OOM": (fill_gpu, "out of memory"),
@@ -57,6 +57,6 @@ ERRORS: dict[str, tuple[Callable[[WorkItem], None], str]] = {
 """By code: what brings it about, and words of its message. WORKER_TIMEOUT and CATALOG_NOT_FOUND are further below."""
 
 
-def meet(item: WorkItem) -> None:
+def meet(item: ItemContext) -> None:
     """Do what leads to the error that is asked for."""
     ERRORS[item.input["code"]][0](item)

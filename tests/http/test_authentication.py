@@ -26,8 +26,8 @@ from penstock import (
     load_settings,
 )
 from penstock.http.limits import RateLimit
-from penstock.http.secrets import signing_secret
 from penstock.http.server import is_loopback, refuse_open_door
+from penstock.http.signing_key import signing_secret
 from penstock.http.tokens import Identity, OwnSecret, PublishedKeys, Tokens
 from tests.http.conftest import SECRET, Served
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete
 
-from penstock import Job, JobState, Penstock, Settings, WorkItem, WorkJob, load_settings, owner
+from penstock import ItemContext, Job, JobContext, JobState, Penstock, Settings, load_settings, owner
 from penstock.http.vocabularies.tasks.schemas import JobStatusResponse
 from penstock_apps.catalogs.service import Catalogs, CatalogSettings
 from penstock_apps.catalogs.tables import catalogs as catalogs_table
@@ -162,7 +162,12 @@ def _moment(text: str) -> datetime:
     ],
 )
 def test_a_process_that_is_killed(
-    app: Penstock, serve: Serve, handler: Callable[[WorkItem], None], limits: dict[str, Any], killed_by: str, code: str
+    app: Penstock,
+    serve: Serve,
+    handler: Callable[[ItemContext], None],
+    limits: dict[str, Any],
+    killed_by: str,
+    code: str,
 ) -> None:
     app.kind("doomed", runs_in="processes", retries=0, concurrency=1, **limits)(handler)
     answer = told(serve(), app.submit("doomed", {}, owner="ada").job)
@@ -193,7 +198,7 @@ def work(database_url: str, files_directory: str) -> None:
     )
 
     @app.kind("held", retries=0)
-    def held(item: WorkItem) -> None:
+    def held(item: ItemContext) -> None:
         print("started", flush=True)
         spin(item)
 
@@ -203,10 +208,10 @@ def work(database_url: str, files_directory: str) -> None:
 def test_a_job_that_takes_too_long_as_a_whole_says_in_which_batch_it_was(app: Penstock, serve: Serve) -> None:
     @app.kind("long", run_limit="1s")
     class Long:
-        def plan(self, job: WorkJob) -> list[int]:
+        def plan(self, job: JobContext) -> list[int]:
             return list(range(250))
 
-        async def process(self, item: WorkItem) -> None:
+        async def process(self, item: ItemContext) -> None:
             if item.input >= 150:
                 await asyncio.Event().wait()
 
@@ -219,7 +224,7 @@ def test_a_user_stops_it_and_so_does_the_system(app: Penstock, serve: Serve) -> 
     running = threading.Semaphore(0)
 
     @app.kind("endless")
-    async def endless(item: WorkItem) -> None:
+    async def endless(item: ItemContext) -> None:
         running.release()
         await asyncio.Event().wait()
 
@@ -248,7 +253,7 @@ def test_a_server_that_is_shut_down_kills_no_job(tmp_path: Path) -> None:
     running, deployed = threading.Semaphore(0), threading.Event()
 
     @app.kind("patient", retries=0)
-    async def patient(item: WorkItem) -> str:
+    async def patient(item: ItemContext) -> str:
         running.release()
         if not deployed.is_set():
             await asyncio.Event().wait()
@@ -312,10 +317,10 @@ def test_a_catalog_that_is_gone_when_its_turn_comes(app: Penstock, serve: Serve,
 def test_where_a_plan_failed_is_shown_to_admins(app: Penstock, serve: Serve) -> None:
     @app.kind("broken", retries=0)
     class Broken:
-        def plan(self, job: WorkJob) -> list[int]:
+        def plan(self, job: JobContext) -> list[int]:
             raise ZeroDivisionError("in the plan")
 
-        def process(self, item: WorkItem) -> None:
+        def process(self, item: ItemContext) -> None:
             """Nothing gets here."""
 
     served = serve()

@@ -10,7 +10,7 @@ import pytest
 
 from penstock import Penstock
 from penstock.http.vocabularies.tasks.schemas import JobListed, JobStatusResponse
-from penstock.operations import inspect
+from penstock.operations import read_jobs
 from tests.http.conftest import Served, on_sqlite
 
 PATIENCE = 30.0
@@ -66,7 +66,7 @@ def test_a_list_is_asked_for_in_many_ways(app: Penstock, serve: Serve) -> None:
 
 @on_sqlite
 def test_an_empty_page_of_a_search_leads_on(app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect, "MOST_SEARCHED", 2)
+    monkeypatch.setattr(read_jobs, "MOST_SEARCHED", 2)
     app.kind("held")(lambda item: None)
     ada = serve(worker=False).client()
     for title in ("red", "-", "-"):
@@ -86,7 +86,7 @@ def test_a_result_waits_for_its_owner_to_use_it_or_give_it_up(app: Penstock, ser
     used, unwanted, plain = (app.submit(kind, {}, owner="ada").job for kind in ("kept", "kept", "plain"))
     before = ada.get(f"/api/jobs/{used.id}").json()
     assert (before["has_mailbox"], before["expires_at"]) == (True, None)
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     waiting = ada.get(f"/api/jobs/{used.id}").json()
     JobStatusResponse.model_validate(waiting)
     assert set(waiting) <= set(JobStatusResponse.model_fields)

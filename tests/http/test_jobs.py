@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from penstock import Job, Penstock, Permanent, WorkItem, WorkJob
+from penstock import ItemContext, Job, JobContext, Penstock, Permanent
 from penstock.http.vocabularies.tasks.schemas import HistoryLine, JobKilled, JobListed, JobStatusResponse
 from tests.http.conftest import Served
 
@@ -30,13 +30,13 @@ def test_a_coordinator_is_running_until_its_last_item_and_its_finalizer_are_done
 
     @app.kind("thumbnails")
     class Thumbnails:
-        def plan(self, job: WorkJob) -> list[int]:
+        def plan(self, job: JobContext) -> list[int]:
             return list(range(250))
 
-        async def process(self, item: WorkItem) -> int:
+        async def process(self, item: ItemContext) -> int:
             return int(item.input)
 
-        def finalize(self, job: WorkJob) -> dict[str, Any]:
+        def finalize(self, job: JobContext) -> dict[str, Any]:
             gate.wait(PATIENCE)
             return {"status": "completed", "processed": 250, "errors": 0}
 
@@ -66,7 +66,7 @@ def test_a_job_that_is_killed_says_who_did_it_when_and_why(app: Penstock, serve:
     started = threading.Event()
 
     @app.kind("endless")
-    async def endless(item: WorkItem) -> None:
+    async def endless(item: ItemContext) -> None:
         started.set()
         await asyncio.Event().wait()
 
@@ -92,11 +92,11 @@ def test_a_job_that_is_killed_says_who_did_it_when_and_why(app: Penstock, serve:
 
 def test_a_job_that_failed_says_why_where_and_how_far_it_was(app: Penstock, serve: Serve) -> None:
     @app.kind("broken")
-    def broken(item: WorkItem) -> None:
+    def broken(item: ItemContext) -> None:
         raise Permanent("no space left for the output", code="DISK_FULL")
 
     @app.kind("buggy", retries=0)
-    def buggy(item: WorkItem) -> float:
+    def buggy(item: ItemContext) -> float:
         return 1 / 0
 
     served = serve()
@@ -117,7 +117,7 @@ def test_a_job_that_failed_says_why_where_and_how_far_it_was(app: Penstock, serv
 
 def test_a_job_with_failed_items_is_completed_with_errors(app: Penstock, serve: Serve) -> None:
     @app.kind("picky")
-    async def picky(item: WorkItem) -> int:
+    async def picky(item: ItemContext) -> int:
         if item.input == 3:
             raise Permanent("three is not for us", code="THREE")
         return int(item.input)

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from sqlalchemy import insert, update
 
-from penstock import Penstock, StoreUnavailable, WorkItem, owner
+from penstock import ItemContext, Penstock, StoreUnavailable, owner
 from penstock.store.tables import job_events, jobs
 from tests.http.conftest import Served
 
@@ -42,7 +42,7 @@ def test_a_job_is_followed_from_its_first_line_to_its_end(app: Penstock, serve: 
     gate = threading.Event()
 
     @app.kind("gated")
-    def gated(item: WorkItem) -> int:
+    def gated(item: ItemContext) -> int:
         gate.wait(PATIENCE)
         return 1
 

@@ -25,7 +25,7 @@ from schemathesis.checks import CheckFunction
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-from penstock import Penstock, Permanent, WorkItem, create_app, load_settings
+from penstock import ItemContext, Penstock, Permanent, create_app, load_settings
 from penstock_apps.catalogs.routes import routes_of as routes_of_catalogs
 from penstock_apps.catalogs.service import Catalogs, CatalogSettings
 from penstock_apps.documents.routes import routes_of as routes_of_documents
@@ -138,12 +138,12 @@ def jobs_of(app: Penstock) -> Iterator[dict[str, str]]:
     gate, running = threading.Event(), threading.Semaphore(0)
 
     @app.kind("gated")
-    def gated(item: WorkItem) -> None:
+    def gated(item: ItemContext) -> None:
         running.release()
         gate.wait()
 
     @app.kind("broken")
-    def broken(item: WorkItem) -> None:
+    def broken(item: ItemContext) -> None:
         raise Permanent("the handler says no")
 
     app.kind("quick")(lambda item: {"answer": 42})
@@ -151,7 +151,7 @@ def jobs_of(app: Penstock) -> Iterator[dict[str, str]]:
     failed = app.submit("broken", {}, owner="ada").job
     canceled = app.submit("gated", {}, owner="ada", hold=True).job
     app.cancel(canceled.id, reason="nobody needs it")
-    assert app.work_off(kinds=["quick", "broken"], timeout=PATIENCE)
+    assert app.drain(kinds=["quick", "broken"], timeout=PATIENCE)
     with app.working(kinds=["gated"]):
         runs, stopped = (app.submit("gated", {}, owner="ada").job for _ in range(2))
         assert all(running.acquire(timeout=PATIENCE) for _ in range(2))

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 
 from penstock import Penstock, Settings, create_app
 from penstock.errors import PenstockError, StoreUnavailable
-from penstock.http.problems import STATUSES, status_of
+from penstock.http.errors import STATUSES, status_of
 from penstock.operations.samples import keep_samples
 from tests.http.conftest import Served
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from fastapi import APIRouter
 
-from penstock import Penstock, WorkItem
+from penstock import ItemContext, Penstock
 from tests.http.conftest import Served, serving
 
 
@@ -25,7 +25,7 @@ def test_params_that_cannot_be_kept_are_the_callers_to_mend(app: Penstock, body:
     routes = APIRouter()
 
     @app.kind("greet")
-    def greet(item: WorkItem) -> None: ...
+    def greet(item: ItemContext) -> None: ...
 
     @routes.post("/greet")
     def ask(params: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ import httpx2
 import openpyxl  # type: ignore[import-untyped]
 import pytest
 
-from penstock import Job, NotFound, Penstock, Permanent, Planned, Retryable, Settings, WorkItem, WorkJob
+from penstock import ItemContext, Job, JobContext, NotFound, Penstock, Permanent, Planned, Retryable, Settings
 from penstock.http.service import Service
 from penstock.http.vocabularies.pipeline.schemas import ErrorGroupShown
 from penstock.http.vocabularies.tasks.schemas import JobStatusResponse
@@ -41,14 +41,14 @@ def mixed(app: Penstock, *, reprocess: bool = True) -> None:
     class Mixed:
         columns = ("sku", "title", "price")
 
-        def plan(self, job: WorkJob) -> list[Planned]:
+        def plan(self, job: JobContext) -> list[Planned]:
             params: Any = job.params
             return [
                 Planned({"how": how, "hidden": "input"}, {"sku": f"A-{number}", "title": "=1+1"})
                 for number, how in enumerate(params["rows"], start=1)
             ]
 
-        async def process(self, item: WorkItem) -> dict[str, Any]:
+        async def process(self, item: ItemContext) -> dict[str, Any]:
             given: Any = item.input
             if given["how"] == "broken":
                 raise Permanent("+bad row", code="BROKEN")
@@ -62,7 +62,7 @@ def mixed(app: Penstock, *, reprocess: bool = True) -> None:
 def over(app: Penstock, *rows: str) -> Job:
     """A job of these rows, done."""
     job = app.submit("mixed", {"rows": list(rows), "mapping": {"sku": "Article"}}, owner="ada").job
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     return app.get(job.id)
 
 
@@ -98,7 +98,7 @@ def test_a_job_that_runs_says_how_its_workers_are_set(app: Penstock, serve: Serv
     gate, sampled = threading.Event(), threading.Event()
 
     @app.kind("gated", concurrency=1)
-    def gated(item: WorkItem) -> None:
+    def gated(item: ItemContext) -> None:
         if item.position == 2:
             sampled.set()
             gate.wait(PATIENCE)

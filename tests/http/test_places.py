@@ -17,15 +17,15 @@ from sqlalchemy import update
 
 from penstock import (
     InvalidInput,
+    ItemContext,
+    ItemCursor,
     Job,
+    JobContext,
     Penstock,
     Permanent,
-    Place,
     Planned,
-    WorkItem,
-    WorkJob,
 )
-from penstock.http.cursors import read_place, written_place
+from penstock.http.pagination import read_place, written_place
 from penstock.http.vocabularies.pipeline.schemas import GridPage
 from penstock.store.tables import job_items
 from tests.http.conftest import Served, on_sqlite
@@ -67,19 +67,19 @@ def halves(app: Penstock) -> Job:
     class Halves:
         columns = ("number", "title")
 
-        def plan(self, job: WorkJob) -> list[Planned]:
+        def plan(self, job: JobContext) -> list[Planned]:
             return [
                 Planned({"n": number, "secret": "s3cret"}, {"title": f"row {number}"}) for number in range(1, ROWS + 1)
             ]
 
-        async def process(self, item: WorkItem) -> dict[str, Any]:
+        async def process(self, item: ItemContext) -> dict[str, Any]:
             given: Any = item.input
             if given["n"] % 2:
                 raise Permanent("odd", code="ODD")
             return {"number": given["n"], "title": f"row {given['n']}"}
 
     job = app.submit("halves", {}, owner="ada").job
-    assert app.work_off(timeout=30)
+    assert app.drain(timeout=30)
     return app.get(job.id)
 
 
@@ -320,10 +320,10 @@ def test_a_place_is_read_as_it_was_written(
     seconds: int, microseconds: int, number: int, position: int, turned: bool
 ) -> None:
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, microseconds=microseconds)
-    place = Place(moment, number, position)
-    assert read_place(written_place(place, in_order=False), in_order=False) == Place(moment, number)
-    assert read_place(written_place(place, in_order=True), in_order=True) == Place(position=position)
-    walk = Place(moment, number, began=moment + timedelta(microseconds=number % 7), turned=turned)
+    place = ItemCursor(moment, number, position)
+    assert read_place(written_place(place, in_order=False), in_order=False) == ItemCursor(moment, number)
+    assert read_place(written_place(place, in_order=True), in_order=True) == ItemCursor(position=position)
+    walk = ItemCursor(moment, number, began=moment + timedelta(microseconds=number % 7), turned=turned)
     written = written_place(walk, in_order=False)
     assert read_place(written, in_order=False, descending=True) == walk
     with pytest.raises(InvalidInput):

@@ -52,7 +52,7 @@ def test_an_admin_sees_all_of_it(busy: Penstock, serve: Serve) -> None:
     body = answer.json()
     shown = SystemShown.model_validate(body)
     assert before <= shown.started_at <= datetime.now(UTC)
-    assert shown.database.dialect == busy.store.ways.name
+    assert shown.database.dialect == busy.store.dialect.name
     assert shown.database.latency_ms > 0, "this process has written"
     assert (body["queue_depth"], body["jobs"]) == ({"held": 1}, {"queued": 1})
     assert body["totals"] == {"items_sec": 30.0, "error_rate": 0.1, "not_found_rate": 0.2}

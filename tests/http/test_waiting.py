@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from penstock import NotFound, Penstock, Settings, WorkItem, WorkJob
+from penstock import ItemContext, JobContext, NotFound, Penstock, Settings
 from penstock.http.vocabularies.pipeline.schemas import PendingPage
 from tests.http.conftest import Served, on_sqlite, serving
 
@@ -118,7 +118,7 @@ def test_what_waits_is_counted_once_for_a_while(open_list: Served, monkeypatch: 
     assert second["countedAt"] == first["countedAt"]
     really = time.monotonic
     with monkeypatch.context() as later:
-        later.setattr("penstock.http.figures.time.monotonic", lambda: really() + 46.0)
+        later.setattr("penstock.http.stats_cache.time.monotonic", lambda: really() + 46.0)
         third = ada.get("/api/pending").json()
     assert third["pendingCount"] == {"held": 6, "other": 2}
     assert third["countedAt"] > first["countedAt"]
@@ -140,17 +140,17 @@ def test_a_slow_page_is_logged_with_its_bounds(open_list: Served) -> None:
 def test_metrics_tell_how_the_workers_do(app: Penstock, serve: Serve) -> None:
     @app.kind("rows")
     class Rows:
-        def plan(self, job: WorkJob) -> list[int]:
+        def plan(self, job: JobContext) -> list[int]:
             return [1, 2, 3, 4]
 
-        async def process(self, item: WorkItem) -> None:
+        async def process(self, item: ItemContext) -> None:
             if item.position == 4:
                 raise NotFound("nothing")
 
     app.gauges("rows", lambda: {"providers": {"shop": {"throttle_rate": 0.25}}, "odd": 1})
     app.kind("held")(lambda item: None)
     app.submit("rows", {}, owner="ada")
-    assert app.work_off(kinds=["rows"], timeout=30)
+    assert app.drain(kinds=["rows"], timeout=30)
     app.submit("held", items=[1, 2], owner="ada")
     text = serve(worker=False).client(None).get("/metrics").text
     values: dict[str, float] = {}

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import threading
 
-from penstock import Penstock, WorkItem, load_settings
+from penstock import ItemContext, Penstock, load_settings
 
 LEASE_MS = 3_600_000
 
@@ -24,7 +24,7 @@ def main() -> None:
     app = build(sys.argv[1])
 
     @app.kind("hold")
-    async def hold(item: WorkItem) -> None:
+    async def hold(item: ItemContext) -> None:
         print("holding", flush=True)
         await asyncio.Event().wait()
 

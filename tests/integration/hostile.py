@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from penstock import Permanent, Retryable, WorkItem
+from penstock import ItemContext, Permanent, Retryable
 from penstock.errors import Stopped
 
 
@@ -302,7 +302,7 @@ IN_PROCESS: dict[str, tuple[Callable[[], Any], tuple[str | None, ...]]] = {
 CASES = {"threads": ANYWHERE, "event_loop": ANYWHERE | ON_LOOP, "processes": ANYWHERE | IN_PROCESS}
 
 
-def act(item: WorkItem) -> Any:
+def act(item: ItemContext) -> Any:
     """Do what the item says."""
     if item.input == "fine":
         return "fine"
@@ -310,6 +310,6 @@ def act(item: WorkItem) -> Any:
     return CASES[place][name][0]()
 
 
-async def act_async(item: WorkItem) -> Any:
+async def act_async(item: ItemContext) -> Any:
     """The same, on the loop."""
     return act(item)

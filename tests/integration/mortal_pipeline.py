@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from penstock import Penstock, Planned, TableShape, WorkItem, WorkJob, load_settings, open_table, table_limits
+from penstock import ItemContext, JobContext, Penstock, Planned, TableShape, load_settings, open_table, table_limits
 
 
 def build(url: str) -> Penstock:
@@ -21,13 +21,13 @@ def build(url: str) -> Penstock:
 
     @app.kind("table")
     class Table:
-        def plan(self, job: WorkJob, after: int) -> Iterator[Planned]:
+        def plan(self, job: JobContext, after: int) -> Iterator[Planned]:
             params: Any = job.params
             table = open_table(Path(params["file"]), TableShape.from_json(params["shape"]), table_limits(app.settings))
             for row in table.rows(after):
                 yield Planned({"row": row.number, "cells": row.cells}, {"sku": row.cells[0]})
 
-        async def process(self, item: WorkItem) -> int:
+        async def process(self, item: ItemContext) -> int:
             given: Any = item.input
             return int(given["row"])
 

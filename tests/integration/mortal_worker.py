@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
-from penstock import Penstock, WorkItem, WorkJob, load_settings
+from penstock import ItemContext, JobContext, Penstock, load_settings
 
 
 def build(url: str, log: Path) -> Penstock:
@@ -20,11 +20,11 @@ def build(url: str, log: Path) -> Penstock:
 
     @app.kind("flow", concurrency=8)
     class Flow:
-        async def process(self, item: WorkItem) -> int:
+        async def process(self, item: ItemContext) -> int:
             await asyncio.sleep(0.005)  # the work: long enough that a kill always finds some in hand
             return int(item.input) * 2
 
-        def finalize(self, job: WorkJob) -> int:
+        def finalize(self, job: JobContext) -> int:
             with log.open("a") as out:
                 out.write(f"{os.getpid()} {job.run}\n")
             return sum(job.results())

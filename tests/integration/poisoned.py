@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 
-from penstock import Penstock, WorkItem, load_settings
+from penstock import ItemContext, Penstock, load_settings
 
 POISON = 500
 
@@ -19,13 +19,13 @@ def build() -> Penstock:
     made = Penstock(settings=load_settings(heartbeat_seconds=0.2, poll_seconds=0.2, sweep_seconds=0.2))
 
     @made.kind("rows", backoff="1ms fixed", concurrency=2)
-    def rows(item: WorkItem) -> int:
+    def rows(item: ItemContext) -> int:
         if item.input == POISON:
             os.kill(os.getpid(), signal.SIGKILL)
         return int(item.input)
 
     @made.kind("neighbour", backoff="1ms fixed")
-    async def neighbour(item: WorkItem) -> int:
+    async def neighbour(item: ItemContext) -> int:
         return int(item.input)
 
     return made

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import make_url
 
-from penstock import ItemStatus, Penstock, WorkItem, load_settings
+from penstock import ItemContext, ItemStatus, Penstock, load_settings
 from penstock.testing.invariants import violations
 from penstock.testing.postgres import PostgresServer
 from penstock.testing.postgres_programs import find_binaries
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 def describe_shop(app: Penstock, may_end: threading.Event, begun: threading.Event, sent: list[Any]) -> None:
     @app.kind("flow", concurrency=1, retries=3, backoff="1ms fixed")
-    def flow(item: WorkItem) -> int:
+    def flow(item: ItemContext) -> int:
         if item.position > 3:
             begun.set()
             may_end.wait(PATIENCE)
@@ -62,7 +62,7 @@ def test_a_backup_of_a_queue_at_work_goes_on_where_it_was(
         found = restored.get(before.id)
         assert not found.finished
         assert len(restored.items(before.id, statuses=[ItemStatus.PROCESSING])) >= 1
-        assert restored.work_off(timeout=PATIENCE)
+        assert restored.drain(timeout=PATIENCE)
         assert restored.get(before.id).progress.done == 6
         assert violations(restored.store) == []
         # What was submitted before is known, and what came after is not: it is made anew.

@@ -78,15 +78,15 @@ def test_a_snapshot_that_is_kept_open_does_not_make_a_workers_claims_dearer(serv
         reader.execute(select(func.count()).select_from(jobs))
         [*_, last] = served.submit_many("mail", [None] * SERVED)
         with served.working() as worker:
-            worker.points.listen()
+            worker.signals.listen()
             assert served.wait(last, timeout=PATIENCE, every=0.05).finished
             event.listen(served.store.engine, "before_cursor_execute", note)
             touched: list[int] = []
             # A lane knows where the line begins a look or two after it has served the last job.
             while len(touched) < 20 and min(touched, default=SERVED) > 100:
-                seen = worker.points.count("idle")
+                seen = worker.signals.count("idle")
                 ended(served, served.submit("mail").job)
-                assert worker.points.wait("idle", seen + 1, timeout=PATIENCE)
+                assert worker.signals.wait("idle", seen + 1, timeout=PATIENCE)
                 touched.append(pages_touched(served.store, *claims[-1]))
             event.remove(served.store.engine, "before_cursor_execute", note)
     assert touched[-1] < 100, f"pages of the last claims, after {SERVED} jobs: {touched}"

@@ -41,7 +41,7 @@ def submit(documents: Documents, data: bytes, name: str) -> Any:
 
 def test_every_sample_is_read(app: Penstock, documents: Documents, tmp_path: Path) -> None:
     ids = [submit(documents, path.read_bytes(), path.name) for path in write_samples(tmp_path)]
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     results = [documents.get(one, by=ADA).result for one in ids]
     assert [one["document_type"] for one in results] == ["PDF", "DOCX", "HTML", "TEXT"]
     assert all(one["text"] and one["word_count"] for one in results)
@@ -64,7 +64,7 @@ def test_a_job_has_the_fields_and_states_of_the_specification(app: Penstock, doc
         "errorType": None,
     }
     assert metadata(documents.submit(created.id, by=ADA))["state"] == "QUEUED"
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     after = metadata(documents.get(created.id, by=ADA))
     assert after["state"] == "SUCCEEDED"
     assert None not in (after["startedAt"], after["completedAt"])
@@ -107,7 +107,7 @@ def test_each_hostile_file_fails_at_once_with_its_code_and_the_worker_lives(
 ) -> None:
     ids = {what: submit(documents, make(tmp_path), name) for what, (make, name, _) in HOSTILE.items()}
     good = submit(documents, b"after all that, plain words", "note.txt")
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     ended = {what: documents.get(one, by=ADA) for what, one in ids.items()}
     assert {what: job.error_code for what, job in ended.items()} == {
         what: code for what, (_, _, code) in HOSTILE.items()
@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_read_just_now_is_retried_three_times(app: Penstoc
     path.unlink()
     path.symlink_to("/proc/self/mem")  # opens, and then answers EIO
     documents.submit(job.id, by=ADA)
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     told = metadata(documents.get(job.id, by=ADA))
     assert (told["state"], told["retryCount"], told["errorType"]) == ("FAILED", 3, "TERMINAL")
     events = app.history(job.id)
@@ -143,8 +143,8 @@ def test_a_file_that_is_readable_again_succeeds_on_the_retry(app: Penstock, docu
     path.symlink_to("/proc/self/mem")
     documents.submit(job.id, by=ADA)
     with app.working() as worker:
-        worker.points.listen()
-        assert worker.points.wait("recorded", timeout=PATIENCE)
+        worker.signals.listen()
+        assert worker.signals.wait("recorded", timeout=PATIENCE)
         failing = documents.get(job.id, by=ADA)
         path.unlink()
         path.write_bytes(b"plain words")
@@ -161,7 +161,7 @@ def test_a_document_that_takes_too_long_is_killed(app: Penstock, limits: Limits)
     slow = hostile_files.pdf_with_contents(hostile_files.pdf_stream(many))
     job = documents.create(io.BytesIO(slow), name="slow.pdf", user="ada")
     documents.submit(job.id, by=ADA)
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     done = documents.get(job.id, by=ADA)
     assert (done.state, done.killed_by, done.error_code) == (JobState.FAILED, KilledBy.TIMEOUT, "WORKER_TIMEOUT")
     assert metadata(done)["retryCount"] == 3
@@ -172,7 +172,7 @@ def test_a_document_that_takes_too_much_memory_is_killed_and_not_retried(app: Pe
     text = ("<p>" + "word " * 200 + "</p>") * 30_000
     job = documents.create(io.BytesIO(text.encode()), name="huge.html", user="ada")
     documents.submit(job.id, by=ADA)
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     done = documents.get(job.id, by=ADA)
     assert (done.state, done.killed_by, done.retries) == (JobState.FAILED, KilledBy.OOM, 0)
     assert done.error_code == "DOCUMENT_TOO_COMPLEX"
@@ -211,7 +211,7 @@ def test_nul_and_broken_unicode_in_a_document_are_cleaned_and_not_a_failure(
     # A PDF's texts may be UTF-16, where half a pair can stand alone.
     pdf = pdf_bytes([["Hello"]], title="TITLE").replace(b"(TITLE)", b"<FEFF0061D80000620000>")
     ids = [submit(documents, data, name) for data, name in ((page, "a.html"), (pdf, "b.pdf"), (plain, "c.txt"))]
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     for one in ids:
         job = documents.get(one, by=ADA)
         assert job.state is JobState.SUCCEEDED, job.last_error

@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from penstock import Failure, NotFound, Penstock, Permanent, Postponed, Retryable, WorkItem, WorkJob
-from penstock.clock import HeldClock
+from penstock import Failure, ItemContext, JobContext, NotFound, Penstock, Permanent, Postponed, Retryable
+from penstock.clock import ManualClock
 from penstock.lifecycle.states import ItemRole
 from penstock.store.engine import Store
 from penstock.testing.drive import LEASE, Workbench
@@ -23,7 +23,7 @@ from tests.properties.engine_kinds import engine_kinds
 PATIENCE = 60.0
 
 
-def failing(item: WorkItem) -> str:
+def failing(item: ItemContext) -> str:
     """Fail in the way the input names."""
     match item.input:
         case "raise":
@@ -46,7 +46,7 @@ def worked(app: Penstock, inputs: list[str], **hooks: Any) -> Any:
     for hook in hooks.values():
         app.on_failure(hook)
     job = app.submit("failing", items=inputs, owner="ada").job
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     return app.get(job.id)
 
 
@@ -115,7 +115,7 @@ def test_a_failure_is_told_of_though_its_item_is_claimed_again_while_it_is_recor
     app.kind("again", retries=4, backoff="0s fixed")(type("Again", (), {"process": staticmethod(failing)}))
     app.on_failure(lambda failure: heard.append((failure.position, failure.attempt)))
     app.submit("again", items=["raise"] * 200)
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     assert sorted(heard) == [(position, attempt) for position in range(1, 201) for attempt in range(1, 6)]
 
 
@@ -148,21 +148,21 @@ def test_after_a_minute_there_are_lines_again() -> None:
 def test_a_failed_job_is_logged_as_an_error_with_its_reason(app: Penstock) -> None:
     @app.kind("broken", retries=0)
     class Broken:
-        def plan(self, job: WorkJob) -> Any:
+        def plan(self, job: JobContext) -> Any:
             raise Permanent("no such table", code="NO_TABLE")
 
-        def process(self, item: WorkItem) -> None: ...
+        def process(self, item: ItemContext) -> None: ...
 
     job = app.submit("broken").job
     with capture_logs() as lines:
-        assert app.work_off(timeout=PATIENCE)
+        assert app.drain(timeout=PATIENCE)
     [failed] = [one for one in lines if one["log_level"] == "error"]
     assert (failed["event"], failed["first"], failed["reason"]) == ("fail: failed", str(job.id), "no such table")
 
 
 @pytest.fixture
 def bench(store: Store) -> Workbench:
-    assert isinstance(store.clock, HeldClock)
+    assert isinstance(store.clock, ManualClock)
     return Workbench(store, store.clock, engine_kinds())
 
 

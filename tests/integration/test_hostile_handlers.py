@@ -25,7 +25,7 @@ class Ran:
     """What one job with an item for each case came to."""
 
     items: dict[str, Item]
-    neighbours: list[Item]
+    peers: list[Item]
     stopped: bool
     afterwards: Any
     broken: list[str]
@@ -84,5 +84,5 @@ def test_it_is_an_outcome_of_its_item(ran: Any, place: str, name: str) -> None:
 @pytest.mark.parametrize("place", hostile.CASES)
 def test_its_neighbours_and_its_worker_go_on(ran: Any, place: str) -> None:
     seen: Ran = ran(place)
-    assert {(item.status, item.result) for item in seen.neighbours} == {(ItemStatus.DONE, "fine")}
+    assert {(item.status, item.result) for item in seen.peers} == {(ItemStatus.DONE, "fine")}
     assert (seen.afterwards, seen.stopped, seen.broken) == ("fine", True, [])

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from penstock import ItemStatus, Penstock
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.operations.claim import claim
 from penstock.operations.heartbeat import Extended, extend
-from penstock.operations.sweep import LastLook, sweep
+from penstock.operations.maintenance import LastLook, sweep
 from penstock.store.engine import Store
 from penstock.testing.drive import LEASE, NEVER_STALE, SUSPECT_DEATHS, Workbench
 from tests.on_store import OnStore
@@ -20,7 +20,7 @@ from tests.properties.engine_kinds import engine_kinds
 
 @pytest.fixture
 def bench(store: Store) -> Workbench:
-    assert isinstance(store.clock, HeldClock)
+    assert isinstance(store.clock, ManualClock)
     return Workbench(store, store.clock, engine_kinds())
 
 
@@ -86,7 +86,7 @@ def test_a_single_pass_leaves_workers_of_this_machine_to_their_own(open_app: Cal
     app = open_app()
     app.kind("k")(lambda item: 1)
     jobs = [app.submit("k", number).job for number in range(2)]
-    presence = app.store.neighbours.settle("alive")
+    presence = app.store.peers.settle("alive")
     assert presence is not None
     try:
         for name in ("alive", "gone"):
@@ -100,7 +100,7 @@ def test_a_single_pass_leaves_workers_of_this_machine_to_their_own(open_app: Cal
 
 
 def test_a_workers_sweeps_are_such(store: Store, tmp_path: Path) -> None:
-    assert isinstance(store.clock, HeldClock)
+    assert isinstance(store.clock, ManualClock)
     app = OnStore(store, tmp_path)
     app.kind("k")(lambda item: 1)
     job = app.submit("k", items=[1]).job

@@ -16,8 +16,9 @@ from psycopg import sql
 from sqlalchemy import event
 from sqlalchemy.engine import make_url
 
-from penstock import Penstock, StoreUnavailable, WorkItem, assembly, load_settings
-from penstock.lifecycle.job import Answer
+from penstock import ItemContext, Penstock, StoreUnavailable, load_settings
+from penstock import app as app_module
+from penstock.lifecycle.job import SubmitOutcome
 from penstock.store import postgresql_engine
 from penstock.store.engine import Store
 from penstock.testing.postgres import PostgresServer
@@ -221,7 +222,7 @@ def test_a_commit_that_is_not_answered_is_told_apart_and_a_key_makes_it_safe_to_
     proxy.resume()
     proxy.cut()
     answer = app.submit("noop", owner="ada", idempotency_key="order 7")
-    assert (answer.answer is Answer.NEW) is not landed
+    assert (answer.answer is SubmitOutcome.NEW) is not landed
     assert len(app.jobs()) == 2
 
 
@@ -285,7 +286,7 @@ def test_a_migration_may_take_its_time(open_app: Callable[..., Penstock], monkey
         with store.engine.connect() as connection:
             longer.append(connection.exec_driver_sql("SELECT 'done' FROM pg_sleep(0.6)").scalar())
 
-    monkeypatch.setattr(assembly, "migrate", migrate)
+    monkeypatch.setattr(app_module, "migrate", migrate)
     app.migrate()
     assert longer == ["done"]
 
@@ -300,15 +301,15 @@ def test_a_lost_connection_is_a_line_in_the_log_and_not_a_traceback(
     held = threading.Event()
 
     @app.kind("long")
-    def long(item: WorkItem) -> None:
+    def long(item: ItemContext) -> None:
         held.wait(PATIENCE)
 
     caplog.set_level(logging.INFO)
     with app.working() as worker:
         assert worker.listening.wait(PATIENCE)
-        worker.points.listen()
+        worker.signals.listen()
         app.submit("long")
-        assert worker.points.wait("claimed", timeout=PATIENCE)
+        assert worker.signals.wait("claimed", timeout=PATIENCE)
         proxy.refuse()
         said = {"lane": "the lane's work failed", "duty": "a duty failed", "listener": "cannot hear of new work"}
         eventually(lambda: all(words in caplog.text for words in said.values()))

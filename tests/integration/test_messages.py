@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from penstock import Message, Penstock, load_settings
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 
 PATIENCE = 30.0
 Open = Callable[..., Penstock]
@@ -64,7 +64,7 @@ def test_workers_too_and_they_say_what_they_subscribe_to(program: Open) -> None:
 
 def test_a_subscriber_that_was_away_for_long_finds_its_messages_when_it_comes_back(program: Open) -> None:
     """Everything stood still for longer than messages without a subscriber are kept: the sweep must not drop them."""
-    clock = HeldClock()
+    clock = ManualClock()
     shop = program(clock=clock)
     got: list[Message] = []
     shop.publish("orders", 1)

@@ -13,20 +13,20 @@ import pytest
 from sqlalchemy import Connection, create_engine, func, select, text
 from structlog.testing import capture_logs
 
-from penstock import Job, JobState, Penstock, Permanent, Settings, StoreUnavailable, WorkItem, WorkJob
+from penstock import ItemContext, Job, JobContext, JobState, Penstock, Permanent, Settings, StoreUnavailable
 from penstock.errors import StoreLocked
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import worker as worker_caller
-from penstock.lifecycle.job import Claimed
-from penstock.operations import sweep
+from penstock.lifecycle.job import ClaimedItem
+from penstock.operations import maintenance
 from penstock.operations.claim import claim
 from penstock.operations.heartbeat import Extended, extend
 from penstock.operations.plan import add_planned
-from penstock.operations.record import Ended
+from penstock.operations.record import ItemResult
 from penstock.runners.contract import Call
 from penstock.store.tables import job_items, jobs
 from penstock.testing.invariants import violations
-from penstock.worker import persisting
+from penstock.worker import plan_writer
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.recorder import Recorder
 from tests.integration.waiting import eventually
@@ -51,7 +51,7 @@ class Gated:
         self.gate = threading.Event()
         self._fails = fails
 
-    def __call__(self, item: WorkItem) -> str:
+    def __call__(self, item: ItemContext) -> str:
         self.begun.append(item.job_id)
         assert self.gate.wait(PATIENCE)
         if self._fails:
@@ -204,21 +204,21 @@ def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock, monkeypatch: pytest
         tries.append(1)
         return add_planned(*given, **named)
 
-    monkeypatch.setattr(persisting, "add_planned", note_try)
-    monkeypatch.setattr(persisting, "_LOCKED_SECONDS", 0.01)
+    monkeypatch.setattr(plan_writer, "add_planned", note_try)
+    monkeypatch.setattr(plan_writer, "_LOCKED_SECONDS", 0.01)
     app.store.lock_seconds = 0.02
     goes_on = threading.Event()
 
     @app.kind("planned", runs_in="threads", retries=0)
     class Planned:
-        def plan(self, job: WorkJob) -> Iterator[int]:
+        def plan(self, job: JobContext) -> Iterator[int]:
             begun.append(job.attempt)
             yield from range(100)
             assert goes_on.wait(PATIENCE)
             job.say("half of it")  # nobody can hear that now; it is no reason to fail
             yield from range(100)
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return 1
 
     job = app.submit("planned").job
@@ -234,14 +234,14 @@ def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock, monkeypatch: pytest
     assert violations(app.store) == []
 
 
-def claimed(app: Penstock, kind: str, size: int, lease_seconds: float = 60.0) -> list[Claimed]:
+def claimed(app: Penstock, kind: str, size: int, lease_seconds: float = 60.0) -> list[ClaimedItem]:
     return list(claim(app.store, kind, "w", size=size, lease_seconds=lease_seconds).items)
 
 
 def test_a_sweep_steps_over_what_is_locked_and_mends_it_later(
     app: Penstock, gated: Callable[..., Gated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "AT_ONCE", 2)
+    monkeypatch.setattr(maintenance, "AT_ONCE", 2)
     gated("a")
     many, free = app.submit("a", items=[1, 2, 3]).job, app.submit("a").job
     assert len(claimed(app, "a", 8, lease_seconds=0.001)) == 4
@@ -258,10 +258,10 @@ def test_what_a_dead_neighbour_held_is_taken_back_once_it_is_free(app: Penstock,
     job = app.submit("a").job
     claimed(app, "a", 1)
     with canceling(app, job):
-        assert sweep.rescue_from(app.store, app.kinds, "w", 5) == 0
-        assert sweep.holds_any(app.store, "w")
-    assert sweep.rescue_from(app.store, app.kinds, "w", 5) == 1
-    assert not sweep.holds_any(app.store, "w")
+        assert maintenance.rescue_from(app.store, app.kinds, "w", 5) == 0
+        assert maintenance.holds_any(app.store, "w")
+    assert maintenance.rescue_from(app.store, app.kinds, "w", 5) == 1
+    assert not maintenance.holds_any(app.store, "w")
 
 
 def test_a_heartbeat_passes_over_locked_items_and_does_not_take_them_for_lost(
@@ -292,7 +292,7 @@ def test_one_lanes_heartbeat_is_not_anothers(app: Penstock, gated: Callable[...,
             gated(kind)
             app.submit(kind)
             self.kind = app.kinds.get(kind)
-            self.steering = type("Steering", (), {"lease_seconds": staticmethod(lease_seconds)})
+            self.controllers = type("Steering", (), {"lease_seconds": staticmethod(lease_seconds)})
             self.calls = [Call(one, Gated(), None) for one in claimed(app, kind, 1)]
 
         def held(self) -> list[Call]:
@@ -322,7 +322,7 @@ def test_a_record_that_is_too_slow_is_halved(app: Penstock, gated: Callable[...,
         connection.exec_driver_sql(slow)
     hasty = Penstock(f"{migrated_url}?options=-c%20statement_timeout%3D200ms")
     recorder = Recorder(hasty.store, "a", worker_caller("w"))
-    done = [Ended(one.item_id, one.lease, one.job_id, one.role, outcomes.done("1")) for one in held]
+    done = [ItemResult(one.item_id, one.lease, one.job_id, one.role, outcomes.done("1")) for one in held]
     assert recorder.record(done) == ({one.item_id for one in held}, [])
     hasty.close()
     assert app.get(held[0].job_id).state is SUCCEEDED

@@ -17,9 +17,9 @@ import pytest
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
-from penstock import JobState, Penstock, StoreUnavailable, WorkItem, load_settings
+from penstock import ItemContext, JobState, Penstock, StoreUnavailable, load_settings
 from penstock.lifecycle.states import FINISHED
-from penstock.store import postgresql_listener, wakeups
+from penstock.store import notifier, postgresql_listener
 from penstock.store.notices import stopped_jobs
 from penstock.testing.invariants import violations
 from penstock.testing.postgres import PostgresServer, PostgresUnavailable, private_postgres
@@ -66,8 +66,8 @@ def lose_the_database(worker: Worker, proxy: FaultProxy, failures: int) -> None:
     """Take it away until its only lane has failed so often."""
     proxy.refuse()
     for one in worker._lanes:
-        one.inbox.wake()
-    assert worker.points.wait("failed", times=failures, timeout=PATIENCE)
+        one.completions.wake()
+    assert worker.signals.wait("failed", times=failures, timeout=PATIENCE)
 
 
 def failed_so_often(logs: list[Any], times: int) -> bool:
@@ -81,7 +81,7 @@ def test_a_lane_waits_a_second_at_most_for_a_database_that_is_away(
     app = open_app()
     with capture_logs() as logs, app.working() as worker:
         assert worker.listening.wait(PATIENCE)
-        worker.points.listen()
+        worker.signals.listen()
         lose_the_database(worker, proxy, failures=7)  # the seventh wait would have been of six seconds and more
         proxy.resume()
         job = open_app(direct=True).submit("double", 4).job
@@ -100,11 +100,11 @@ def test_who_reaches_the_database_first_wakes_the_others(
     waiting = open_app(direct=True)
     with app.working() as worker:
         assert worker.listening.wait(PATIENCE)
-        worker.points.listen()
+        worker.signals.listen()
         # From here on nobody looks by himself: a lane and a listener that go on have been woken.
         monkeypatch.setattr(lane, "_LONGEST_WAIT_FOR_STORE", NEVER)
-        monkeypatch.setattr(wakeups, "_LONGEST_WAIT", NEVER)
-        for module in (lane, wakeups):
+        monkeypatch.setattr(notifier, "_LONGEST_WAIT", NEVER)
+        for module in (lane, notifier):
             monkeypatch.setattr(module, "_FIRST_WAIT", NEVER)
         lose_the_database(worker, proxy, failures=1)
         eventually(lambda: not worker.listening.is_set())
@@ -120,19 +120,19 @@ def test_outcomes_that_waited_for_the_database_land(open_app: Callable[..., Pens
     begun, go_on = threading.Event(), threading.Event()
 
     @app.kind("held")
-    def held(item: WorkItem) -> int:
+    def held(item: ItemContext) -> int:
         begun.set()
         go_on.wait(PATIENCE)
         return item.attempt
 
     with app.working(kinds=["held"]) as worker:
         assert worker.listening.wait(PATIENCE)
-        worker.points.listen()
+        worker.signals.listen()
         job = app.submit("held").job
         assert begun.wait(PATIENCE)
         proxy.refuse()
         go_on.set()
-        assert worker.points.wait("failed", times=3, timeout=PATIENCE)
+        assert worker.signals.wait("failed", times=3, timeout=PATIENCE)
         with pytest.raises(StoreUnavailable):
             app.get(job.id)
         proxy.resume()
@@ -220,7 +220,7 @@ def test_a_listener_on_another_database_says_so(
     with capture_logs() as logs, app.working() as worker:
         eventually(lambda: any("PENSTOCK_LISTEN_URL" in one.get("reason", "") for one in logs))
         assert not worker.listening.is_set()
-        assert worker._poll_seconds() == wakeups.DEAF_POLL_SECONDS
+        assert worker._poll_seconds() == notifier.DEAF_POLL_SECONDS
 
 
 def test_an_address_beyond_the_reach_of_select_is_heard(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_server_that_crashes_and_starts_again_costs_no_item_a_try(tmp_path: Pa
         app.migrate()
         crash_at = {100, 400, 700}
 
-        def crash_now(item: WorkItem) -> int:
+        def crash_now(item: ItemContext) -> int:
             if item.input in crash_at:
                 crash_at.remove(item.input)
                 crash(server)

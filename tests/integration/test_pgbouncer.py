@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
-from penstock import JobState, Penstock, Retryable, StoreUnavailable, WorkItem, WorkJob, load_settings
+from penstock import ItemContext, JobContext, JobState, Penstock, Retryable, StoreUnavailable, load_settings
 from penstock.cli.config import _check
-from penstock.store import wakeups
-from penstock.store.opening import describe_connection
+from penstock.store import notifier
+from penstock.store.database_url import describe_connection
 from penstock.store.postgresql_engine import PLANNING
 from penstock.store.revisions import OURS
 from penstock.testing.invariants import violations
@@ -79,15 +79,15 @@ def describe_shop(app: Penstock, sent: list[Any]) -> None:
 
     @app.kind("sum", backoff="1ms fixed", concurrency=4)
     class Sum:
-        def plan(self, job: WorkJob) -> Any:
+        def plan(self, job: JobContext) -> Any:
             yield from range(job.params)
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             if item.input % 10 == 3 and item.attempt < 2:
                 raise Retryable("not yet")
             return int(item.input)
 
-        def finalize(self, job: WorkJob) -> int:
+        def finalize(self, job: JobContext) -> int:
             app.publish("sums", {"job": str(job.id)})
             return sum(job.results())
 
@@ -165,7 +165,7 @@ def test_the_tables_are_made_and_brought_up_to_date_through_the_pooler(
     app = open_app(request.getfixturevalue(mode).url(make_url(postgres_url).database))
     app.migrate()
     job = app.submit("double", 2).job
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     assert app.get(job.id).result == 4
     with psycopg.connect(postgres_url.replace("+psycopg", "")) as direct:
         [(unfinished,)] = direct.execute("SELECT count(*) FROM pg_index WHERE NOT indisvalid").fetchall()
@@ -198,7 +198,7 @@ def test_in_transaction_mode_a_worker_says_that_it_cannot_hear_and_looks_more_of
         assert elsewhere.wait(job.id, timeout=PATIENCE, every=0.05).result == 42
         assert not worker.listening.is_set()
     [said] = [one for one in logs if "PENSTOCK_LISTEN_URL" in one["event"]]
-    assert (said["log_level"], said["every_seconds"]) == ("warning", wakeups.DEAF_POLL_SECONDS)
+    assert (said["log_level"], said["every_seconds"]) == ("warning", notifier.DEAF_POLL_SECONDS)
     assert "transaction mode" in said["reason"]
     nothing_is_left(in_transactions.url(database))
 

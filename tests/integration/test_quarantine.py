@@ -15,9 +15,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select, update
 
-from penstock import ItemStatus, JobState, KilledBy, Penstock, Phase, WorkItem
+from penstock import ItemContext, ItemStatus, JobState, KilledBy, Penstock, Phase
 from penstock.operations.claim import claim
-from penstock.operations.sweep import rescue_from
+from penstock.operations.maintenance import rescue_from
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
 
@@ -116,7 +116,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 def test_a_suspect_that_does_no_harm_is_done_in_a_process_of_its_own(app: Penstock, kind: str) -> None:
     job = app.submit(kind).job
     make_suspect(app, kind)
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     done = app.get(job.id)
     assert done.state is JobState.SUCCEEDED, done.last_error
     assert done.result != os.getpid()
@@ -134,7 +134,7 @@ def test_a_plan_and_a_finalize_run_there_too(app: Penstock) -> None:
     assert (finalized, planned != os.getpid()) == (os.getpid(), True)
     again = app.submit("steps", items=[]).job
     make_suspect(app, "steps")
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     assert app.get(again.id).result not in ([os.getpid()], None)
 
 
@@ -145,7 +145,7 @@ def test_a_plan_and_a_finalize_run_there_too(app: Penstock) -> None:
 def test_one_that_kills_its_process_is_blamed(app: Penstock, kind: str, phase: Phase) -> None:
     job = app.submit(kind).job
     make_suspect(app, kind)
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     failed = app.get(job.id)
     assert (failed.state, failed.error_code, failed.failed_phase) == (JobState.FAILED, "WORKER_CRASH", phase)
     assert failed.killed_by is KilledBy.WORKER_CRASH
@@ -158,7 +158,7 @@ def test_one_that_kills_its_process_is_blamed(app: Penstock, kind: str, phase: P
 def test_what_it_raises_there_is_judged_as_ever(app: Penstock, kind: str, said: str) -> None:
     job = app.submit(kind).job
     make_suspect(app, kind)
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     failed = app.get(job.id)
     assert (failed.state, failed.error_code == "WORKER_CRASH") == (JobState.FAILED, False)
     assert said in str(failed.last_error)
@@ -180,12 +180,12 @@ def test_where_the_app_cannot_be_had_it_is_alone_in_its_worker(app: Penstock) ->
     begun, go_on = threading.Event(), threading.Event()
 
     @app.kind("suspicious")
-    def suspicious(item: WorkItem) -> int:
+    def suspicious(item: ItemContext) -> int:
         seen.append("suspect")
         return os.getpid()
 
     @app.kind("neighbour")
-    def neighbour(item: WorkItem) -> None:
+    def neighbour(item: ItemContext) -> None:
         begun.set()
         assert go_on.wait(PATIENCE)
         seen.append(f"neighbour {item.input}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock import ItemStatus, JobState, Penstock, WorkItem, WorkJob
+from penstock import ItemContext, ItemStatus, JobContext, JobState, Penstock
 from penstock.runners.contract import Runner
 from penstock.testing.invariants import violations
 from penstock.worker import lane as lanes
@@ -41,21 +41,21 @@ def gate() -> Iterator[Gate]:
 
 def in_a_thread(app: Penstock, gate: Gate) -> None:
     @app.kind("hangs", retries=0)
-    def hangs(item: WorkItem) -> str:
+    def hangs(item: ItemContext) -> str:
         gate.hang()
         return "late"
 
 
 def on_the_loop(app: Penstock, gate: Gate) -> None:
     @app.kind("hangs", retries=0)
-    async def hangs(item: WorkItem) -> str:
+    async def hangs(item: ItemContext) -> str:
         gate.hang()
         return "late"
 
 
 def not_to_be_cancelled(app: Penstock, gate: Gate) -> None:
     @app.kind("hangs", retries=0)
-    async def hangs(item: WorkItem) -> str:
+    async def hangs(item: ItemContext) -> str:
         gate.begun.set()
         while not gate.release.is_set():
             try:
@@ -80,24 +80,24 @@ def in_a_process(app: Penstock, gate: Gate) -> None:
 def in_a_plan(app: Penstock, gate: Gate) -> None:
     @app.kind("hangs", retries=0)
     class Hangs:
-        def plan(self, job: WorkJob) -> Any:
+        def plan(self, job: JobContext) -> Any:
             for number in range(10_000):
                 yield number
                 if job.planned and not gate.begun.is_set():
                     gate.hang()
             gate.hang()
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return int(item.input)
 
 
 def in_finalize(app: Penstock, gate: Gate) -> None:
     @app.kind("hangs", retries=0)
     class Hangs:
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return 1
 
-        def finalize(self, job: WorkJob) -> str:
+        def finalize(self, job: JobContext) -> str:
             gate.hang()
             return "late"
 
@@ -187,7 +187,7 @@ def test_a_lane_that_hangs_is_handed_back_without_it(
     going = threading.Event()
 
     @app.kind("told", concurrency=2)
-    def told(item: WorkItem) -> str:
+    def told(item: ItemContext) -> str:
         if item.position == 2:
             going.wait(PATIENCE)
         return "fine"
@@ -251,7 +251,7 @@ def test_a_plan_that_was_given_up_while_it_writes_adds_nothing(app: Penstock, ga
 
     @app.kind("plans", retries=0)
     class Plans:
-        def plan(self, job: WorkJob) -> Any:
+        def plan(self, job: JobContext) -> Any:
             if gate.begun.is_set():
                 yield "again"
                 return
@@ -262,7 +262,7 @@ def test_a_plan_that_was_given_up_while_it_writes_adds_nothing(app: Penstock, ga
             finally:
                 written.set()
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return 1
 
     job = app.submit("plans").job
@@ -273,7 +273,7 @@ def test_a_plan_that_was_given_up_while_it_writes_adds_nothing(app: Penstock, ga
     gate.release.set()
     assert written.wait(PATIENCE)
     assert app.get(job.id).progress.total == 0
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     assert [item.input for item in app.items(job.id)] == ["again"]
     assert violations(app.store) == []
 

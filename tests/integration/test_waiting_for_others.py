@@ -1,4 +1,4 @@
-"""``work_off`` and ``kickoff`` while others have what is left in hand: they wait, and see its end."""
+"""``drain`` and ``kickoff`` while others have what is left in hand: they wait, and see its end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from penstock import JobState, Penstock
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import worker
 from penstock.operations.claim import claim
-from penstock.operations.inspect import any_in_flight, get_job
-from penstock.operations.record import Ended, record
+from penstock.operations.read_jobs import any_in_flight, get_job
+from penstock.operations.record import ItemResult, record
 
 PATIENCE = 30.0
 SHORT = 0.5
@@ -46,11 +46,11 @@ def held_elsewhere(app: Penstock) -> tuple[Any, Any]:
 
 def finish(app: Penstock, item: Any) -> None:
     """The other worker is done."""
-    ended = Ended(item.item_id, item.lease, item.job_id, item.role, outcomes.done("1"))
+    ended = ItemResult(item.item_id, item.lease, item.job_id, item.role, outcomes.done("1"))
     app.store.write(lambda one: record(one, [ended], worker("another worker")))
 
 
-@pytest.mark.parametrize("one_job", [False, True], ids=["work_off", "kickoff"])
+@pytest.mark.parametrize("one_job", [False, True], ids=["drain", "kickoff"])
 def test_it_looks_now_and_then_and_not_all_the_time(
     app: Penstock, looks: Looks, one_job: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,16 +60,16 @@ def test_it_looks_now_and_then_and_not_all_the_time(
     if one_job:
         assert app.kickoff(job.id, duration=SHORT).state is JobState.RUNNING
     else:
-        assert app.work_off(timeout=SHORT) is False
+        assert app.drain(timeout=SHORT) is False
     assert len(looks) <= 1, "between two looks it waits as long as it is told to"
 
 
-@pytest.mark.parametrize("one_job", [False, True], ids=["work_off", "kickoff"])
+@pytest.mark.parametrize("one_job", [False, True], ids=["drain", "kickoff"])
 def test_it_sees_the_end_of_what_another_worker_had(app: Penstock, one_job: bool) -> None:
     app.kind("k")(lambda item: 1)
     job, item = held_elsewhere(app)
     waiting = threading.Thread(
-        target=lambda: app.kickoff(job.id, duration=PATIENCE) if one_job else app.work_off(timeout=PATIENCE)
+        target=lambda: app.kickoff(job.id, duration=PATIENCE) if one_job else app.drain(timeout=PATIENCE)
     )
     waiting.start()
     finish(app, item)
@@ -91,7 +91,7 @@ def test_work_that_comes_meanwhile_is_done_and_waited_for(open_app: Callable[[],
         one.kind("k", runs_in="threads")(handler)
     _, item = held_elsewhere(app)
     answers: list[bool] = []
-    waiting = threading.Thread(target=lambda: answers.append(app.work_off(timeout=PATIENCE)))
+    waiting = threading.Thread(target=lambda: answers.append(app.drain(timeout=PATIENCE)))
     waiting.start()
     second = elsewhere.submit("k", 2).job
     assert begun.wait(PATIENCE)
@@ -108,7 +108,7 @@ def test_a_follower_of_such_a_job_is_waited_for_too(app: Penstock) -> None:
     app.submit("k", 1, owner="ann", unique_key="u")
     [item] = claim(app.store, "k", "another worker", size=1, lease_seconds=3600.0).items
     follower = app.submit("k", 1, owner="bob", unique_key="u").job
-    assert app.work_off(timeout=SHORT) is False
+    assert app.drain(timeout=SHORT) is False
     finish(app, item)
-    assert app.work_off(timeout=PATIENCE)
+    assert app.drain(timeout=PATIENCE)
     assert app.get(follower.id).result == 1

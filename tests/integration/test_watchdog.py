@@ -13,15 +13,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from penstock import (
+    ItemContext,
     ItemStatus,
     Job,
+    JobContext,
     JobState,
     KilledBy,
     Penstock,
     Permanent,
     Settings,
-    WorkItem,
-    WorkJob,
     load_settings,
 )
 from penstock.errors import TimeLimitExceeded
@@ -138,17 +138,17 @@ def test_a_job_whose_step_was_removed_fails_alone(open_app: Callable[[], Penstoc
     old = open_app()
 
     class Planned:
-        def plan(self, job: WorkJob) -> list[int]:
+        def plan(self, job: JobContext) -> list[int]:
             return [1]
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return 1
 
     class Finalized:
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return 1
 
-        def finalize(self, job: WorkJob) -> int:
+        def finalize(self, job: JobContext) -> int:
             return 1
 
     old.kind("report")(Planned if step == "plan" else Finalized)
@@ -156,7 +156,7 @@ def test_a_job_whose_step_was_removed_fails_alone(open_app: Callable[[], Penstoc
     new = open_app()
     new.kind("report")(handlers.same)
     good = [new.submit("report", number).job for number in range(5)]
-    assert new.work_off(timeout=PATIENCE)
+    assert new.drain(timeout=PATIENCE)
     failed = new.get(stale.id)
     assert (failed.state, failed.error_code) == (JobState.FAILED, "KIND_UNKNOWN")
     assert f"no {step} step" in (failed.last_error or "")
@@ -177,10 +177,10 @@ def test_a_runner_that_cannot_start_a_call_fails_that_call(small: Penstock, monk
 
     @small.kind("mixed", retries=0)
     class Mixed:
-        def plan(self, job: WorkJob) -> list[int]:
+        def plan(self, job: JobContext) -> list[int]:
             return [1]
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return int(item.input)
 
     planned, given = small.submit("mixed").job, small.submit("mixed", items=[1, 2]).job
@@ -233,14 +233,14 @@ def test_what_a_plan_does_is_its_own_outcome(small: Penstock, place: str, name: 
     produce, code = PLANS[name]
 
     class Plan:
-        def plan(self, job: WorkJob) -> Any:
+        def plan(self, job: JobContext) -> Any:
             return produce()
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return 1
 
     class AsyncPlan(Plan):
-        async def plan(self, job: WorkJob) -> Any:
+        async def plan(self, job: JobContext) -> Any:
             for one in produce():
                 yield one
 
@@ -258,16 +258,16 @@ def test_what_a_plan_does_is_its_own_outcome(small: Penstock, place: str, name: 
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit, StrRaises, asyncio.CancelledError, OwnBase])
 def test_what_finalize_raises_is_its_own_outcome(small: Penstock, place: str, error: type[BaseException]) -> None:
     class Finalize:
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return 1
 
-        def finalize(self, job: WorkJob) -> Any:
+        def finalize(self, job: JobContext) -> Any:
             if job.params == "bad":
                 raise error
             return "fine"
 
     class AsyncFinalize(Finalize):
-        async def finalize(self, job: WorkJob) -> Any:
+        async def finalize(self, job: JobContext) -> Any:
             return super().finalize(job)
 
     small.kind("finalized", retries=0)(Finalize if place == "thread" else AsyncFinalize)
@@ -282,28 +282,28 @@ def test_the_timeout_holds_for_finalize_and_for_a_plan_that_stands_still(
 ) -> None:
     @app.kind("thread", timeout="50ms", retries=1, backoff="1ms fixed")
     class InThread:
-        def plan(self, job: WorkJob) -> Any:
+        def plan(self, job: JobContext) -> Any:
             yield 1
             if job.params == "plan":
                 release.wait(PATIENCE)
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return 1
 
-        def finalize(self, job: WorkJob) -> None:
+        def finalize(self, job: JobContext) -> None:
             release.wait(PATIENCE)
 
     @app.kind("loop", timeout="50ms", retries=1, backoff="1ms fixed")
     class OnLoop:
-        async def plan(self, job: WorkJob) -> Any:
+        async def plan(self, job: JobContext) -> Any:
             yield 1
             if job.params == "plan":
                 await asyncio.Event().wait()
 
-        async def process(self, item: WorkItem) -> int:
+        async def process(self, item: ItemContext) -> int:
             return 1
 
-        async def finalize(self, job: WorkJob) -> None:
+        async def finalize(self, job: JobContext) -> None:
             await asyncio.Event().wait()
 
     jobs = {step: app.submit(place, step).job for step in ("plan", "finalize")}
@@ -325,16 +325,16 @@ def test_a_plan_that_goes_on_may_take_longer_than_the_timeout(small: Penstock, p
     never = threading.Event()
 
     class InThread:
-        def plan(self, job: WorkJob) -> Any:
+        def plan(self, job: JobContext) -> Any:
             for number in range(60):
                 never.wait(0.02)
                 yield number
 
-        def process(self, item: WorkItem) -> int:
+        def process(self, item: ItemContext) -> int:
             return 1
 
     class OnLoop(InThread):
-        async def plan(self, job: WorkJob) -> Any:
+        async def plan(self, job: JobContext) -> Any:
             for number in range(60):
                 await asyncio.sleep(0.02)
                 yield number
@@ -350,7 +350,7 @@ def test_a_plan_that_goes_on_may_take_longer_than_the_timeout(small: Penstock, p
 
 def test_a_coroutine_that_will_not_be_cancelled_loses_its_place(small: Penstock, release: threading.Event) -> None:
     @small.kind("stubborn", timeout="50ms", retries=0, concurrency=1)
-    async def stubborn(item: WorkItem) -> str:
+    async def stubborn(item: ItemContext) -> str:
         while item.input == "stubborn" and not release.is_set():
             try:
                 await asyncio.sleep(0.01)
@@ -369,7 +369,7 @@ def test_a_handler_that_keeps_the_loop_is_left_with_it(small: Penstock, release:
     waiting = threading.Event()
 
     @small.kind("keeps", timeout="50ms", retries=0)
-    async def keeps(item: WorkItem) -> str:
+    async def keeps(item: ItemContext) -> str:
         if item.input == "keep":
             assert waiting.wait(PATIENCE)
             release.wait(PATIENCE)
@@ -378,7 +378,7 @@ def test_a_handler_that_keeps_the_loop_is_left_with_it(small: Penstock, release:
     tries: list[int] = []
 
     @small.kind("neighbour", retries=0)
-    async def neighbour(item: WorkItem) -> str:
+    async def neighbour(item: ItemContext) -> str:
         tries.append(item.attempt)
         if len(tries) == 1:
             waiting.set()
@@ -404,7 +404,7 @@ def test_threads_that_were_given_up_are_bounded(quick: Settings, release: thread
     ran: list[int] = []
 
     @app.kind("hangs", timeout="20ms", retries=0, concurrency=1)
-    def hangs(item: WorkItem) -> str:
+    def hangs(item: ItemContext) -> str:
         ran.append(item.position)
         if item.position <= 2:
             release.wait(PATIENCE)
@@ -412,11 +412,11 @@ def test_threads_that_were_given_up_are_bounded(quick: Settings, release: thread
 
     job = app.submit("hangs", items=[1, 2, 3, 4]).job
     with app.working() as worker:
-        worker.points.listen()
+        worker.signals.listen()
         [lane] = worker._lanes
         while not lane.runners[0].is_exhausted:
-            assert worker.points.wait("watched", worker.points.count("watched") + 1, PATIENCE)
-        assert worker.points.wait("watched", worker.points.count("watched") + 2, PATIENCE)
+            assert worker.signals.wait("watched", worker.signals.count("watched") + 1, PATIENCE)
+        assert worker.signals.wait("watched", worker.signals.count("watched") + 2, PATIENCE)
         assert (ran, lane.abandoned) == ([1, 2], 2)
         assert app.get(job.id).progress.processed == 2, "those that were given up have their outcome all the same"
         release.set()
@@ -443,16 +443,16 @@ def test_without_a_time_limit_what_runs_is_left_alone(small: Penstock, release: 
     begun = threading.Event()
 
     @small.kind("patient", retries=0)
-    def patient(item: WorkItem) -> str:
+    def patient(item: ItemContext) -> str:
         begun.set()
         assert release.wait(PATIENCE)
         return "fine"
 
     job = small.submit("patient").job
     with small.working() as worker:
-        worker.points.listen()
+        worker.signals.listen()
         assert begun.wait(PATIENCE)
-        assert worker.points.wait("watched", 5, PATIENCE)
+        assert worker.signals.wait("watched", 5, PATIENCE)
         assert small.get(job.id).state is JobState.RUNNING
         release.set()
         assert ended(small, job).result == "fine"
@@ -466,7 +466,7 @@ def test_leases_are_not_renewed_past_time_limit_and_grace(small: Penstock) -> No
 
     class Held:
         kind = small.kinds.get("k")
-        steering = type("Steering", (), {"lease_seconds": staticmethod(lambda count: 60.0)})
+        controllers = type("Steering", (), {"lease_seconds": staticmethod(lambda count: 60.0)})
 
         def held(self) -> list[Call]:
             return calls
@@ -489,7 +489,7 @@ def test_leases_are_not_renewed_past_time_limit_and_grace(small: Penstock) -> No
 
 def test_a_late_answer_of_a_thread_that_was_given_up_changes_nothing(app: Penstock, release: threading.Event) -> None:
     @app.kind("late", timeout="50ms", retries=1, backoff="1ms fixed")
-    def late(item: WorkItem) -> int:
+    def late(item: ItemContext) -> int:
         if item.attempt == 1:
             release.wait(PATIENCE)
         return item.attempt
@@ -500,9 +500,9 @@ def test_a_late_answer_of_a_thread_that_was_given_up_changes_nothing(app: Pensto
         assert (done.result, done.retries) == (2, 1)
         release.set()
         [lane] = worker._lanes
-        worker.points.listen()
+        worker.signals.listen()
         while lane.abandoned:
-            assert worker.points.wait("watched", worker.points.count("watched") + 1, PATIENCE)
+            assert worker.signals.wait("watched", worker.signals.count("watched") + 1, PATIENCE)
     assert (app.get(job.id).result, app.get(job.id).state) == (2, JobState.SUCCEEDED)
     assert any("was given up has ended" in line["event"] for line in lines)
     assert violations(app.store) == []
@@ -513,13 +513,13 @@ def test_canceled_while_its_time_runs_out_it_has_one_end(app: Penstock, release:
     begun = threading.Event()
 
     @app.kind("both", timeout="1h", retries=1, backoff="1h fixed")
-    def both(item: WorkItem) -> None:
+    def both(item: ItemContext) -> None:
         begun.set()
         release.wait(PATIENCE)
 
     job = app.submit("both").job
     with app.working() as worker:
-        worker.points.listen()
+        worker.signals.listen()
         assert begun.wait(PATIENCE)
         [lane] = worker._lanes
         [call] = lane.held()
@@ -527,7 +527,7 @@ def test_canceled_while_its_time_runs_out_it_has_one_end(app: Penstock, release:
             lane.overrun(call, TimeLimitExceeded("too late"))
         app.cancel(job.id)
         lane.overrun(call, TimeLimitExceeded("too late"))
-        assert worker.points.wait("recorded", timeout=PATIENCE)
+        assert worker.signals.wait("recorded", timeout=PATIENCE)
         release.set()
     assert app.get(job.id).state is JobState.CANCELED
     assert violations(app.store) == []
@@ -537,7 +537,7 @@ def test_paused_while_its_time_runs_out_it_goes_on_when_resumed(app: Penstock, r
     begun = threading.Event()
 
     @app.kind("held", timeout="1h", retries=1, backoff="1ms fixed")
-    def held(item: WorkItem) -> int:
+    def held(item: ItemContext) -> int:
         if item.attempt == 1:
             begun.set()
             release.wait(PATIENCE)
@@ -545,12 +545,12 @@ def test_paused_while_its_time_runs_out_it_goes_on_when_resumed(app: Penstock, r
 
     job = app.submit("held", items=[1]).job
     with app.working() as worker:
-        worker.points.listen()
+        worker.signals.listen()
         assert begun.wait(PATIENCE)
         app.pause(job.id)
         [lane] = worker._lanes
         lane.held()[0].deadline = 0.0
-        assert worker.points.wait("recorded", timeout=PATIENCE)
+        assert worker.signals.wait("recorded", timeout=PATIENCE)
         [item] = app.items(job.id)
         assert (item.status, item.error_code, item.attempts) == (ItemStatus.PENDING, "WORKER_TIMEOUT", 1)
         app.resume(job.id)
@@ -574,7 +574,7 @@ def test_a_gauge_that_fails_costs_no_sample(small: Penstock, gauge: str) -> None
     small.kind("k")(handlers.same)
     small.gauges("k", read)
     small.submit("k", 1)
-    assert small.work_off(timeout=PATIENCE)
+    assert small.drain(timeout=PATIENCE)
     [sample] = small.lane_samples(since=datetime.now(UTC) - timedelta(hours=1), kind="k")
     assert (sample.data["gauges"], sample.data["abandoned"]) == (None, 0)
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from penstock import Penstock, WorkItem
+from penstock import ItemContext, Penstock
 from penstock.worker import worker as module
 
 PATIENCE = 30.0
@@ -17,23 +17,23 @@ def test_it_appears_is_seen_again_and_leaves(app: Penstock, monkeypatch: pytest.
     gate, begun = threading.Event(), threading.Event()
 
     @app.kind("gated")
-    def gated(item: WorkItem) -> None:
+    def gated(item: ItemContext) -> None:
         begun.set()
         gate.wait(PATIENCE)
 
     app.kind("idle")(lambda item: None)
     worker = app.worker()
-    worker.points.listen()
+    worker.signals.listen()
     worker.start()
     try:
         [first] = app.workers()
-        assert worker.points.count("signed") >= 1, "it is there before it works"
+        assert worker.signals.count("signed") >= 1, "it is there before it works"
         assert (first.name, first.alive) == (worker.name, True)
         nothing = {"gated": 0, "idle": 0}
         assert first.data == {"kinds": ["gated", "idle"], "topics": [], "held": nothing, "abandoned": nothing}
         app.submit("gated", {})
         assert begun.wait(PATIENCE)
-        assert worker.points.wait("signed", worker.points.count("signed") + 2)
+        assert worker.signals.wait("signed", worker.signals.count("signed") + 2)
         [later] = app.workers()
         assert later.started_at == first.started_at
         assert later.seen_at > first.seen_at

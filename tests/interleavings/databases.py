@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import psycopg
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.store.engine import Store, open_store
-from penstock.store.migrating import migrate
+from penstock.store.schema import migrate
 from penstock.testing.postgres import PostgresServer
 
 TABLES = ("jobs", "job_items", "job_events", "idempotency_keys", "outbox", "worker_deaths")
@@ -40,7 +40,7 @@ class Database:
 
     postgresql = False
 
-    def __init__(self, store: Store, clock: HeldClock, link: Link) -> None:
+    def __init__(self, store: Store, clock: ManualClock, link: Link) -> None:
         self.store, self.clock = store, clock
         self._link = link
         self._moment = clock.held()
@@ -124,7 +124,7 @@ class PostgreSQLDatabase(Database):
 @contextmanager
 def sqlite_database(directory: Path) -> Iterator[Database]:
     """A fresh one in a directory."""
-    clock = HeldClock(_BEGINNING)
+    clock = ManualClock(_BEGINNING)
     store = open_store(f"sqlite:///{directory}/interleaved.db", clock=clock, sqlite_synchronous="OFF")
     migrate(store)
     with closing(sqlite3.connect(directory / "interleaved.db", isolation_level=None, timeout=30)) as link:
@@ -139,7 +139,7 @@ def sqlite_database(directory: Path) -> Iterator[Database]:
 def postgresql_database(server: PostgresServer, name: str) -> Iterator[Database]:
     """A fresh one on a server, which looks for deadlocks soon."""
     server.create_database(name)
-    clock = HeldClock(_BEGINNING)
+    clock = ManualClock(_BEGINNING)
     store = open_store(server.url(name), clock=clock)
     migrate(store)
     with psycopg.connect(server.url(name).replace("+psycopg", ""), autocommit=True) as link:
@@ -191,7 +191,7 @@ def end_state(database: Database) -> EndState:
         return tuple(cells)
 
     return (
-        *sorted(row(job, "title", "updated_at", "last_heartbeat", job="id", timed=["turn_at"]) for job in jobs),
+        *sorted(row(job, "title", "updated_at", "last_heartbeat", job="id", timed=["next_claim_at"]) for job in jobs),
         *sorted(
             row(item, "id", "updated_at", "locked_at", timed=["ready_at", "lock_expires_at"])
             for item in database.read("job_items")

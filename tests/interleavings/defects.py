@@ -14,16 +14,16 @@ from weakref import WeakKeyDictionary
 import pytest
 from sqlalchemy import true
 
-from penstock.operations import control, follow, plan, reprocess, submit
-from penstock.operations.inspect import get_job
+from penstock.operations import control, plan, reprocess, single_flight, submit
+from penstock.operations.read_jobs import get_job
 from penstock.store import engine
 from penstock.store.dialects.postgresql import PostgreSQL
 from penstock.store.statements import change_state
 from penstock.store.statements import control as control_statements
+from penstock.store.statements import maintenance as sweep_statements
 from penstock.store.statements import record as record_statements
 from penstock.store.statements import reprocess as reprocess_statements
 from penstock.store.statements import submit as submit_statements
-from penstock.store.statements import sweep as sweep_statements
 from penstock.store.statements.built_once import built_once
 
 PutBack = Callable[[pytest.MonkeyPatch], None]
@@ -80,7 +80,7 @@ def _without_condition(statement: Any, column: str) -> Any:
 @defect("lead_requeued", "cancel L", "STUCK")
 def f01_a_late_follower_is_not_started(patch: pytest.MonkeyPatch) -> None:
     """Whoever joined while the leader was back in line is started neither by the heir nor when that ends."""
-    patch.setattr(follow, "start_followers", lambda *_: None)
+    patch.setattr(single_flight, "start_followers", lambda *_: None)
 
 
 @defect("running", "cancel L + done h1", "without a bound")
@@ -94,8 +94,8 @@ def f15_followed_is_never_cleared(patch: pytest.MonkeyPatch) -> None:
     """A job whose last follower has left cannot be paused."""
     change_one = control_statements.change_one
 
-    def by_the_mark(ways: Any, transition: Any, sight: Any, *, locked: bool = False) -> Any:
-        return change_one(ways, transition, sight)
+    def by_the_mark(dialect: Any, transition: Any, sight: Any, *, locked: bool = False) -> Any:
+        return change_one(dialect, transition, sight)
 
     patch.setattr(control_statements, "change_one", by_the_mark)
 
@@ -155,8 +155,8 @@ def n7_a_follower_fails_alone(patch: pytest.MonkeyPatch) -> None:
     waited = sweep_statements.waited_too_long
 
     @built_once
-    def waited_too_long(ways: Any) -> Any:
-        return _without_condition(waited(ways), "leader_id")
+    def waited_too_long(dialect: Any) -> Any:
+        return _without_condition(waited(dialect), "leader_id")
 
     patch.setattr(sweep_statements, "waited_too_long", waited_too_long)
 
@@ -188,8 +188,8 @@ def an_outcome_needs_no_lease(patch: pytest.MonkeyPatch) -> None:
     finish = record_statements.finish_items
 
     @built_once
-    def finish_items(ways: Any, *, named: bool) -> Any:
-        return _without_condition(finish(ways, named=named), "lease")
+    def finish_items(dialect: Any, *, named: bool) -> Any:
+        return _without_condition(finish(dialect, named=named), "lease")
 
     patch.setattr(record_statements, "finish_items", finish_items)
 

@@ -243,12 +243,12 @@ class Explorer:
         if ran is None or after == before:
             return 0
         [task] = ran.tasks
-        points = range(1, task.points + 1)
-        for point in points:
+        signals = range(1, task.signals + 1)
+        for point in signals:
             self._crash_at(name, Fault(0, point, Harm.DIES), before, after)
             if self.database.postgresql:
                 self._crash_at(name, Fault(0, point, Harm.IS_CUT), before, after)
-        return len(points)
+        return len(signals)
 
     def _crash_at(self, name: str, fault: Fault, before: EndState, after: EndState) -> None:
         state, ran = self.run_one(name, fault)

@@ -12,11 +12,11 @@ from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import owner, worker
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.states import ItemStatus
-from penstock.operations import control, heartbeat, outbox, sweep
+from penstock.operations import control, heartbeat, maintenance, outbox
 from penstock.operations.claim import Care, claim
 from penstock.operations.items import item_texts
 from penstock.operations.plan import add_planned
-from penstock.operations.record import SomeWereLate, record, record_free
+from penstock.operations.record import LeaseLost, record, record_free
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import submit_created
 from penstock.store.engine import Transaction
@@ -160,7 +160,7 @@ def _recording(stage: Stage, names: Sequence[str], outcome: Outcome) -> Callable
     def run(_slot: int) -> Any:
         try:
             return sorted(stage.store.write(lambda one: record(one, batch, holder, all_ours=True), bounded=True))
-        except SomeWereLate:
+        except LeaseLost:
             return sorted(stage.store.write(lambda one: record(one, batch, holder), bounded=True))
 
     return run
@@ -170,26 +170,26 @@ def _sweeps(those: _Operations) -> None:
     stage = those.stage
     kinds, kind = stage.kinds, stage.kinds.get(stage.kind)
     parts: dict[str, Part] = {
-        "rescue": lambda one: sweep.rescue(one, kinds, SUSPECT_DEATHS),
-        "requeue": sweep.requeue_due,
-        "mend stale": lambda one: sweep.mend_stale(one, _STALE_SECONDS),
+        "rescue": lambda one: maintenance.rescue(one, kinds, SUSPECT_DEATHS),
+        "requeue": maintenance.requeue_due,
+        "mend stale": lambda one: maintenance.rescue_stuck(one, _STALE_SECONDS),
     }
     if kind.policy.wait_limit is not None:
-        parts["fail waiting"] = lambda one: sweep.fail_waiting(one, kind)
+        parts["fail waiting"] = lambda one: maintenance.fail_waiting(one, kind)
     if kind.policy.run_limit is not None:
-        parts["fail overrunning"] = lambda one: sweep.fail_overrunning(one, kind)
+        parts["fail overrunning"] = lambda one: maintenance.fail_overrunning(one, kind)
     if kind.policy.abandon_after is not None:
-        parts["abandon unused"] = lambda one: sweep.abandon_unused(one, kind)
+        parts["abandon unused"] = lambda one: maintenance.abandon_unused(one, kind)
     for name, part in parts.items():
         those.add_part(name, part, passes_over=True)
     those.add(
         "settle left behind",
-        lambda _slot: sweep.settle_left_behind(stage.store),
+        lambda _slot: maintenance.settle_left_behind(stage.store),
         by_worker=True,
         passes_over=True,
     )
     if stage.held:
-        take_back = partial(sweep.rescue_from, stage.store, kinds, "w1", SUSPECT_DEATHS)
+        take_back = partial(maintenance.rescue_from, stage.store, kinds, "w1", SUSPECT_DEATHS)
         those.add("rescue from w1", lambda _slot: take_back(), by_worker=True, passes_over=True)
 
 

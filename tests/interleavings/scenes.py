@@ -14,7 +14,7 @@ from sqlalchemy import func, select, update
 
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import owner
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import Policy
@@ -63,7 +63,7 @@ class Stage(Workbench):
         super().__init__(database.store, database.clock, KINDS.values())
         self.jobs_by_title: dict[str, UUID] = {}
         self.owners: dict[str, str] = {}
-        self.held: dict[str, tuple[Claimed, str]] = {}
+        self.held: dict[str, tuple[ClaimedItem, str]] = {}
         self.kind = "single"
         self.publishes_in_order = True
         """Does who publishes next get a later number than those who have?"""
@@ -311,7 +311,7 @@ def held_beside_leader(stage: Stage) -> None:
 def left_behind(stage: Stage) -> None:
     """A leader that ended and forgot its followers, as a program of another version might."""
     lead_running(stage)
-    stage.store.write(lambda one: one.run(update(jobs).values(followed=False)))
+    stage.store.write(lambda one: one.run(update(jobs).values(has_followers=False)))
     stage.end("h1", DONE)
 
 
@@ -511,7 +511,7 @@ def stale(stage: Stage) -> None:
     """Out of line, as only a defect could leave it."""
     given_last(stage)
     stage.end("h2", RETRIED)
-    stage.store.write(lambda one: one.run(update(jobs).values(turn_at=None)))
+    stage.store.write(lambda one: one.run(update(jobs).values(next_claim_at=None)))
     stage.clock.advance(LONG)
 
 
@@ -530,7 +530,7 @@ def messages(stage: Stage) -> None:
 @scene
 def messages_out_of_order(stage: Stage) -> None:
     """The same, and whoever publishes next has drawn a lower number before they were published, but commits after."""
-    if stage.store.ways.in_our_process:
+    if stage.store.dialect.in_our_process:
         messages(stage)
         return
     _set_next_message(stage, 100)

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, event
 from sqlalchemy.engine import ExceptionContext
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Store
 from penstock.store.observation import NOTIFY, observed
 from penstock.testing.fault_points import StoppedDead, tear_down
@@ -110,7 +110,7 @@ class Task:
     fault: Fault | None = None
     state: State = State.NEW
     point: str = ""
-    points: int = 0
+    signals: int = 0
     session: int | None = None
     bounded: bool = False
     writing: bool = False
@@ -160,7 +160,7 @@ def one_after_the_other(order: Sequence[int]) -> Choose:
 class Scheduler:
     """Makes the steps of one store's operations; used by one thread, inside :meth:`watching`."""
 
-    def __init__(self, store: Store, clock: HeldClock, server: Server | None) -> None:
+    def __init__(self, store: Store, clock: ManualClock, server: Server | None) -> None:
         self._store, self._clock, self._server = store, clock, server
         self._events: queue.SimpleQueue[tuple[Task, State]] = queue.SimpleQueue()
         self._own = threading.local()
@@ -237,13 +237,13 @@ class Scheduler:
 
     def _count(self, task: Task, name: str, connection: Connection) -> None:
         """One more point, at which harm may come to it."""
-        task.points += 1
+        task.signals += 1
         if self._server is not None:
             driver: Any = connection.connection.driver_connection
             task.session = driver.info.backend_pid
             if task.operation.by_worker:
                 task.bounded = self._is_bounded(task.operation.name, name, driver)
-        if task.fault is None or task.fault.point != task.points:
+        if task.fault is None or task.fault.point != task.signals:
             return
         task.dead = task.fault.harm is Harm.DIES
         if task.dead:

@@ -13,7 +13,7 @@ from penstock.errors import TransitionRefused
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import ACTIVE, FLOWING, Actor, JobState
-from penstock.operations import control, inspect, outbox
+from penstock.operations import control, outbox, read_jobs
 from penstock.store.engine import Transaction
 from penstock.testing.drive import LEASE, NEVER_STALE
 from penstock.testing.invariants import violations
@@ -77,7 +77,7 @@ def _pausing(stage: Stage, job: Job) -> str | None:
 
 
 def _has_name(stage: Stage, job: Job) -> bool:
-    last = stage.store.read(lambda one: inspect.history(one, job.id))[-1]
+    last = stage.store.read(lambda one: read_jobs.history(one, job.id))[-1]
     return last.actor in _PEOPLE and last.actor_id is not None
 
 
@@ -106,7 +106,7 @@ def _drain(stage: Stage, stale_seconds: float) -> list[Job]:
     idle, flowing = 0, list[Job]()
     for _ in range(_ROUNDS):
         stage.sweep(stale_seconds=stale_seconds)
-        worked = sum(stage.work_off(kind) for kind in {job.kind for job in stage.jobs()})
+        worked = sum(stage.drain(kind) for kind in {job.kind for job in stage.jobs()})
         flowing = [job for job in stage.jobs() if job.state in FLOWING]
         if not flowing:
             return []

@@ -15,10 +15,11 @@ from sqlalchemy import Engine, create_engine, inspect, text
 
 from penstock import Penstock, StoreUnavailable
 from penstock.settings import load_settings
-from penstock.store import migrating, revisions
+from penstock.store import revisions
+from penstock.store import schema as schema_module
 from penstock.store.engine import Store, open_store
-from penstock.store.migrating import OURS, Patience, Schema, current_revision, migrate
 from penstock.store.migrations.indexes import NewIndex
+from penstock.store.schema import OURS, Patience, Schema, current_revision, migrate
 
 pytestmark = pytest.mark.parametrize("migrated_url", ["postgresql"], indirect=True)
 NEXT = Schema(OURS.name, OURS.package, "9001", OURS.version_table)
@@ -48,7 +49,7 @@ def to_come(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def pending(schema: Schema, since: str | None) -> list[ModuleType]:
             return [one for one in modules if one.revision > (since or "")]
 
-        monkeypatch.setattr(migrating, "pending", pending)
+        monkeypatch.setattr(schema_module, "pending", pending)
 
     return put
 
@@ -122,7 +123,7 @@ def test_others_go_on_while_it_waits_and_it_ends_with_the_transaction_in_its_way
         # Several tries of the migration fall into these, and none of them keeps us.
         for _ in range(20):
             job = app.submit("greet").job
-            assert app.work_off(timeout=30.0)
+            assert app.drain(timeout=30.0)
             assert app.get(job.id).result == "hello"
         assert current_revision(store) == OURS.head
     migration.end()
@@ -178,7 +179,7 @@ def test_an_index_is_built_while_others_write(store: Store, to_come: Callable[..
         assert re.search(HELD, migration.said("waiting for index ix_jobs_title"))
         migration.said("index ix_jobs_title: waiting for writers before build")
         app.submit("greet")
-        assert app.work_off(timeout=30.0)
+        assert app.drain(timeout=30.0)
         holding.rollback()
     migration.end()
     assert is_valid(store)

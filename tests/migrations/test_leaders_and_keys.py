@@ -13,11 +13,11 @@ from sqlalchemy import inspect, text
 from sqlalchemy.schema import CreateSchema
 
 from penstock import Penstock
-from penstock.lifecycle.job import Answer
+from penstock.lifecycle.job import SubmitOutcome
 from penstock.operations.idempotency import Key
 from penstock.store.engine import Store, open_store
-from penstock.store.migrating import OURS, migrate
 from penstock.store.revisions import pending, run_revision
+from penstock.store.schema import OURS, migrate
 from penstock.store.types import Identifier, Moment
 
 BEFORE = "0004"
@@ -73,7 +73,7 @@ def test_keys_are_brought_over_and_those_written_later_are_found(before: Store, 
     app.kind("mail")(lambda item: 1)
     for name, job_id in ids.items():
         again = app.submit("mail", 1, owner="ann", idempotency_key=name)
-        assert (again.answer, again.job.id) == (Answer.EXISTING, job_id)
+        assert (again.answer, again.job.id) == (SubmitOutcome.EXISTING, job_id)
     app.close()
 
 

@@ -13,9 +13,9 @@ from sqlalchemy.schema import CreateSchema
 
 from penstock.operations import outbox
 from penstock.store.engine import Store, open_store
-from penstock.store.migrating import OURS, migrate
 from penstock.store.placement import PREFIXED
 from penstock.store.revisions import pending, run_revision
+from penstock.store.schema import OURS, migrate
 from penstock.store.types import Moment
 from penstock.testing.drive import MOST
 

@@ -12,8 +12,8 @@ from sqlalchemy import create_engine, text
 from penstock import ConfigurationError, Penstock, SchemaOutOfDate, StoreUnavailable
 from penstock.settings import load_settings
 from penstock.store.engine import Store, open_store
-from penstock.store.migrating import OURS, Patience, Schema, current_revision, migrate
-from penstock.store.neighbours import Neighbours
+from penstock.store.peers import Peers
+from penstock.store.schema import OURS, Patience, Schema, current_revision, migrate
 from penstock.store.tables import metadata
 from penstock.testing.fault_points import StoppedDead, stop_migration_dead_at
 from tests.migrations.layouts import make_old_layout, tables_by_schema
@@ -74,7 +74,7 @@ def test_the_job_that_waited_there_is_done(url: str, revision: str) -> None:
         app.migrate()
     [job] = app.jobs()
     assert str(job.id) == JOB
-    assert app.work_off()
+    assert app.drain()
     assert app.get(job.id).result == "hello Ada"
     app.close()
     engine = create_engine(url)
@@ -162,7 +162,7 @@ def test_stopped_dead_anywhere_all_of_it_happened_or_nothing(
     assert seen.count(False) > 4, "it was stopped within the step"
     app = penstock(url)
     app.migrate()
-    assert app.work_off()
+    assert app.drain()
     assert app.get(app.jobs()[0].id).result == "hello Ada"
     app.close()
 
@@ -213,7 +213,7 @@ class TestWorkers:
     def test_one_that_answers_on_this_machine_is_named(self, url: str, opened: list[Store]) -> None:
         make_old_layout(url)
         opened.append(open_store(url))
-        presence = Neighbours.of(opened[0].engine.url).settle("shop-3")
+        presence = Peers.of(opened[0].engine.url).settle("shop-3")
         assert presence is not None
         try:
             assert "shop-3 (it answers on this machine)" in self.refused(url)
@@ -235,14 +235,14 @@ class TestWorkers:
         self.sign_in(url, "killed", 1)
         self.hold(url, "killed", 60)
         opened.append(open_store(url))
-        presence = Neighbours.of(opened[0].engine.url).settle("killed")
+        presence = Peers.of(opened[0].engine.url).settle("killed")
         assert presence is not None
         presence._socket.close()  # as the kernel does
         app = penstock(url)
         app.migrate()
         assert len(app.jobs()) == 1
         app.close()
-        Neighbours.of(opened[0].engine.url).forget("killed")
+        Peers.of(opened[0].engine.url).forget("killed")
 
 
 def test_a_session_that_holds_a_lock_is_named(postgres_url: str, opened: list[Store]) -> None:

@@ -23,9 +23,9 @@ import penstock.store
 from penstock import Penstock
 from penstock.errors import ConfigurationError, SchemaOutOfDate
 from penstock.store.engine import Store, open_store
-from penstock.store.migrating import OURS, Schema, current_revision, is_current, migrate, require_current
 from penstock.store.placement import VERSION_TABLE
 from penstock.store.revisions import Version, current_version, run_revision, write_version
+from penstock.store.schema import OURS, Schema, current_revision, is_current, migrate, require_current
 from penstock.store.tables import metadata
 from penstock.testing.postgres import PostgresServer
 from penstock_apps.catalogs.tables import metadata as catalogs_metadata
@@ -132,7 +132,7 @@ def made_from_metadata(request: pytest.FixtureRequest, store: Store, directory: 
     """What ``create_all`` would have made, in a database of its own."""
     server: PostgresServer | None = None
     url = f"sqlite:///{directory}/other.db"
-    if store.ways.name == "postgresql":
+    if store.dialect.name == "postgresql":
         server = request.getfixturevalue("postgres_server")
         assert server is not None
         server.create_database("from_metadata")
@@ -188,7 +188,7 @@ def test_the_database_itself_refuses_what_cannot_be(
     migrate(store)
     row = {"kind": "'k'", "updated_at": "NOW"} | values
     statement = f"INSERT INTO {qualified(store, table)} ({', '.join(row)}) VALUES ({', '.join(row.values())})"
-    now = "now()" if store.ways.name == "postgresql" else "0"
+    now = "now()" if store.dialect.name == "postgresql" else "0"
     with store.engine.connect() as connection, pytest.raises(IntegrityError, match=r"(?i)check constraint"):
         connection.execute(text(statement.replace("NOW", now)))
 
@@ -232,7 +232,7 @@ def test_a_newer_schema_is_left_alone_and_said_once(
     empty: Callable[[], Store], compatible_from: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old programs go on while a new one has migrated already."""
-    monkeypatch.setattr("penstock.store.migrating._said", set())
+    monkeypatch.setattr("penstock.store.schema._said", set())
     store = empty()
     migrate(store)
     newer(store, compatible_from)
@@ -278,7 +278,7 @@ def test_twice_is_once_and_keeps_what_is_there(empty: Callable[[], Store]) -> No
     store = empty()
     migrate(store)
     with store.engine.begin() as connection:
-        now = "now()" if store.ways.name == "postgresql" else "0"
+        now = "now()" if store.dialect.name == "postgresql" else "0"
         outbox = qualified(store, "outbox")
         connection.execute(
             text(f"INSERT INTO {outbox} (topic, payload, ready_at, created_at) VALUES ('t', '1', {now}, {now})")
@@ -300,10 +300,10 @@ def test_a_migration_that_fails_half_way_goes_on_where_it_was(
             raise ZeroDivisionError
 
     with monkeypatch.context() as patching:
-        patching.setattr("penstock.store.migrating.run_revision", fails)
+        patching.setattr("penstock.store.schema.run_revision", fails)
         with pytest.raises(ZeroDivisionError):
             migrate(store)
-    assert current_revision(store) == (None if store.ways.name == "sqlite" else "0002")
+    assert current_revision(store) == (None if store.dialect.name == "sqlite" else "0002")
     assert "lane_samples" not in inspect(store.engine).get_table_names(schema=store.placement.schema)
     migrate(store)
     assert current_revision(store) == OURS.head
@@ -312,7 +312,7 @@ def test_a_migration_that_fails_half_way_goes_on_where_it_was(
 PROGRAM = """
 import sys
 from penstock.store.engine import open_store
-from penstock.store.migrating import migrate, require_current
+from penstock.store.schema import migrate, require_current
 print("ready", flush=True)
 sys.stdin.readline()
 store = open_store(sys.argv[1])
@@ -374,10 +374,10 @@ def test_an_applications_tables_are_made_beside_ours(empty: Callable[[], Store],
 def test_an_application_says_so_before_the_database_is_opened(empty: Callable[[], Store]) -> None:
     store = empty()
     app = Penstock(store.engine.url.render_as_string(hide_password=False))
-    app.own_tables("catalogs", "penstock_apps.catalogs", "0001")
+    app.add_migrations("catalogs", "penstock_apps.catalogs", "0001")
     app.migrate()
     assert app.jobs() == []
     with pytest.raises(ConfigurationError, match="before the database is opened"):
-        app.own_tables("recipes", "penstock_apps.recipes", "0001")
+        app.add_migrations("recipes", "penstock_apps.recipes", "0001")
     assert current_revision(store, CATALOGS) == "0001"
     app.close()

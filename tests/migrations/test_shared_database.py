@@ -13,7 +13,7 @@ from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, 
 
 from penstock import ConfigurationError, Penstock
 from penstock.settings import load_settings
-from penstock.store.neighbours import Neighbours
+from penstock.store.peers import Peers
 from penstock.store.tables import metadata as our_metadata
 
 NAMES = ("jobs", "files", "workers", "outbox", "users")
@@ -125,7 +125,7 @@ def test_a_teams_alembic_and_ours_do_not_meet(
     for step in steps if first == "team" else reversed(steps):
         step()
     job = app.submit("greet", "Ada").job
-    assert app.work_off()
+    assert app.drain()
     assert app.get(job.id).result == "hello Ada"
     engine = create_engine(url)
     with engine.begin() as connection:
@@ -161,7 +161,7 @@ def test_a_job_in_the_callers_transaction_whatever_their_search_path(postgres_ur
         app.submit("greet", "nobody", connection=connection)
         app.cancel(job.id, connection=connection)
         connection.rollback()
-    assert app.work_off()
+    assert app.drain()
     assert app.get(job.id).result == "hello Ada"
     assert len(app.jobs()) == 1
     engine.dispose()
@@ -174,7 +174,7 @@ def test_a_job_in_the_callers_transaction_beside_their_tables_in_a_file(tmp_path
     table = theirs()
     table.metadata.create_all(engine)
     app = penstock(url)
-    app.own_tables("catalogs", "penstock_apps.catalogs", "0001")
+    app.add_migrations("catalogs", "penstock_apps.catalogs", "0001")
     app.migrate()
     with engine.begin() as connection:
         connection.execute(insert(table).values(word="mine"))
@@ -184,7 +184,7 @@ def test_a_job_in_the_callers_transaction_beside_their_tables_in_a_file(tmp_path
         app.submit("greet", "nobody", connection=connection)
         app.cancel(job.id, connection=connection)
         connection.rollback()
-    assert app.work_off()
+    assert app.drain()
     assert app.get(job.id).result == "hello Ada"
     assert len(app.jobs()) == 2
     names = set(inspect(engine).get_table_names())
@@ -206,7 +206,7 @@ def test_a_file_stays_what_it_was_when_others_come_later(tmp_path: Path) -> None
     again = penstock(url)
     again.migrate()
     job = again.submit("greet", "Ada").job
-    assert again.work_off()
+    assert again.drain()
     assert again.get(job.id).result == "hello Ada"
     assert again.store.placement.prefix == ""
     again.close()
@@ -219,10 +219,10 @@ def test_two_schemas_are_two_penstocks(postgres_url: str) -> None:
         app.migrate()
     mine = one.submit("greet", "one").job
     assert other.jobs() == []
-    assert other.work_off()
+    assert other.drain()
     theirs_too = other.submit("greet", "other").job
     assert one.get(mine.id).result is None
-    assert one.work_off()
+    assert one.drain()
     assert [one.get(mine.id).result, other.get(theirs_too.id).result] == ["hello one", None]
     listening = one.store.engine.raw_connection()
     driver: Any = listening.driver_connection
@@ -235,7 +235,7 @@ def test_two_schemas_are_two_penstocks(postgres_url: str) -> None:
     driver.execute("UNLISTEN *")
     listening.close()
     url = one.store.engine.url
-    keys = {Neighbours.of(url, app.store.placement.channel)._directory for app in (one, other)}
+    keys = {Peers.of(url, app.store.placement.channel)._directory for app in (one, other)}
     assert len(keys) == 2, "their workers do not take each other for their own"
     for app in (one, other):
         app.close()
@@ -255,7 +255,7 @@ def test_a_user_who_may_not_create_schemas_is_told_what_to_ask_for(postgres_url:
         connection.execute(text("CREATE SCHEMA penstock AUTHORIZATION clerk"))
     app.migrate()
     job = app.submit("greet", "Ada").job
-    assert app.work_off()
+    assert app.drain()
     assert app.get(job.id).result == "hello Ada"
     app.close()
     with engine.begin() as connection:

@@ -11,7 +11,7 @@ from tests.model.model import Item, Job, Line, Model
 
 _OF_JOB = (
     "kind", "user_id", "unique_key", "params", "priority", "max_retries", "state", "phase", "run", "leader_id",
-    "turn_at", "attempts", "retries", "deaths", "result", "message", "failed_phase", "killed_reason",
+    "next_claim_at", "attempts", "retries", "deaths", "result", "message", "failed_phase", "killed_reason",
     "created_at", "queued_at", "started_at", "completed_at", "committed_at", "abandoned_at", "canceled_at",
 )  # fmt: skip
 _OF_ITEM = (

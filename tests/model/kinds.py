@@ -11,11 +11,11 @@ from tests.model.model import Rules
 KINDS = (
     Rules("single", retries=2),
     Rules("again", retries=1, not_found_retries=1, reprocess=True),
-    Rules("planned", plans=True, finalizes=True, retries=2, reprocess=True),
+    Rules("planned", plans=True, has_finalizer=True, retries=2, reprocess=True),
     Rules("listed", plans=True, retries=1, reprocess=True, run_limit=100),
-    Rules("bulk", finalizes=True, retries=1, abandon_after=300, prune_result=True),
+    Rules("bulk", has_finalizer=True, retries=1, abandon_after=300, prune_result=True),
     Rules(
-        "limited", finalizes=True, retries=1, reprocess=True, queue_limit=3, wait_limit=60, run_limit=120,
+        "limited", has_finalizer=True, retries=1, reprocess=True, queue_limit=3, wait_limit=60, run_limit=120,
         abandon_after=200,
     ),
     # Its backoff is longer than what it may wait, and what it may run.
@@ -29,9 +29,9 @@ DEPLOYMENTS = (
     Rules("again", retries=0, run_limit=50),
     Rules("planned", retries=0, reprocess=True),
     Rules("planned", plans=True, retries=2, wait_limit=60),
-    Rules("listed", finalizes=True, retries=1, reprocess=True),
+    Rules("listed", has_finalizer=True, retries=1, reprocess=True),
     Rules("bulk", retries=1, reprocess=True),
-    Rules("limited", plans=True, finalizes=True, retries=3, reprocess=True, queue_limit=1, wait_limit=200),
+    Rules("limited", plans=True, has_finalizer=True, retries=3, reprocess=True, queue_limit=1, wait_limit=200),
     Rules("hurried", retries=2, reprocess=True, abandon_after=60, prune_result=True),
 )
 """Other versions of them: steps added and removed, other retries and limits."""
@@ -40,7 +40,9 @@ DEPLOYMENTS = (
 def kind_of(rules: Rules) -> Kind:
     """The kind for the engine that the rules describe."""
     steps = (
-        {"process": _step} | ({"plan": _step} if rules.plans else {}) | ({"finalize": _step} if rules.finalizes else {})
+        {"process": _step}
+        | ({"plan": _step} if rules.plans else {})
+        | ({"finalize": _step} if rules.has_finalizer else {})
     )
     policy = Policy.of(
         retries=rules.retries,

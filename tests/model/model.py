@@ -22,8 +22,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from penstock.lifecycle.callers import SYSTEM, Caller, Sight
-from penstock.lifecycle.job import Answer
+from penstock.lifecycle.callers import SYSTEM, Caller, Visibility
+from penstock.lifecycle.job import SubmitOutcome
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
 
@@ -87,7 +87,7 @@ class Rules:
 
     name: str
     plans: bool = False
-    finalizes: bool = False
+    has_finalizer: bool = False
     retries: int = 0
     backoff: float = 5.0
     not_found_retries: int = 0
@@ -192,8 +192,8 @@ class Job:
     items: dict[int, Item] = field(default_factory=dict)
     single_step: bool = False
     planned: bool = True
-    finalizes: bool = False
-    turn_at: datetime | None = None
+    has_finalizer: bool = False
+    next_claim_at: datetime | None = None
     """From when on it is in line for a worker; the longest wait comes first."""
     attempts: int = 0
     retries: int = 0
@@ -322,7 +322,7 @@ class Model:
         priority: int | None = None,
         hold: bool = False,
         chosen: UUID | None = None,
-    ) -> tuple[Answer, Job]:
+    ) -> tuple[SubmitOutcome, Job]:
         """Record a job under ``job_id`` and let it flow, or answer with another job.
 
         ``items`` are inputs with their normalized fields; ``chosen`` is the young result that the engine took.
@@ -334,7 +334,7 @@ class Model:
             first, led_to = self.keys[name]
             if first != request:
                 raise Refused("IDEMPOTENCY_KEY_REUSED")
-            return Answer.EXISTING, self.jobs[led_to]
+            return SubmitOutcome.EXISTING, self.jobs[led_to]
         if job_id in self.jobs:
             raise Refused("JOB_ID_TAKEN")
         rules = self.rules[kind]
@@ -356,30 +356,30 @@ class Model:
         fresh_for: float | None,
         hold: bool,
         chosen: UUID | None,
-    ) -> tuple[Answer, Job]:
+    ) -> tuple[SubmitOutcome, Job]:
         """A young result before all else; then the owner's own job of the key; then whoever leads it; then new work."""
         young = None if fresh_for is None else self._young(job, timedelta(seconds=fresh_for), chosen)
         if young is not None and self._waits_for(young, job.user_id):
-            return Answer.CACHED, young
+            return SubmitOutcome.CACHED, young
         if young is not None:
             self._record(job, S.QUEUED, by, leader=young)
             self._change(job, S.RUNNING, SYSTEM)
             self._succeed_as(job, young, SYSTEM, reason=SOME_TEXT)
             job.result_at = young.made_at
-            return Answer.CACHED, job
+            return SubmitOutcome.CACHED, job
         leader = self.leader(job.kind, job.unique_key)
         mine = [one for one in self.of_key(job) if one.state in ACTIVE and one.user_id == job.user_id]
         if mine:
-            return Answer.EXISTING, mine[0]
+            return SubmitOutcome.EXISTING, mine[0]
         if leader is not None and not hold:
             self._record(job, S.QUEUED, by, leader=leader)
             self._join(job, leader)
-            return Answer.FOLLOWING, job
+            return SubmitOutcome.FOLLOWING, job
         self._record(job, S.CREATED if hold else S.QUEUED, by, items=items)
         if not hold:
             self._go_on(job)
             self._bound(job)
-        return Answer.NEW, job
+        return SubmitOutcome.NEW, job
 
     def _young(self, job: Job, most: timedelta, chosen: UUID | None) -> Job | None:
         """The asker's own result that waits for them, otherwise the newest; a copy is nobody else's source."""
@@ -413,7 +413,7 @@ class Model:
         if leader is not None:
             job.leader_id = leader.id
             return
-        job.finalizes = rules.finalizes
+        job.has_finalizer = rules.has_finalizer
         if items is not None:
             job.items = {n: Item(ItemRole.ITEM, n, *one) for n, one in enumerate(items, 1)}
         elif rules.plans:
@@ -421,7 +421,7 @@ class Model:
             job.items = {0: Item(ItemRole.PLAN, 0)}
         else:
             # A single step reads the job's params; an item beside a finalize step has them as its input.
-            job.single_step = not rules.finalizes
+            job.single_step = not rules.has_finalizer
             job.items = {1: Item(ItemRole.ITEM, 1, None if job.single_step else job.params)}
 
     def release(self, job_id: UUID, by: Caller) -> Job:
@@ -460,7 +460,7 @@ class Model:
 
     def _join(self, job: Job, leader: Job) -> None:
         """It follows; if the work has begun, it has begun for this one too."""
-        job.leader_id, job.items, job.turn_at = leader.id, {}, None
+        job.leader_id, job.items, job.next_claim_at = leader.id, {}, None
         if leader.state in (S.RUNNING, S.RETRYING):
             self._change(job, S.RUNNING, SYSTEM)
 
@@ -481,29 +481,33 @@ class Model:
         waiting = self.followers(leader)
         if not waiting:
             return
-        heir, *others = waiting
+        successor, *others = waiting
         plan = leader.of(ItemRole.PLAN)
         given = [plan] if plan else [item for item in leader.items.values() if item.role is ItemRole.ITEM]
-        heir.leader_id = None
-        heir.items = {item.position: Item(item.role, item.position, item.input, item.normalized) for item in given}
-        heir.planned, heir.single_step, heir.finalizes = plan is None, leader.single_step, leader.finalizes
-        heir.priority = max(heir.priority, leader.priority)
+        successor.leader_id = None
+        successor.items = {item.position: Item(item.role, item.position, item.input, item.normalized) for item in given}
+        successor.planned, successor.single_step, successor.has_finalizer = (
+            plan is None,
+            leader.single_step,
+            leader.has_finalizer,
+        )
+        successor.priority = max(successor.priority, leader.priority)
         for one in others:
-            one.leader_id = heir.id
-        if heir.state is S.RUNNING:
-            heir.started_at = self.now  # its run_limit counts from here
-            heir.phase = Phase.PROCESSING if heir.planned else Phase.BATCHING
+            one.leader_id = successor.id
+        if successor.state is S.RUNNING:
+            successor.started_at = self.now  # its run_limit counts from here
+            successor.phase = Phase.PROCESSING if successor.planned else Phase.BATCHING
             for one in others:
                 if one.state is S.QUEUED:
                     self._change(one, S.RUNNING, SYSTEM)
-        self._go_on(heir)
+        self._go_on(successor)
 
     # People -----------------------------------------------------------------------------------------------------------
 
     def visible(self, by: Caller) -> list[Job]:
         """An owner sees their own jobs, a guest those of guests, the system and admins all."""
-        mine = {Sight.OWN: by.id, Sight.GUESTS: None}
-        return [job for job in self.jobs.values() if by.sight is Sight.EVERYTHING or job.user_id == mine[by.sight]]
+        mine = {Visibility.OWN: by.id, Visibility.GUESTS: None}
+        return [job for job in self.jobs.values() if by.sight is Visibility.EVERYTHING or job.user_id == mine[by.sight]]
 
     def seen(self, job_id: UUID, by: Caller) -> Job:
         """A job, if the caller may know of it; another's is as if it were not there."""
@@ -523,7 +527,7 @@ class Model:
         job = self._allowed(job_id, by, FLOWING)
         if not job.works or self.followers(job):
             raise Refused("JOB_SHARED")
-        job.turn_at = None
+        job.next_claim_at = None
         self._change(job, S.PAUSED, by, reason)
         return job
 
@@ -538,7 +542,7 @@ class Model:
         job = self._allowed(job_id, by, ACTIVE)
         killer = KilledBy.USER if by.actor in (Actor.OWNER, Actor.ADMIN) else KilledBy.SYSTEM
         job.failure = job.failure._replace(killed_by=killer)
-        job.killed_reason, job.turn_at = reason, None
+        job.killed_reason, job.next_claim_at = reason, None
         self._change(job, S.CANCELED, by, reason, progress=True)
         self._hand_over(job)
         return job
@@ -559,7 +563,11 @@ class Model:
 
     def due(self, kind: str) -> list[Job]:
         """Whose turn it is: the highest priority first, then whoever has been in line for longest."""
-        waiting = [job for job in self.jobs.values() if job.kind == kind and job.turn_at and job.turn_at <= self.now]
+        waiting = [
+            job
+            for job in self.jobs.values()
+            if job.kind == kind and job.next_claim_at and job.next_claim_at <= self.now
+        ]
         return sorted(waiting, key=_place)
 
     def claim(
@@ -737,10 +745,10 @@ class Model:
             if item.role is ItemRole.PLAN and item.status is ItemStatus.DONE:
                 job.planned, job.phase = True, Phase.PROCESSING
                 if job.state is S.RUNNING and job.fresh:
-                    job.turn_at = self.now
+                    job.next_claim_at = self.now
         back = [item.ready_at for item, _ in ended if item.ready_at is not None]
         if back and job.state in (S.QUEUED, S.RUNNING):
-            job.turn_at = min(back) if job.turn_at is None else min(job.turn_at, *back)
+            job.next_claim_at = min(back) if job.next_claim_at is None else min(job.next_claim_at, *back)
         if job.state is not S.RUNNING:
             return
         retried = [ending for item, ending in ended if item.ready_at is not None and ending.counts]
@@ -808,10 +816,14 @@ class Model:
 
     def _requeue(self) -> int:
         """A backoff has passed: the job waits for a worker again."""
-        due = [job for job in self.jobs.values() if job.state is S.RETRYING and job.turn_at and job.turn_at <= self.now]
+        due = [
+            job
+            for job in self.jobs.values()
+            if job.state is S.RETRYING and job.next_claim_at and job.next_claim_at <= self.now
+        ]
         for job in due:
             self._change(job, S.QUEUED, SYSTEM)
-            job.turn_at = self.now
+            job.next_claim_at = self.now
         return len(due)
 
     def _past(self, moment: datetime | None, limit: float | None) -> bool:
@@ -820,7 +832,7 @@ class Model:
     def _fail_waiting(self, job: Job) -> bool:
         """``wait_limit``: no worker took it in time after its turn. Who follows is not judged by itself."""
         limit = self.rules[job.kind].wait_limit
-        late = self._past(job.queued_at, limit) and self._past(job.turn_at or job.queued_at, limit)
+        late = self._past(job.queued_at, limit) and self._past(job.next_claim_at or job.queued_at, limit)
         if job.state is not S.QUEUED or not job.works or not late:
             return False
         self._fail(job, Failure(SOME_TEXT, "QUEUE_WAIT_EXCEEDED", ErrorType.RETRYABLE), job.phase, SYSTEM)
@@ -850,7 +862,7 @@ class Model:
 
     def _call_forward(self, job: Job) -> bool:
         """The clock was set back: who has something fresh to hand out does not wait until it is there again."""
-        late = job.turn_at is not None and job.turn_at > self.now + CLOCKS_DIFFER
+        late = job.next_claim_at is not None and job.next_claim_at > self.now + CLOCKS_DIFFER
         if not late or job.state not in (S.QUEUED, S.RUNNING) or not job.fresh:
             return False
         self._go_on(job)
@@ -989,12 +1001,12 @@ class Model:
     def _line_up(self, job: Job) -> None:
         """In line from now on if it has something fresh, otherwise from when the first that came back is ready."""
         ready = [item.ready_at for item in job.returned if item.ready_at is not None]
-        job.turn_at = self.now if job.fresh else max(self.now, min(ready)) if ready else None
+        job.next_claim_at = self.now if job.fresh else max(self.now, min(ready)) if ready else None
 
     def _go_on(self, job: Job) -> None:
         """Let a job flow as its items say: hand out, wait for what is in hand, finalize or end."""
         self._line_up(job)
-        if job.turn_at is None:
+        if job.next_claim_at is None:
             if job.state is S.QUEUED:
                 self._start(job, SYSTEM)
             self._settle(job, SYSTEM)
@@ -1016,10 +1028,10 @@ class Model:
         elif job.single_step:
             self._end_by(job, job.items[1], Phase.PROCESSING, by)
         elif job.planned and job.counts.processed == job.counts.total:
-            if job.finalizes:
+            if job.has_finalizer:
                 last = job.counts.total + 1
                 job.items[last] = Item(ItemRole.FINALIZE, last)
-                job.phase, job.turn_at = Phase.FINALIZING, self.now
+                job.phase, job.next_claim_at = Phase.FINALIZING, self.now
             else:
                 self._succeed(job, None, by)
 
@@ -1031,7 +1043,7 @@ class Model:
             self._fail(job, item.failure, phase, by)
 
     def _succeed(self, job: Job, result: JSON, by: Caller) -> None:
-        job.result, job.turn_at, job.failure = result, None, NO_FAILURE
+        job.result, job.next_claim_at, job.failure = result, None, NO_FAILURE
         self._change(job, S.SUCCEEDED, by)
         for one in self.followers(job):
             if one.state is S.QUEUED:
@@ -1045,7 +1057,7 @@ class Model:
 
     def _fail(self, job: Job, failure: Failure, phase: Phase, by: Caller) -> None:
         """It could not finish, and neither could those that follow it, for the same reason."""
-        job.turn_at = None
+        job.next_claim_at = None
         for one in (job, *self.followers(job)):
             one.failure = failure._replace(error_type=failure.error_type or ErrorType.TERMINAL)
             one.failed_phase = phase
@@ -1064,7 +1076,7 @@ _KILLERS = {"timeout": KilledBy.TIMEOUT}
 
 
 def _place(job: Job) -> tuple[int, datetime | None]:
-    return -job.priority, job.turn_at
+    return -job.priority, job.next_claim_at
 
 
 def _demand(right: bool, otherwise: str) -> None:

@@ -15,7 +15,7 @@ from uuid import UUID
 from hypothesis import currently_in_test_context, note
 from uuid_utils.compat import uuid7
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.errors import (
     KindUnknown,
     NotFound,
@@ -28,21 +28,21 @@ from penstock.errors import (
 )
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, Caller, admin, owner, worker
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.job import Job as EngineJob
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.planned import Planned
 from penstock.lifecycle.states import ACTIVE, FINISHED, ItemRole, ItemStatus, JobState
+from penstock.messages import InProcessMessages
 from penstock.operations import heartbeat
+from penstock.operations.maintenance import rescue_from
 from penstock.operations.outbox import Message
-from penstock.operations.sweep import rescue_from
 from penstock.store.tables import metadata
 from penstock.testing.drive import LEASE, MOST, SUSPECT_DEATHS, Workbench
 from penstock.testing.invariants import pictures, violations, violations_in
-from penstock.transports.in_process import InProcess
-from penstock.worker.conclude import raised, returned
+from penstock.worker.call_outcome import raised, returned
 from tests.model.comparing import differences
 from tests.model.kinds import DEPLOYMENTS, KINDS, kind_of
 from tests.model.model import ASKED_FOR, Ending, Handle, Model, Refused
@@ -88,20 +88,20 @@ class SideBySide:
         with self.store.engine.begin() as connection:
             for table in metadata.sorted_tables:
                 connection.execute(table.delete())
-        self.clock = HeldClock()
+        self.clock = ManualClock()
         self.store.clock = self.clock
         self.bench = Workbench(self.store, self.clock, ())
         self.kinds = kinds
         self.model = Model(self.clock.held(), {rules.name: rules for rules in KINDS if rules.name in kinds})
         self.asked: list[tuple[str, JSON, Items, dict[str, Any]]] = []
-        self.held: dict[str, list[Claimed]] = {name: [] for name in WORKERS}
-        self.lost: list[Claimed] = []
+        self.held: dict[str, list[ClaimedItem]] = {name: [] for name in WORKERS}
+        self.lost: list[ClaimedItem] = []
         self.sends: list[tuple[JSON, bool]] = []
         self.broken: set[JSON] = set()
         self.relay_dies = False
         self.published = 0
         self.set_back = 0
-        app.transport = InProcess()
+        app.transport = InProcessMessages()
         app.subscribe("news")(self.receive)
         self.deploy_all()
 
@@ -245,7 +245,7 @@ class SideBySide:
         tell(f"{by} took {[(str(one.job_id)[-4:], one.role.value, one.position) for one in taken]}")
         priorities = {job.priority for job in self.model.jobs.values() if job.kind == name}
         # A claim on a server begins where the line began when it looked last, at the priorities it had heard of.
-        in_order = self.store.ways.in_our_process or (len(priorities) == 1 and not self.set_back)
+        in_order = self.store.dialect.in_our_process or (len(priorities) == 1 and not self.set_back)
         handles = [handle(one) for one in taken]
         items = self.model.claim(name, worker(by), size, handles, LEASE, in_order=in_order)
         for one, item in zip(taken, items, strict=True):
@@ -288,7 +288,7 @@ class SideBySide:
         self.hand_in([(one, what) for one in self.held[by]], by, result)
         self.vanish(by)
 
-    def hand_in(self, pairs: list[tuple[Claimed, str]], by: str, result: JSON) -> None:
+    def hand_in(self, pairs: list[tuple[ClaimedItem, str]], by: str, result: JSON) -> None:
         pairs = [(one, self.possible(what, one)) for one, what in pairs]
         landed = self.bench.hand_in([(one, self.outcome(what, one, result)) for one, what in pairs], by)
         expected = self.model.record([(handle(one), self.ending(what, one, result)) for one, what in pairs], worker(by))
@@ -474,15 +474,15 @@ class SideBySide:
         if answer is not None:
             assert answer == self.app.get(answer.id), "the answer is not what was recorded"
 
-    def possible(self, what: str, one: Claimed) -> str:
+    def possible(self, what: str, one: ClaimedItem) -> str:
         """A kind that has lost a step cannot run it."""
         rules = self.model.rules[one.kind]
         gone = (one.role is ItemRole.PLAN and not rules.plans) or (
-            one.role is ItemRole.FINALIZE and not rules.finalizes
+            one.role is ItemRole.FINALIZE and not rules.has_finalizer
         )
         return "step gone" if gone and what != "released" else what
 
-    def outcome(self, what: str, one: Claimed, result: JSON) -> Outcome:
+    def outcome(self, what: str, one: ClaimedItem, result: JSON) -> Outcome:
         """What a worker makes of a handler's answer."""
         kind = self.app.kinds.get(one.kind)
         if what == "released":
@@ -491,7 +491,7 @@ class SideBySide:
             return returned(kind, one, None if one.role is ItemRole.PLAN else result, MOST)
         return raised(kind, one, ANSWERS[what]())
 
-    def ending(self, what: str, one: Claimed, result: JSON) -> Ending:
+    def ending(self, what: str, one: ClaimedItem, result: JSON) -> Ending:
         """The same in the model."""
         return self.model.ending(what, handle(one), one.attempt, None if one.role is ItemRole.PLAN else result)
 
@@ -505,7 +505,7 @@ class SideBySide:
         job = self.model.jobs[self.pick(index)]
         return {"owner": owner(job.user_id), "admin": admin("root"), "system": SYSTEM, "stranger": STRANGER}[who]
 
-    def in_hand(self, role: ItemRole) -> list[Claimed]:
+    def in_hand(self, role: ItemRole) -> list[ClaimedItem]:
         every = [one for held in self.held.values() for one in held] + self.lost[-3:]
         return [one for one in every if one.role is role]
 
@@ -516,7 +516,7 @@ def tell(what: str) -> None:
         note(what)
 
 
-def handle(one: Claimed) -> Handle:
+def handle(one: ClaimedItem) -> Handle:
     """What the model calls an item in hand."""
     return Handle(one.job_id, one.position, one.lease)
 

@@ -20,9 +20,9 @@ DUE, RUNNING, RETURNED, RETRYING, QUEUED = 0, 1, 2, 3, 4
 """What a job of number n is: by n modulo 1000."""
 
 _JOBS = """
-INSERT INTO {jobs} (id, kind, user_id, state, single_step, planned, finalizes, total_items, processed_items,
-                  returned_items, claimed_to, open_to, turn_at, unique_key, priority, created_at, updated_at, queued_at,
-                  started_at, completed_at, last_heartbeat, followed)
+INSERT INTO {jobs} (id, kind, user_id, state, single_step, planned, has_finalizer, total_items, processed_items,
+                  returned_items, last_claimed, last_claimable, next_claim_at, unique_key, priority, created_at,
+                  updated_at, queued_at, started_at, completed_at, last_heartbeat, has_followers)
 SELECT {id}, 'kind' || (n % 4), 'user' || (n % 500),
        CASE n % 1000 WHEN 0 THEN 'queued' WHEN 1 THEN 'running' WHEN 2 THEN 'running' WHEN 3 THEN 'retrying'
                     WHEN 4 THEN 'queued' WHEN 5 THEN 'succeeded' WHEN 6 THEN 'succeeded' ELSE 'committed' END,
@@ -64,7 +64,7 @@ def table_name(store: Store, name: str) -> str:
 
 def fill(store: Store, now: datetime) -> None:
     """Make the jobs and their items."""
-    postgresql = store.ways.name == "postgresql"
+    postgresql = store.dialect.name == "postgresql"
     words = {
         "id": "lpad(to_hex(n), 32, '0')::uuid" if postgresql else "printf('%032x', n)",
         "now": f"'{now.isoformat()}'::timestamptz" if postgresql else str(int(now.timestamp() * 1_000_000)),

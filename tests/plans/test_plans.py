@@ -18,31 +18,31 @@ import pytest
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH, MAX_CACHED_STATEMENT_PARAMS
 from sqlalchemy import delete, event, insert, select, text
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner, worker
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
-from penstock.operations import control, follow, heartbeat, inspect, item_pages, sweep
+from penstock.operations import control, heartbeat, maintenance, read_items, read_jobs, single_flight
 from penstock.operations.change import Changed
 from penstock.operations.claim import claim_at_once, claim_in_steps
-from penstock.operations.inspect import JobFilter
-from penstock.operations.item_pages import Between, Place
 from penstock.operations.outbox import backlog
-from penstock.operations.record import Ended, record, record_free
+from penstock.operations.read_items import ItemCursor, TimeRange
+from penstock.operations.read_jobs import JobFilter
+from penstock.operations.record import ItemResult, record, record_free
 from penstock.operations.reprocess import reprocess
 from penstock.operations.samples import samples, thinned_samples
 from penstock.operations.submit import Request, submit
 from penstock.operations.watermarks import Reach, Watermarks
 from penstock.store.engine import Store, Transaction, open_store
-from penstock.store.migrating import migrate
+from penstock.store.schema import migrate
 from penstock.store.statements import ages as aging
 from penstock.store.statements import claim as claiming
 from penstock.store.statements import line as lining
+from penstock.store.statements import maintenance as sweeping
 from penstock.store.statements import record as recording
-from penstock.store.statements import sweep as sweeping
 from penstock.store.statements.outbox import take_messages
 from penstock.store.tables import job_items, lane_samples, outbox
 from penstock.testing.drive import MOST
@@ -76,7 +76,7 @@ def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         server = request.getfixturevalue("postgres_server")
         server.create_database(f"large_{fresh}")
         url = server.url(f"large_{fresh}")
-    clock = HeldClock()
+    clock = ManualClock()
     store = open_store(url, clock=clock, sqlite_synchronous="OFF")
     migrate(store)
     fill(store, clock.held())
@@ -113,7 +113,7 @@ def explained(store: Store, operation: Callable[[Transaction], Any]) -> list[Exp
 
     with sent_by(store) as sent, pytest.raises(RolledBack):
         store.write(undone)
-    words = "EXPLAIN QUERY PLAN " if store.ways.name == "sqlite" else "EXPLAIN "
+    words = "EXPLAIN QUERY PLAN " if store.dialect.name == "sqlite" else "EXPLAIN "
     plans = []
     with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
         for statement, parameters in sent:
@@ -131,22 +131,22 @@ WHOLE_TABLE = {
 }
 
 
-def held(number: int, role: ItemRole = ItemRole.ITEM) -> list[Claimed]:
+def held(number: int, role: ItemRole = ItemRole.ITEM) -> list[ClaimedItem]:
     """The items of a running job that are in a worker's hands."""
     return [
-        Claimed(item_id(number, position), job_id(number), "kind1", "user1", 1, role, position, 1, 3, None, None,
+        ClaimedItem(item_id(number, position), job_id(number), "kind1", "user1", 1, role, position, 1, 3, None, None,
                 job_id(number))
         for position in range(6, 11)
     ]  # fmt: skip
 
 
-def ending(number: int, outcome: outcomes.Outcome) -> list[Ended]:
-    return [Ended(one.item_id, one.lease, one.job_id, one.role, outcome) for one in held(number)]
+def ending(number: int, outcome: outcomes.Outcome) -> list[ItemResult]:
+    return [ItemResult(one.item_id, one.lease, one.job_id, one.role, outcome) for one in held(number)]
 
 
 KINDS = Kinds()
 KINDS.add(KIND)
-LEADER = Changed(job_id(RUNNING), "kind1", followed=True)
+LEADER = Changed(job_id(RUNNING), "kind1", has_followers=True)
 REQUEST: dict[str, Any] = {"owner": "user1", "caller": owner("user1")}
 
 OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
@@ -163,16 +163,16 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "record retried": lambda one: record(one, ending(RUNNING, outcomes.retried("f", "F", 1.0)), worker("w")),
     "extend": lambda one: heartbeat.extend(one, held(RUNNING), 30),
     "stopped": lambda one: heartbeat.stopped(one, [job_id(n) for n in range(50)]),
-    "rescue": lambda one: sweep.rescue(one, KINDS, 5),
-    "start followers": lambda one: follow.start_followers(one, [job_id(n) for n in range(10)], SYSTEM),
-    "succeed followers": lambda one: follow.succeed_followers(one, [LEADER], SYSTEM),
-    "fail followers": lambda one: follow.fail_followers(one, [LEADER], SYSTEM),
-    "requeue due": sweep.requeue_due,
-    "fail waiting": lambda one: sweep.fail_waiting(one, KIND),
-    "fail overrunning": lambda one: sweep.fail_overrunning(one, RUNS),
-    "abandon unused": lambda one: sweep.abandon_unused(one, RUNS),
-    "mend stale": lambda one: sweep.mend_stale(one, 100.0),
-    "mend postponed": lambda one: sweep.mend_postponed(one, KIND),
+    "rescue": lambda one: maintenance.rescue(one, KINDS, 5),
+    "start followers": lambda one: single_flight.start_followers(one, [job_id(n) for n in range(10)], SYSTEM),
+    "succeed followers": lambda one: single_flight.succeed_followers(one, [LEADER], SYSTEM),
+    "fail followers": lambda one: single_flight.fail_followers(one, [LEADER], SYSTEM),
+    "requeue due": maintenance.requeue_due,
+    "fail waiting": lambda one: maintenance.fail_waiting(one, KIND),
+    "fail overrunning": lambda one: maintenance.fail_overrunning(one, RUNS),
+    "abandon unused": lambda one: maintenance.abandon_unused(one, RUNS),
+    "mend stale": lambda one: maintenance.rescue_stuck(one, 100.0),
+    "mend postponed": lambda one: maintenance.mend_postponed(one, KIND),
     "submit": lambda one: submit(one, KIND, 1, Request(**REQUEST), items=None, most=MOST),
     "submit with keys": lambda one: submit(
         one, KIND, 1, Request(**REQUEST, unique_key="new", idempotency_key="i", fresh_for=60), items=None, most=MOST
@@ -184,38 +184,40 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "cancel": lambda one: control.cancel(one, job_id(RUNNING), SYSTEM),
     "commit": lambda one: control.commit(one, job_id(5), SYSTEM),
     "reprocess": lambda one: reprocess(one, KIND, job_id(5), SYSTEM, statuses=[ItemStatus.DONE]),
-    "look at one": lambda one: inspect.get_job(one, job_id(7), owner("user7")),
-    "list an owner's": lambda one: inspect.list_jobs(one, owner("user7"), limit=20),
-    "list some states of a kind": lambda one: inspect.list_jobs(
+    "look at one": lambda one: read_jobs.get_job(one, job_id(7), owner("user7")),
+    "list an owner's": lambda one: read_jobs.list_jobs(one, owner("user7"), limit=20),
+    "list some states of a kind": lambda one: read_jobs.list_jobs(
         one, SYSTEM, JobFilter(states=(JobState.QUEUED, JobState.PAUSED), kind="kind0", created_from=LONG_AGO)
     ),
-    "list a common state of a kind": lambda one: inspect.list_jobs(
+    "list a common state of a kind": lambda one: read_jobs.list_jobs(
         one, SYSTEM, JobFilter(states=(JobState.COMMITTED,), kind="kind0", created_from=LONG_AGO), limit=20
     ),
-    "anything in flight": lambda one: inspect.any_in_flight(one, ["kind0", "kind1"]),
-    "items": lambda one: inspect.items(one, job_id(7), limit=20),
-    "history": lambda one: inspect.history(one, job_id(7)),
-    "last change": lambda one: inspect.last_change_to(one, job_id(7), JobState.CANCELED),
+    "anything in flight": lambda one: read_jobs.any_in_flight(one, ["kind0", "kind1"]),
+    "items": lambda one: read_jobs.items(one, job_id(7), limit=20),
+    "history": lambda one: read_jobs.history(one, job_id(7)),
+    "last change": lambda one: read_jobs.last_change_to(one, job_id(7), JobState.CANCELED),
 }
 
 
 # Pages of items: each part is one stretch of an index, and only the page itself is put in order.
 PENDING, PROCESSING, FINISHED = ItemStatus.PENDING, ItemStatus.PROCESSING, ItemStatus.DONE
-AFTER = Place(datetime(2020, 1, 1, tzinfo=UTC), 1, 1)
+AFTER = ItemCursor(datetime(2020, 1, 1, tzinfo=UTC), 1, 1)
 BY_POSITION, BY_CHANGE = "position", "ix_job_items_job_id_status_updated_at_id"
 OF_USER, OF_KIND = "ix_job_items_status_user_id_updated_at_id", "ix_job_items_status_kind_updated_at_id"
 
 
 def by_position(**asked: Any) -> Callable[[Transaction], Any]:
-    return lambda one: item_pages.page_in_order(one, job_id(RUNNING), limit=5, **asked)
+    return lambda one: read_items.page_in_order(one, job_id(RUNNING), limit=5, **asked)
 
 
-def by_change(*statuses: ItemStatus, after: Place | None = None, **asked: Any) -> Callable[[Transaction], Any]:
-    return lambda one: item_pages.page_by_change(one, job_id(RUNNING), statuses=statuses, after=after, limit=5, **asked)
+def by_change(*statuses: ItemStatus, after: ItemCursor | None = None, **asked: Any) -> Callable[[Transaction], Any]:
+    return lambda one: read_items.page_by_change(one, job_id(RUNNING), statuses=statuses, after=after, limit=5, **asked)
 
 
-def pending(user: str | None, kind: str | None = None, after: Place | None = None, **asked: Any) -> Callable[..., Any]:
-    return lambda one: item_pages.pending_page(
+def pending(
+    user: str | None, kind: str | None = None, after: ItemCursor | None = None, **asked: Any
+) -> Callable[..., Any]:
+    return lambda one: read_items.pending_page(
         one, statuses=(PENDING, PROCESSING), user=user, kind=kind, after=after, limit=5, **asked
     )
 
@@ -231,12 +233,12 @@ PAGES: dict[str, tuple[Callable[[Transaction], Any], str]] = {
     "page of three statuses, after": (by_change(FINISHED, PENDING, PROCESSING, after=AFTER), BY_CHANGE),
     "page of three statuses backwards": (by_change(FINISHED, PENDING, PROCESSING, descending=True), BY_CHANGE),
     "page of three statuses in a time": (
-        by_change(FINISHED, PENDING, PROCESSING, after=AFTER, between=Between()), BY_CHANGE
+        by_change(FINISHED, PENDING, PROCESSING, after=AFTER, between=TimeRange()), BY_CHANGE
     ),
     "what waits of a user": (pending("user1"), OF_USER),
     "what waits of a user, after": (pending("user1", after=AFTER), OF_USER),
     "what waits of all": (pending(None), OF_KIND),
-    "what waits of all, after": (pending(None, after=AFTER, between=Between()), OF_KIND),
+    "what waits of all, after": (pending(None, after=AFTER, between=TimeRange()), OF_KIND),
     "what waits of a kind": (pending(None, kind="kind1", after=AFTER), OF_KIND),
 }  # fmt: skip
 # Lists of jobs: one stretch of an index, from its newest end; a search looks through its first so many jobs.
@@ -248,9 +250,9 @@ def listed(caller: Any, after: int | None = None, **asked: Any) -> Callable[[Tra
     def operation(one: Transaction) -> Any:
         now = one.store.clock.held()
         assert now is not None
-        behind = None if after is None else inspect.After(now - timedelta(seconds=LATER), job_id(after))
+        behind = None if after is None else read_jobs.JobCursor(now - timedelta(seconds=LATER), job_id(after))
         bounds: dict[str, Any] = {"created_from": LONG_AGO, "created_to": now} if asked else {}
-        return inspect.page_of_jobs(one, caller, JobFilter(**asked, **bounds), after=behind, limit=5)
+        return read_jobs.page_of_jobs(one, caller, JobFilter(**asked, **bounds), after=behind, limit=5)
 
     return operation
 
@@ -271,9 +273,9 @@ JOB_LISTS: dict[str, Callable[[Transaction], Any]] = {
     "jobs found among an owner's": listed(owner("user7"), search="kind3"),
 }
 OPERATIONS |= {name: page for name, (page, _) in PAGES.items()} | {
-    "open counts": lambda one: item_pages.open_counts(one, user=None),
-    "open counts of a user": lambda one: item_pages.open_counts(one, user="user1"),
-    "failures by code": lambda one: item_pages.error_groups(one, job_id(RUNNING)),
+    "open counts": lambda one: read_items.open_counts(one, user=None),
+    "open counts of a user": lambda one: read_items.open_counts(one, user="user1"),
+    "failures by code": lambda one: read_items.error_groups(one, job_id(RUNNING)),
     "what waits of a user and kind": pending("user1", kind="kind1", after=AFTER),
 }
 
@@ -288,8 +290,8 @@ def knowing(*priorities: int) -> Watermarks:
     return marks
 
 
-def wide(ways: Any, marks: Watermarks) -> dict[str, object]:
-    return dict(ways.parameters("looks", lining.WIDE_LOOKS, marks.looks(Reach.WHOLE)))
+def wide(dialect: Any, marks: Watermarks) -> dict[str, object]:
+    return dict(dialect.parameters("looks", lining.WIDE_LOOKS, marks.looks(Reach.WHOLE)))
 
 
 SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
@@ -297,14 +299,14 @@ SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "claim many at once": lambda one: claim_at_once(one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(5, 0)),
     "claim from marks on": lambda one: claim_in_steps(one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(0)),
     "look at the line": lambda one: one.run(
-        lining.first_turns(one.ways), LOOKING | wide(one.ways, knowing(5, 0))
+        lining.first_turns(one.dialect), LOOKING | wide(one.dialect, knowing(5, 0))
     ).all(),
-    "discover priorities": lambda one: one.run(lining.priorities(one.ways), LOOKING).all(),
+    "discover priorities": lambda one: one.run(lining.priorities(one.dialect), LOOKING).all(),
 }
 
 
 def operations(store: Store) -> dict[str, Callable[[Transaction], Any]]:
-    return OPERATIONS | ({} if store.ways.in_our_process else SERVERS_OPERATIONS)
+    return OPERATIONS | ({} if store.dialect.in_our_process else SERVERS_OPERATIONS)
 
 
 # How a few of them must be found: the index's name (on SQLite a rowid has none), whatever the statistics.
@@ -314,57 +316,60 @@ TAKING = {"the_lease": job_id(1), "the_worker": "w", "the_lease_seconds": 30.0}
 Named = Callable[[Any], tuple[Any, dict[str, Any]]]
 STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
     "pick_jobs": (
-        lambda ways: (lining.pick_jobs(ways), LOOKING),
-        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND turn_at<?)", "postgresql": "ix_jobs_turn"},
+        lambda dialect: (lining.pick_jobs(dialect), LOOKING),
+        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND next_claim_at<?)", "postgresql": "ix_jobs_turn"},
     ),
     "next_turn": (
-        lambda ways: (lining.next_turn(ways), LOOKING),
-        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND turn_at>?)", "postgresql": "ix_jobs_turn"},
+        lambda dialect: (lining.next_turn(dialect), LOOKING),
+        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND next_claim_at>?)", "postgresql": "ix_jobs_turn"},
     ),
     "take_fresh_of_one": (
-        lambda ways: (
-            claiming.take_fresh_of_one(ways), TAKING | {"the_job_id": job_id(DUE), "the_first": 1, "the_last": 5}
+        lambda dialect: (
+            claiming.take_fresh_of_one(dialect), TAKING | {"the_job_id": job_id(DUE), "the_first": 1, "the_last": 5}
         ),
         {"sqlite": "sqlite_autoindex_job_items_1 (job_id=? AND position", "postgresql": FRESH},
     ),
     "take_fresh": (
-        lambda ways: (
-            claiming.take_fresh(ways),
-            TAKING | ways.parameters("ranges", claiming.RANGES, [(job_id(DUE + 1000 * n), 1, 5) for n in range(5)]),
+        lambda dialect: (
+            claiming.take_fresh(dialect),
+            TAKING | dialect.parameters("ranges", claiming.RANGES, [(job_id(DUE + 1000 * n), 1, 5) for n in range(5)]),
         ),
         {"sqlite": "sqlite_autoindex_job_items_1 (job_id=? AND position", "postgresql": FRESH},
     ),
     "returned_items": (
-        lambda ways: (claiming.returned_items(ways), {"the_jobs": [job_id(RETURNED)], "the_limit": 10}),
+        lambda dialect: (claiming.returned_items(dialect), {"the_jobs": [job_id(RETURNED)], "the_limit": 10}),
         {"sqlite": RETURNED_INDEX, "postgresql": RETURNED_INDEX},
     ),
     "soonest_returned": (
-        lambda ways: (claiming.soonest_returned(ways), {"the_jobs": [job_id(RETURNED)]}),
+        lambda dialect: (claiming.soonest_returned(dialect), {"the_jobs": [job_id(RETURNED)]}),
         {"sqlite": RETURNED_INDEX, "postgresql": RETURNED_INDEX},
     ),
     "expired_items": (
-        lambda ways: (sweeping.expired_items(ways), {"the_limit": 1000, "the_moment": None, "the_workers": ["w"]}),
+        lambda dialect: (
+            sweeping.expired_items(dialect),
+            {"the_limit": 1000, "the_moment": None, "the_workers": ["w"]},
+        ),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "oldest_item": (
-        lambda ways: (aging.oldest_item(ways), {"the_kind": "bulk", "the_status": "PENDING"}),
+        lambda dialect: (aging.oldest_item(dialect), {"the_kind": "bulk", "the_status": "PENDING"}),
         {"sqlite": "ix_job_items_status_kind_updated_at_id (status=? AND kind=?)",
          "postgresql": "ix_job_items_status_kind_updated_at_id"},
     ),
     "expired_leases": (
-        lambda ways: (aging.expired_leases(ways), {"the_limit": 1000}),
+        lambda dialect: (aging.expired_leases(dialect), {"the_limit": 1000}),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "finish_items": (
-        lambda ways: (
-            recording.finish_items(ways, named=True),
+        lambda dialect: (
+            recording.finish_items(dialect, named=True),
             {"the_lease": job_id(RUNNING)}
-            | ways.parameters("done", recording.DONE, [(one.item_id, "1") for one in held(RUNNING)]),
+            | dialect.parameters("done", recording.DONE, [(one.item_id, "1") for one in held(RUNNING)]),
         ),
         {"sqlite": "INTEGER PRIMARY KEY", "postgresql": "pk_job_items"},
     ),
     "lock_jobs": (
-        lambda ways: (recording.lock_jobs(ways), {"the_jobs": [job_id(n) for n in range(10)]}),
+        lambda dialect: (recording.lock_jobs(dialect), {"the_jobs": [job_id(n) for n in range(10)]}),
         {"sqlite": "sqlite_autoindex_jobs_1", "postgresql": "pk_jobs"},
     ),
 }  # fmt: skip
@@ -373,25 +378,26 @@ STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_statement_uses_its_index(large: Store, name: str) -> None:
     build, indexes = STATEMENTS[name]
-    statement, parameters = build(large.ways)
+    statement, parameters = build(large.dialect)
     [one] = explained(large, lambda transaction: transaction.run(statement, parameters).all())
-    assert indexes[large.ways.name] in one.plan, one.plan
-    assert not WHOLE_TABLE[large.ways.name].search(one.plan)
+    assert indexes[large.dialect.name] in one.plan, one.plan
+    assert not WHOLE_TABLE[large.dialect.name].search(one.plan)
 
 
 SERVERS_STATEMENTS: dict[str, tuple[Callable[[Transaction], Any], tuple[str, ...]]] = {
     "claim_at_once": (
         SERVERS_OPERATIONS["claim many at once"],
-        ("kind", "priority = looks.priority", "turn_at >= looks.since", "turn_at <= "),
+        ("kind", "priority = looks.priority", "next_claim_at >= looks.since", "next_claim_at <= "),
     ),
     "lock_due": (
         lambda one: one.run(
-            lining.lock_due(one.ways), LOOKING | one.ways.parameters("looks", lining.LOOKS, knowing(5, 0).claim_looks())
+            lining.lock_due(one.dialect),
+            LOOKING | one.dialect.parameters("looks", lining.LOOKS, knowing(5, 0).claim_looks()),
         ),
-        ("kind", "priority = looks.priority", "turn_at >= looks.since", "turn_at <= "),
+        ("kind", "priority = looks.priority", "next_claim_at >= looks.since", "next_claim_at <= "),
     ),
     "first_turns": (
-        SERVERS_OPERATIONS["look at the line"], ("kind", "priority = looks.priority", "turn_at >= looks.since")
+        SERVERS_OPERATIONS["look at the line"], ("kind", "priority = looks.priority", "next_claim_at >= looks.since")
     ),
 }  # fmt: skip
 
@@ -416,11 +422,11 @@ def test_the_operations_find_what_they_look_for(large: Store) -> None:
         "claimed": lambda one: len(claim_in_steps(one, "kind0", "w", size=50, lease_seconds=30).items),
         "returned": lambda one: len(claim_in_steps(one, OTHER, "w", size=50, lease_seconds=30).items),
         "landed": lambda one: len(record(one, ending(RUNNING, outcomes.done("1")), worker("w"))),
-        "rescued": lambda one: sweep.rescue(one, kinds, 5),
-        "requeued": sweep.requeue_due,
-        "waited": lambda one: sweep.fail_waiting(one, KIND),
-        "ran": lambda one: sweep.fail_overrunning(one, RUNS),
-        "unused": lambda one: sweep.abandon_unused(one, RUNS),
+        "rescued": lambda one: maintenance.rescue(one, kinds, 5),
+        "requeued": maintenance.requeue_due,
+        "waited": lambda one: maintenance.fail_waiting(one, KIND),
+        "ran": lambda one: maintenance.fail_overrunning(one, RUNS),
+        "unused": lambda one: maintenance.abandon_unused(one, RUNS),
     }
     answers: dict[str, int] = {}
 
@@ -439,7 +445,7 @@ def test_the_operations_find_what_they_look_for(large: Store) -> None:
 
 def reads_of_whole_tables(store: Store) -> str:
     """The operations that make any, and their plans."""
-    found = WHOLE_TABLE[store.ways.name]
+    found = WHOLE_TABLE[store.dialect.name]
     guilty = [
         f"{name}: {one.statement}\n{one.plan}"
         for name, operation in operations(store).items()
@@ -458,11 +464,13 @@ def test_no_operation_reads_a_whole_table_that_was_analyzed_while_nobody_was_in_
     """Of a table of finished jobs an analysis sees only a sample, and of the line often nothing."""
     with large.engine.begin() as connection:
         connection.execute(
-            text("CREATE TABLE turns AS SELECT id, turn_at FROM penstock.jobs WHERE turn_at IS NOT NULL")
+            text("CREATE TABLE turns AS SELECT id, next_claim_at FROM penstock.jobs WHERE next_claim_at IS NOT NULL")
         )
-        connection.execute(text("UPDATE penstock.jobs SET turn_at = NULL WHERE turn_at IS NOT NULL"))
+        connection.execute(text("UPDATE penstock.jobs SET next_claim_at = NULL WHERE next_claim_at IS NOT NULL"))
         connection.execute(text("ANALYZE penstock.jobs"))
-        connection.execute(text("UPDATE penstock.jobs SET turn_at = t.turn_at FROM turns t WHERE t.id = jobs.id"))
+        connection.execute(
+            text("UPDATE penstock.jobs SET next_claim_at = t.next_claim_at FROM turns t WHERE t.id = jobs.id")
+        )
         connection.execute(text("DROP TABLE turns"))
     try:
         assert reads_of_whole_tables(large) == ""
@@ -474,7 +482,9 @@ def test_no_operation_reads_a_whole_table_that_was_analyzed_while_nobody_was_in_
 def test_a_page_is_found_in_order_and_only_itself_is_sorted(large: Store, name: str) -> None:
     page, index = PAGES[name]
     if index == BY_POSITION:
-        index = {"sqlite": "sqlite_autoindex_job_items_1 (job_id=? AND position", "postgresql": FRESH}[large.ways.name]
+        index = {"sqlite": "sqlite_autoindex_job_items_1 (job_id=? AND position", "postgresql": FRESH}[
+            large.dialect.name
+        ]
     one = explained(large, page)[-1]
     assert index in one.plan, one.plan
     assert not sorts_of_all(one.plan), one.plan
@@ -483,7 +493,7 @@ def test_a_page_is_found_in_order_and_only_itself_is_sorted(large: Store, name: 
 
 @pytest.mark.parametrize("name", JOB_LISTS)
 def test_a_list_of_jobs_is_read_from_its_newest_end(large: Store, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect, "MOST_SEARCHED", SEARCHED)
+    monkeypatch.setattr(read_jobs, "MOST_SEARCHED", SEARCHED)
     plans = explained(large, JOB_LISTS[name])
     for one in plans:
         assert IN_ORDER.search(one.plan), one.plan
@@ -573,7 +583,7 @@ def test_a_take_reads_what_it_takes(large: Store) -> None:
             ("nobody's", "ix_outbox_unsent_topic"),
             (None, "ix_outbox"),
         ):
-            statement = take_messages(large.ways, of_topic=topic is not None)
+            statement = take_messages(large.dialect, of_topic=topic is not None)
             named = {**asked, "the_topic": topic}
             [one] = explained(large, partial(Transaction.run, statement=statement, parameters=named))
             assert index in one.plan, one.plan

@@ -36,7 +36,7 @@ class Market:
 
     def work(self) -> None:
         """Do all there is to do."""
-        assert self.app.work_off(timeout=60)
+        assert self.app.drain(timeout=60)
 
     def events(self, taken: Taken) -> list[SearchEvent]:
         """What was asked for a job."""

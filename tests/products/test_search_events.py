@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from penstock import StoreUnavailable
-from penstock_apps.products.records import SearchEvent, SharedWrites
+from penstock_apps.products.records import BatchWriter, SearchEvent
 from penstock_apps.products.retailer import sample_csv
 from tests.products.conftest import Market
 
@@ -57,7 +57,7 @@ def test_what_comes_while_one_is_written_shares_the_next_transaction() -> None:
         written.append([one.item_id for one in events])
 
     async def ten_items() -> None:
-        writes = SharedWrites(write)
+        writes = BatchWriter(write)
         first = writes.hand_in([event(0)])
         assert await asyncio.to_thread(begun.wait, 10)
         others = [writes.hand_in([event(at)]) for at in range(1, 10)]
@@ -79,7 +79,7 @@ def test_a_write_that_fails_is_told_to_all_who_shared_it_and_the_next_one_goes_o
         written.extend(one.item_id for one in events)
 
     async def three_items() -> list[object]:
-        writes = SharedWrites(write)
+        writes = BatchWriter(write)
         shared = [writes.hand_in([event(1)]), writes.hand_in([event(2)])]
         told: list[object] = list(await asyncio.gather(*shared, return_exceptions=True))
         await writes.hand_in([event(3)])
@@ -95,7 +95,7 @@ def test_an_item_that_was_stopped_does_not_hold_the_others_up() -> None:
     written: list[int] = []
 
     async def two_items() -> None:
-        writes = SharedWrites(lambda events: written.extend(one.item_id for one in events))
+        writes = BatchWriter(lambda events: written.extend(one.item_id for one in events))
         stopped, other = writes.hand_in([event(1)]), writes.hand_in([event(2)])
         stopped.cancel()
         await other

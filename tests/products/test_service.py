@@ -21,7 +21,7 @@ from penstock import (
     Penstock,
     StoreUnavailable,
 )
-from penstock_apps.products.intake import Told
+from penstock_apps.products.intake import UploadOptions
 from penstock_apps.products.retailer import CATALOGUE, sample_csv, sample_image
 from penstock_apps.products.service import Products, ProductSettings
 from penstock_apps.products.steps import COLUMNS
@@ -207,9 +207,9 @@ def test_files_that_make_no_job_are_refused_with_a_code(market: Market) -> None:
     assert code_of(market, table, picture) == "MIXED_FILES"
     assert code_of(market, table, ("b.csv", b"sku\n2\n")) == "TOO_MANY_FILES"
     assert code_of(market, *[("a.png", b"x")] * 1001) == "TOO_MANY_FILES"
-    assert code_of(market, table, told=Told(job_type="image")) == "JOB_TYPE_WRONG"
-    assert code_of(market, picture, told=Told(job_type="csv")) == "JOB_TYPE_WRONG"
-    assert code_of(market, table, told=Told(job_type="pdf")) == "JOB_TYPE_UNKNOWN"
+    assert code_of(market, table, told=UploadOptions(job_type="image")) == "JOB_TYPE_WRONG"
+    assert code_of(market, picture, told=UploadOptions(job_type="csv")) == "JOB_TYPE_WRONG"
+    assert code_of(market, table, told=UploadOptions(job_type="pdf")) == "JOB_TYPE_UNKNOWN"
     assert code_of(market, ("a.csv", b"colour,size\nred,3\n")) == "NO_PRODUCT_COLUMN"
     assert market.app.jobs() == []
 

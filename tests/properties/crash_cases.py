@@ -9,10 +9,10 @@ from sqlalchemy import select, update
 
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner, worker
-from penstock.lifecycle.job import Claimed, Job
+from penstock.lifecycle.job import ClaimedItem, Job
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.states import ItemStatus
-from penstock.operations import control, heartbeat, outbox, sweep
+from penstock.operations import control, heartbeat, maintenance, outbox
 from penstock.operations.claim import claim
 from penstock.operations.record import record_free
 from penstock.operations.reprocess import reprocess
@@ -84,7 +84,7 @@ def submit_follower_of_running(bench: Workbench) -> Operation:
 @case
 def submit_cached(bench: Workbench) -> Operation:
     bench.submit("single", owner="ann", unique_key="u")
-    bench.work_off("single")
+    bench.drain("single")
     return lambda: bench.submit("single", owner="bob", unique_key="u", fresh_for=60)
 
 
@@ -180,7 +180,7 @@ def claim_beside_a_locked_job(bench: Workbench) -> Operation:
 # Recording -----------------------------------------------------------------------------------------------------------
 
 
-def given(bench: Workbench, *items: Any) -> list[Claimed]:
+def given(bench: Workbench, *items: Any) -> list[ClaimedItem]:
     """A bulk job of these items, all in a worker's hands."""
     bench.submit("bulk", items=list(items))
     return bench.claim("bulk")
@@ -421,7 +421,7 @@ def reprocess_single(bench: Workbench) -> Operation:
 def rescue_expired(bench: Workbench) -> Operation:
     given(bench, 1, 2)
     bench.clock.advance(LEASE + 1)
-    return in_write(bench, sweep.rescue, bench.kinds, SUSPECT_DEATHS)
+    return in_write(bench, maintenance.rescue, bench.kinds, SUSPECT_DEATHS)
 
 
 @case
@@ -431,12 +431,12 @@ def rescue_and_blame(bench: Workbench) -> Operation:
     bench.submit("single", owner="bob", unique_key="u")
     for _ in range(SUSPECT_DEATHS + 1):
         bench.claim("single")
-        sweep.rescue_from(bench.store, bench.kinds, "w1", SUSPECT_DEATHS)
+        maintenance.rescue_from(bench.store, bench.kinds, "w1", SUSPECT_DEATHS)
         bench.clock.advance(6)
     [suspect] = bench.claim("single")
     bench.store.write(lambda one: heartbeat.note_alone(one, suspect))
     bench.clock.advance(LEASE + 1)
-    return in_write(bench, sweep.rescue, bench.kinds, SUSPECT_DEATHS)
+    return in_write(bench, maintenance.rescue, bench.kinds, SUSPECT_DEATHS)
 
 
 @case
@@ -444,7 +444,7 @@ def requeue_due(bench: Workbench) -> Operation:
     bench.submit("single")
     bench.record(bench.claim("single"), RETRIED)
     bench.clock.advance(6)
-    return in_write(bench, sweep.requeue_due)
+    return in_write(bench, maintenance.requeue_due)
 
 
 @case
@@ -452,7 +452,7 @@ def fail_waiting(bench: Workbench) -> Operation:
     bench.submit("limited", owner="ann", unique_key="u")
     bench.submit("limited", owner="bob", unique_key="u")
     bench.clock.advance(61)
-    return in_write(bench, sweep.fail_waiting, bench.kinds.get("limited"))
+    return in_write(bench, maintenance.fail_waiting, bench.kinds.get("limited"))
 
 
 @case
@@ -460,23 +460,23 @@ def fail_overrunning(bench: Workbench) -> Operation:
     bench.submit("limited", items=[1, 2])
     bench.claim("limited", size=1)
     bench.clock.advance(121)
-    return in_write(bench, sweep.fail_overrunning, bench.kinds.get("limited"))
+    return in_write(bench, maintenance.fail_overrunning, bench.kinds.get("limited"))
 
 
 @case
 def abandon_unused(bench: Workbench) -> Operation:
     succeeded(bench, "limited")
     bench.clock.advance(201)
-    return in_write(bench, sweep.abandon_unused, bench.kinds.get("limited"))
+    return in_write(bench, maintenance.abandon_unused, bench.kinds.get("limited"))
 
 
 @case
-def mend_stale(bench: Workbench) -> Operation:
+def rescue_stuck(bench: Workbench) -> Operation:
     """A job out of line, as only a defect could leave it."""
     bench.submit("bulk", items=[1, 2])
-    bench.store.write(lambda one: one.run(update(jobs).values(turn_at=None)))
+    bench.store.write(lambda one: one.run(update(jobs).values(next_claim_at=None)))
     bench.clock.advance(101)
-    return in_write(bench, sweep.mend_stale, 100.0)
+    return in_write(bench, maintenance.rescue_stuck, 100.0)
 
 
 @case
@@ -488,7 +488,7 @@ def whole_sweep(bench: Workbench) -> Operation:
     bench.clock.advance(LEASE + 1)
     kinds = Kinds()
     kinds.add(bench.kinds.get("single"))
-    return lambda: sweep.sweep(bench.store, kinds, stale_seconds=NEVER_STALE, suspect_deaths=SUSPECT_DEATHS)
+    return lambda: maintenance.sweep(bench.store, kinds, stale_seconds=NEVER_STALE, suspect_deaths=SUSPECT_DEATHS)
 
 
 # Messages ------------------------------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, select
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.operations import outbox as messages
 from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, Store, open_store
-from penstock.store.migrating import migrate
+from penstock.store.schema import migrate
 from penstock.store.tables import metadata, outbox
 from penstock.testing.drive import LEASE, Workbench
 from penstock.testing.fault_points import StoppedDead, count_points, stop_dead_at
@@ -27,7 +27,7 @@ from tests.properties.engine_kinds import engine_kinds
 from tests.sizes import LARGE
 
 POSTGRESQL_ALONE = {"claim_beside_a_locked_job"}  # SQLite has one writer: nobody is ever passed over.
-BROKEN_BEFORE = {"mend_stale"}
+BROKEN_BEFORE = {"rescue_stuck"}
 PAIRS = [
     (database, name)
     for database in ("file", "postgres")
@@ -45,7 +45,7 @@ class Databases:
         self._engines: dict[str, Engine] = {}
         self._opened: Store | None = None
 
-    def opened_anew(self, database: str, *, empty: bool, clock: HeldClock) -> Store:
+    def opened_anew(self, database: str, *, empty: bool, clock: ManualClock) -> Store:
         """Open a database as a new process would, all connections closed; at first emptied, later as it is."""
         if database not in self._engines:
             self._engines[database] = self._first(database)
@@ -106,23 +106,23 @@ def everything(store: Store) -> list[tuple[Any, ...]]:
 def test_a_crash_at_any_statement_loses_nothing(database: str, name: str, databases: Databases) -> None:
     prepare, kinds = CASES[name], engine_kinds()
 
-    def begin(clock: HeldClock) -> tuple[Workbench, Callable[[], object]]:
+    def begin(clock: ManualClock) -> tuple[Workbench, Callable[[], object]]:
         bench = Workbench(databases.opened_anew(database, empty=True, clock=clock), clock, kinds)
         return bench, prepare(bench)
 
-    bench, operation = begin(HeldClock())
-    with count_points(bench.store) as points:
+    bench, operation = begin(ManualClock())
+    with count_points(bench.store) as signals:
         operation()
-    assert len(points) >= 2, "a write has at least its statement and the moment after its COMMIT"
-    assert points.count(BEFORE_COMMIT) <= points.count(AFTER_COMMIT)
-    in_one_transaction = points.count(AFTER_COMMIT) == 1
+    assert len(signals) >= 2, "a write has at least its statement and the moment after its COMMIT"
+    assert signals.count(BEFORE_COMMIT) <= signals.count(AFTER_COMMIT)
+    in_one_transaction = signals.count(AFTER_COMMIT) == 1
 
-    for number, point in enumerate(points):
-        inside = in_one_transaction and 0 < number < points.index(AFTER_COMMIT) - 1
+    for number, point in enumerate(signals):
+        inside = in_one_transaction and 0 < number < signals.index(AFTER_COMMIT) - 1
         at_commit = point in (BEFORE_COMMIT, AFTER_COMMIT)
         if number and not at_commit and database == "postgres" and not LARGE:
             continue  # each of these on SQLite; here a server takes back what no COMMIT came for
-        clock = HeldClock()
+        clock = ManualClock()
         bench, operation = begin(clock)
         before = everything(bench.store)
         with pytest.raises(StoppedDead, match=f"at point {number},"), stop_dead_at(bench.store, number):

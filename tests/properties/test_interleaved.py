@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.errors import PenstockError, TransitionRefused, WorkerCrashed
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner, worker
-from penstock.lifecycle.job import Answer
+from penstock.lifecycle.job import SubmitOutcome
 from penstock.lifecycle.states import JobState
-from penstock.operations import control, sweep
+from penstock.operations import control, maintenance
 from penstock.operations.record import record
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import Request, submit
@@ -38,7 +38,7 @@ WAITING = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 
 @pytest.fixture
 def bench(postgres_store: Store) -> Workbench:
-    assert isinstance(postgres_store.clock, HeldClock)
+    assert isinstance(postgres_store.clock, ManualClock)
     return Workbench(postgres_store, postgres_store.clock, engine_kinds())
 
 
@@ -101,7 +101,7 @@ def test_a_batch_of_a_plan_does_not_land_after_its_lease_has_gone(bench: Workben
     [plan] = bench.claim("planned")
     bench.clock.advance(31)
     with opened(bench.store) as sweeping:
-        sweep.rescue(sweeping, bench.kinds, 3)
+        maintenance.rescue(sweeping, bench.kinds, 3)
         batch = elsewhere(bench.plan, plan, [1, 2])
         until_waiting(bench.store)
     with pytest.raises(WorkerCrashed, match="lost its lease"):
@@ -120,7 +120,7 @@ def test_a_young_result_that_comes_in_between_is_used(bench: Workbench, elsewher
         lambda: bench.submit("single", owner="bob", unique_key="u", fresh_for=60),
     )
     bench.record(held, DONE)
-    assert asked.go_on().answer is Answer.CACHED
+    assert asked.go_on().answer is SubmitOutcome.CACHED
     assert bench.claim("single") == []
     assert violations(bench.store) == []
 
@@ -228,7 +228,7 @@ def test_of_two_requests_with_one_key_at_once_the_second_finds_the_firsts_job(be
         same = elsewhere(bench.submit, "single", 1, owner="ann", idempotency_key="i")
         other = elsewhere(bench.submit, "single", 2, owner="ann", idempotency_key="i")
         until_waiting(bench.store, count=2)
-    assert (same.result(20).job.id, same.result(20).answer) == (won.job.id, Answer.EXISTING)
+    assert (same.result(20).job.id, same.result(20).answer) == (won.job.id, SubmitOutcome.EXISTING)
     with pytest.raises(PenstockError) as refused:
         other.result(20)
     assert refused.value.code == "IDEMPOTENCY_KEY_REUSED"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.states import Actor, JobState
 from penstock.store.engine import Store
@@ -22,7 +22,7 @@ Break = Callable[[Workbench, Any, Any], object]
 
 @pytest.fixture
 def bench(memory_store: Store) -> Workbench:
-    assert isinstance(memory_store.clock, HeldClock)
+    assert isinstance(memory_store.clock, ManualClock)
     return Workbench(memory_store, memory_store.clock, engine_kinds())
 
 
@@ -48,12 +48,12 @@ def said(bench: Workbench) -> str:
 
 @pytest.mark.parametrize("state", [JobState.PAUSED, JobState.CREATED])
 def test_nobody_follows_a_job_that_somebody_holds_back(bench: Workbench, shared: Any, state: JobState) -> None:
-    change(bench, shared[0], state=state.value, turn_at=None)
+    change(bench, shared[0], state=state.value, next_claim_at=None)
     assert f"LOST: it follows {shared[0]}, which is {state.value}" in said(bench)
 
 
 def test_a_leader_knows_that_it_is_followed(bench: Workbench, shared: Any) -> None:
-    change(bench, shared[0], followed=False)
+    change(bench, shared[0], has_followers=False)
     assert "which does not know of it" in said(bench)
 
 
@@ -74,7 +74,7 @@ def test_a_follower_ends_as_the_run_of_its_leader_that_it_followed(bench: Workbe
     from penstock.operations.reprocess import reprocess
 
     bench.store.write(lambda one: reprocess(one, bench.kinds.get("again"), shared[0], SYSTEM))
-    bench.work_off("again")
+    bench.drain("again")
     assert bench.job(shared[0]).state is JobState.SUCCEEDED
     assert violations(bench.store) == []
 

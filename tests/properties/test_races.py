@@ -15,11 +15,11 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select, text
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.errors import JobNotFound, TransitionRefused, WorkerCrashed
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
-from penstock.lifecycle.job import Answer, Claimed
+from penstock.lifecycle.job import ClaimedItem, SubmitOutcome
 from penstock.lifecycle.states import ItemRole, JobState
 from penstock.operations import control, heartbeat, outbox
 from penstock.operations.reprocess import reprocess
@@ -65,14 +65,14 @@ def together() -> Iterator[Together]:
 @pytest.fixture(params=["file", "postgres"])
 def bench(request: pytest.FixtureRequest) -> Workbench:
     store: Store = request.getfixturevalue(f"{request.param}_store")
-    assert isinstance(store.clock, HeldClock)
+    assert isinstance(store.clock, ManualClock)
     return Workbench(store, store.clock, engine_kinds())
 
 
 @pytest.fixture
 def rounds(bench: Workbench) -> Callable[[int], range]:
     """SQLite's writers queue anyway, so a race there is one of few orders."""
-    return lambda many: range(many if bench.store.ways.name == "postgresql" else many // 4)
+    return lambda many: range(many if bench.store.dialect.name == "postgresql" else many // 4)
 
 
 def write(bench: Workbench, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Callable[[], Any]:
@@ -119,7 +119,7 @@ def test_nothing_starts_after_a_stop(
 def test_a_result_is_committed_or_abandoned(bench: Workbench, together: Together, rounds: Any) -> None:
     for _ in rounds(200):
         job = bench.submit("single").job
-        bench.work_off("single")
+        bench.drain("single")
         answers = together(write(bench, control.commit, job.id, SYSTEM), write(bench, control.abandon, job.id, SYSTEM))
         refused = [one for one in answers if isinstance(one, TransitionRefused)]
         [won] = [one for one in answers if not isinstance(one, TransitionRefused)]
@@ -135,11 +135,11 @@ def test_one_key_has_one_leader(bench: Workbench, together: Together, rounds: An
         key = f"key {number}"
         answers = together(*(partial(bench.submit, "single", owner=who, unique_key=key) for who in owners))
         kinds = Counter(one.answer for one in answers)
-        other = Answer.EXISTING if len(set(owners)) == 1 else Answer.FOLLOWING
-        assert kinds == {Answer.NEW: 1, other: THREADS - 1}
-        [leader] = [one.job.id for one in answers if one.answer is Answer.NEW]
+        other = SubmitOutcome.EXISTING if len(set(owners)) == 1 else SubmitOutcome.FOLLOWING
+        assert kinds == {SubmitOutcome.NEW: 1, other: THREADS - 1}
+        [leader] = [one.job.id for one in answers if one.answer is SubmitOutcome.NEW]
         assert {one.job.leader_id or one.job.id for one in answers} == {leader}
-        bench.work_off("single")
+        bench.drain("single")
     assert violations(bench.store) == []
     assert {job.state for job in bench.jobs()} == {JobState.SUCCEEDED}
 
@@ -153,7 +153,7 @@ def test_one_idempotency_key_is_one_job(bench: Workbench, together: Together, ro
             bench.submit("single", owner="ann", unique_key=f"u{number}")
         if what == "cached":
             request["fresh_for"] = 60.0
-            bench.work_off("single")
+            bench.drain("single")
         answers = together(*[partial(bench.submit, "single", **request)] * 4)
         assert len({one.job.id for one in answers}) == 1
     assert violations(bench.store) == []
@@ -167,7 +167,7 @@ def test_who_joins_a_job_that_ends_is_served_all_the_same(bench: Workbench, toge
         joined, _ = together(partial(bench.submit, "single", owner="bob", **request), partial(bench.record, held, DONE))
         if number % 10 == 9:
             assert violations(bench.store) == []
-        bench.work_off("single")
+        bench.drain("single")
         assert bench.job(joined.job.id).state is JobState.SUCCEEDED
 
 
@@ -183,7 +183,7 @@ def test_who_joins_a_job_that_is_canceled_is_served_all_the_same(
         )
         if number % 10 == 9:
             assert violations(bench.store) == []
-        while bench.work_off("bulk"):
+        while bench.drain("bulk"):
             pass
         assert bench.job(joined.job.id).state is JobState.SUCCEEDED
 
@@ -232,7 +232,7 @@ class Busy:
     def __init__(self, bench: Workbench, number: int) -> None:
         self.bench, self.name = bench, f"w{number}"
         self.chance = random.Random(number)
-        self.held: list[Claimed] = []
+        self.held: list[ClaimedItem] = []
 
     def __call__(self, steps: int) -> int:
         verbs = [self.claim, self.claim, self.record, self.record, self.control, self.submit, self.sweep, self.extend]
@@ -245,15 +245,15 @@ class Busy:
         self.held += self.bench.claim(self.chance.choice(["bulk", "planned", "again"]), self.name, size=4)
 
     def record(self) -> None:
-        ways = [DONE, DONE, outcomes.retried("l", "L", 0.0), outcomes.failed("f", "F"), outcomes.released()]
+        dialect = [DONE, DONE, outcomes.retried("l", "L", 0.0), outcomes.failed("f", "F"), outcomes.released()]
         self.chance.shuffle(self.held)
         for one in self.held:
             if one.role is ItemRole.PLAN:
                 self.bench.plan(one, [1, 2])
         held, self.held = self.held, []
-        self.bench.hand_in([(one, self.way(one, self.chance.choice(ways))) for one in held], self.name)
+        self.bench.hand_in([(one, self.way(one, self.chance.choice(dialect))) for one in held], self.name)
 
-    def way(self, one: Claimed, outcome: outcomes.Outcome) -> outcomes.Outcome:
+    def way(self, one: ClaimedItem, outcome: outcomes.Outcome) -> outcomes.Outcome:
         return outcomes.failed("f", "F") if outcome.delay is not None and one.attempt > one.max_retries else outcome
 
     def control(self) -> None:
@@ -292,7 +292,7 @@ def test_four_who_do_anything_at_once_do_not_stand_in_each_others_way(bench: Wor
 def test_no_deadlock_has_to_be_broken(postgres_store: Store, together: Together) -> None:
     """One would be tried again and go unnoticed, but a second late: so the server is asked whether it saw any."""
     clock = postgres_store.clock
-    assert isinstance(clock, HeldClock)
+    assert isinstance(clock, ManualClock)
     bench = Workbench(postgres_store, clock, engine_kinds())
     for number in range(10):
         kind, rows = ["bulk", "planned", "again"][number % 3], list(range(20))
@@ -309,7 +309,7 @@ def test_no_deadlock_has_to_be_broken(postgres_store: Store, together: Together)
 def test_a_heartbeat_waits_for_nobody(postgres_store: Store) -> None:
     """It comes while others hold the job; waiting for them is how it once met a recorder in a deadlock."""
     clock = postgres_store.clock
-    assert isinstance(clock, HeldClock)
+    assert isinstance(clock, ManualClock)
     bench = Workbench(postgres_store, clock, engine_kinds())
     job = bench.submit("bulk", items=[1]).job
     held = bench.claim("bulk")

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.errors import TransitionRefused
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.job import Job
@@ -37,7 +37,7 @@ def nothing(item: Any) -> None:
 @pytest.fixture(params=["file", "postgres"])
 def bench(request: pytest.FixtureRequest) -> Workbench:
     store: Store = request.getfixturevalue(f"{request.param}_store")
-    assert isinstance(store.clock, HeldClock)
+    assert isinstance(store.clock, ManualClock)
     return Workbench(store, store.clock, [Kind.of(KIND, nothing, Policy.of(abandon_after="1h"))])
 
 
@@ -57,7 +57,7 @@ def submitted(bench: Workbench, count: int) -> list[UUID]:
 def finished(bench: Workbench, count: int) -> list[UUID]:
     """So many jobs whose results wait for somebody."""
     jobs = submitted(bench, count)
-    while bench.work_off(KIND):
+    while bench.drain(KIND):
         pass
     return jobs
 

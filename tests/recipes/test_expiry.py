@@ -29,7 +29,7 @@ def app(tmp_path: Path) -> Iterator[Penstock]:
 def ended(app: Penstock, kind: str) -> Job:
     """A job of this kind, when it is over."""
     job = app.submit(kind, {"url": "https://example.com/soup"}).job
-    assert app.work_off(timeout=30.0)
+    assert app.drain(timeout=30.0)
     return app.get(job.id)
 
 

@@ -73,7 +73,7 @@ def test_a_file_in_its_place_is_said_once_and_then_used(used: Penstock, path: Pa
     assert used.jobs() == []
     assert used.counts() == {}
     accepted = used.submit("noop").job.id
-    used.work_off()
+    used.drain()
     assert used.get(accepted).state.value == "succeeded"
     assert seen_elsewhere(path, COUNT) == ["1"]
 

@@ -79,7 +79,7 @@ def engine_with(pool: type[Any]) -> Callable[[Path], Any]:
     """The user's own SQLAlchemy engine."""
 
     @contextmanager
-    def ways(path: Path) -> Iterator[Use]:
+    def dialect(path: Path) -> Iterator[Use]:
         engine = create_engine(f"sqlite:///{path}", poolclass=pool)
 
         def use() -> None:
@@ -90,7 +90,7 @@ def engine_with(pool: type[Any]) -> Callable[[Path], Any]:
         yield use
         engine.dispose()
 
-    return ways
+    return dialect
 
 
 @contextmanager
@@ -153,7 +153,7 @@ def test_nothing_that_was_accepted_is_lost(app: Penstock, path: Path, use: Use) 
         use()
         accepted.append(app.submit("noop").job.id)
         use()
-        app.work_off()
+        app.drain()
     use()
     assert [app.get(one).state.value for one in accepted] == ["succeeded"] * 6
     assert seen_elsewhere(path, READ) == ["6"]
@@ -212,5 +212,5 @@ def test_the_how_to_in_an_orm_session_again_and_again(app: Penstock, path: Path)
         engine.dispose()
     assert seen_elsewhere(path, "SELECT count(*) FROM orders") == ["4"]
     assert seen_elsewhere(path, READ) == ["4"]
-    app.work_off()
+    app.drain()
     assert seen_elsewhere(path, "SELECT count(*) FROM jobs WHERE state = 'succeeded'") == ["4"]

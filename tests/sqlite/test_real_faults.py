@@ -128,6 +128,6 @@ def test_a_database_that_may_not_grow(app: Penstock, path: Path) -> None:
         assert told.value.code == "DATABASE_FULL", told.value.message
     event.remove(engine, "connect", limit)
     app.submit("noop", "x" * 100_000)
-    app.work_off()
+    app.drain()
     assert [job.state.value for job in app.jobs()] == ["succeeded"] * 2
     assert seen_elsewhere(path, "SELECT count(*) FROM jobs") == ["2"]

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from penstock import ConfigurationError, Penstock, load_settings
-from penstock.store import opening
+from penstock.store import database_url
 from penstock.store.sqlite_engine import OLDEST, has_reset_race, require_version, reset_race
 
 PRAGMA = "PRAGMA wal_autocheckpoint=0"
@@ -20,9 +20,9 @@ PRAGMA = "PRAGMA wal_autocheckpoint=0"
 @pytest.fixture(autouse=True)
 def said_nothing() -> Iterator[None]:
     """Each remark is said once in a process: begin anew."""
-    opening.say.cache_clear()
+    database_url.say.cache_clear()
     yield
-    opening.say.cache_clear()
+    database_url.say.cache_clear()
 
 
 def test_one_that_is_too_old_is_refused() -> None:
@@ -65,14 +65,14 @@ def test_which_versions_have_the_race(version: tuple[int, ...], has_it: bool) ->
 def race(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """A SQLite with the race, and one without."""
     version = (3, 40, 1) if request.param else (3, 51, 3)
-    monkeypatch.setattr(opening, "reset_race", lambda: reset_race(version))
+    monkeypatch.setattr(database_url, "reset_race", lambda: reset_race(version))
     return bool(request.param)
 
 
 def test_a_worker_says_it_once_at_its_start(app: Penstock, race: bool) -> None:
     with capture_logs() as lines:
-        app.work_off()
-        app.work_off()
+        app.drain()
+        app.drain()
     assert [PRAGMA in line["event"] for line in lines if "SQLite" in line["event"]] == ([True] if race else [])
 
 

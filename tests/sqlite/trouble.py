@@ -64,7 +64,7 @@ def main(what: str, path: Path, *, with_worker: bool) -> None:
         print(*codes)
         accepted.append(app.submit("noop").job.id)
         if not with_worker:
-            app.work_off()
+            app.drain()
         states = {app.wait(one, timeout=90).state.value for one in accepted}
     assert states == {"succeeded"}, states
     assert len(app.jobs(limit=1)) == 1

@@ -14,7 +14,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "The application": ("Penstock",),
     "Kinds and their rules": ("Kind", "Policy", "RunsIn", "Backoff", "seconds", "size_in_bytes"),
     "Payloads": ("storable_text", "storable_texts"),
-    "What a handler is given": ("WorkItem", "WorkJob"),
+    "What a handler is given": ("ItemContext", "JobContext"),
     "What a handler raises": (
         "HandlerError", "Retryable", "Postponed", "Permanent", "NotFound", "Skip",
         "Killed", "TimeLimitExceeded", "MemoryLimitExceeded", "WorkerCrashed", "Stopped",
@@ -24,12 +24,13 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "read_cursor", "written_cursor", "StartForm", "FormField",
     ),
     "Jobs, items and history": (
-        "Job", "Progress", "Item", "HistoryEntry", "Submission", "Answer", "After", "StoredFile", "Message", "Swept",
+        "Job", "Progress", "Item", "HistoryEntry", "Submission", "SubmitOutcome", "JobCursor", "StoredFile",
+        "Message", "MaintenanceReport",
         "PastJob", "own_metadata", "parse_job_id",
     ),
-    "Pages of items": ("ItemRow", "Summary", "Place", "Between", "ErrorGroup", "LaneSample"),
+    "Pages of items": ("ItemRow", "Summary", "ItemCursor", "TimeRange", "ErrorGroup", "LaneSample"),
     "Files that come in": (
-        "Planned", "found", "Found", "look_at_table", "open_table", "table_limits", "Table", "TableShape", "Row",
+        "Planned", "detect_type", "Found", "look_at_table", "open_table", "table_limits", "Table", "TableShape", "Row",
         "TableLimits", "ArchiveLimits", "look_at_archive", "pictures", "source_of", "Source", "Waiting",
         "ProviderDelay",
     ),
@@ -38,7 +39,7 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
         "Vocabulary", "VOCABULARIES", "EFFECTIVE_STATUSES", "effective_status",
     ),
     "Who asks": ("Caller", "Actor", "SYSTEM", "owner", "admin"),
-    "Settings and time": ("Settings", "load_settings", "Clock", "DatabaseClock", "HeldClock"),
+    "Settings and time": ("Settings", "load_settings", "Clock", "DatabaseClock", "ManualClock"),
     "Errors of calls": (
         "PenstockError", "InvalidInput", "PayloadNotStorable", "PayloadTooLarge", "KindUnknown", "JobNotFound",
         "FileNotFound", "TransitionRefused", "NotSignedIn", "NotAllowed", "TooManyRequests", "StoreUnavailable",

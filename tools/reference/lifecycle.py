@@ -111,8 +111,8 @@ def _diagram() -> str:
 
 def _matrix() -> str:
     def named(source: JobState, target: JobState) -> str:
-        ways: list[Transition] = [one for one in allowed(source) if one.target is target]
-        return ", ".join(one.name for one in ways)
+        dialect: list[Transition] = [one for one in allowed(source) if one.target is target]
+        return ", ".join(one.name for one in dialect)
 
     return table(
         ("from \\ to", *(state.value for state in JobState)),

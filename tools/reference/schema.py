@@ -6,16 +6,16 @@ from typing import Any
 
 from sqlalchemy import CheckConstraint, Column, Index, Table, UniqueConstraint
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Dialect
+from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.schema import CreateIndex
 
-from penstock.store.migrating import OURS
+from penstock.store.schema import OURS
 from penstock.store.tables import metadata
 from tools.reference import meanings
 from tools.reference.markdown import code, document, fenced, matched, table
 
-_POSTGRESQL: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
-_SQLITE: Dialect = sqlite.dialect()
+_POSTGRESQL: SQLAlchemyDialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+_SQLITE: SQLAlchemyDialect = sqlite.dialect()
 
 # What belongs to what. The database does not know it: there are no foreign keys.
 _RELATIONS = (
@@ -24,7 +24,8 @@ _RELATIONS = (
     ("jobs", "|o--o{", "jobs", "leader_id"),
     ("files", "|o--o{", "jobs", "file_id"),
 )
-_SKETCHED = {"id", "kind", "user_id", "state", "turn_at", "claimed_to", "open_to", "unique_key", "leader_id", "file_id",
+_SKETCHED = {"id", "kind", "user_id", "state", "next_claim_at", "last_claimed", "last_claimable", "unique_key",
+             "leader_id", "file_id",
              "job_id", "role", "position", "status", "lease", "lock_expires_at", "ready_at", "sequence", "from_state",
              "to_state", "sha256", "topic", "key", "sent_at"}  # fmt: skip
 
@@ -91,7 +92,7 @@ def _table(one: Table) -> str:
     return "\n\n".join(parts)
 
 
-def _type(column: Column[Any], dialect: Dialect) -> str:
+def _type(column: Column[Any], dialect: SQLAlchemyDialect) -> str:
     return column.type.compile(dialect=dialect).replace("TIMESTAMP WITH TIME ZONE", "timestamptz")
 
 

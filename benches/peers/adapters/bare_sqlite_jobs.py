@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from benches.ceilings_sqlite import SQLiteCeiling
 from benches.peers.adapters.speaking import report, speak
 from penstock import Penstock
-from penstock.store.neighbours import Neighbours
+from penstock.store.peers import Peers
 
 NOTICE = "noop"
 
@@ -22,7 +22,7 @@ class Client:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._workers = Neighbours.of(make_url(url))
+        self._workers = Peers.of(make_url(url))
 
     def prepare(self, _: range) -> None:
         with closing(Penstock(self._url)) as app:
@@ -39,7 +39,7 @@ def work(url: str) -> None:
     """Wait to be told; take one job after the other, and write its end."""
     told = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: told.set())
-    presence = Neighbours.of(make_url(url)).settle(f"bare:{os.getpid()}")
+    presence = Peers.of(make_url(url)).settle(f"bare:{os.getpid()}")
     assert presence is not None
     driver = SQLiteCeiling(url)
     done = 0

@@ -62,9 +62,9 @@ class Client:
         if not numbers.start:
             self.begin(range(1))
         named = {"job": self._job.hex, "first": max(numbers.start, 1) + 1, "last": numbers.stop}
-        id_, series = _WORDS[self._app.store.ways.name]
+        id_, series = _WORDS[self._app.store.dialect.name]
         with self._app.store.engine.begin() as connection:
-            if self._app.store.ways.name == "postgresql":
+            if self._app.store.dialect.name == "postgresql":
                 connection.execute(text("SET LOCAL search_path = penstock"))
             connection.execute(text(_COPY.format(id=id_, series=series)), named)
             connection.execute(text(_OPEN.format(id=id_)), named)
@@ -81,7 +81,7 @@ INSERT INTO job_items (job_id, user_id, kind, position, input_json, updated_at)
 SELECT job_id, user_id, kind, series.n, input_json, updated_at
 FROM job_items, {series} WHERE job_id = {id} AND position = 1
 """
-_OPEN = "UPDATE jobs SET total_items = :last, open_to = :last WHERE id = {id}"
+_OPEN = "UPDATE jobs SET total_items = :last, last_claimable = :last WHERE id = {id}"
 _WORDS = {
     "postgresql": ("CAST(:job AS uuid)", "generate_series(CAST(:first AS int), CAST(:last AS int)) AS series(n)"),
     "sqlite": (

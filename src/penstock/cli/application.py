@@ -38,8 +38,8 @@ def opened(name: str | None, *, log_level: str | None = None) -> Iterator[Pensto
 @contextmanager
 def loaded(name: str | None, *, log_level: str | None = None) -> Iterator[Loaded]:
     """The same, with its module."""
+    from penstock.logs import configure_logs
     from penstock.settings import load_settings
-    from penstock.telemetry.logs import configure_logs
 
     settings = load_settings()
     # Only a worker's own progress is worth a line; other commands speak up when something is wrong.

@@ -31,7 +31,7 @@ def demo(
 
     from penstock.cli.serving import require_server
     from penstock.errors import ConfigurationError
-    from penstock.telemetry.logs import configure_logs
+    from penstock.logs import configure_logs
 
     # Some of its jobs are made to fail, and it tells of them itself.
     configure_logs("CRITICAL")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from penstock.cli import endings
+from penstock.cli import job_summary
 from penstock.cli.scoreboard import Row, Seen, board, line
 from penstock.cli.screen import console, is_live
 
@@ -46,7 +46,7 @@ def follow(
             for row in rows:
                 if row.id not in seen or not seen[row.id].job.finished:
                     job = app.get(row.id, by=by)
-                    seen[row.id] = Seen(row, job, endings.stopped_by(app, job))
+                    seen[row.id] = Seen(row, job, job_summary.stopped_by(app, job))
             now = [seen[row.id] for row in rows]
             show(now)
             jobs = [one.job for one in now]

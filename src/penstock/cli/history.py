@@ -11,7 +11,7 @@ def history(job_id: JobId, as_json: AsJson = False, user: AsUser = None, app: Ap
     \b
     penstock history 8f2c11d04e57
     """
-    from penstock.cli import endings
+    from penstock.cli import job_summary
     from penstock.cli.application import opened
     from penstock.cli.as_json import print_lines
     from penstock.cli.callers import caller
@@ -33,7 +33,7 @@ def history(job_id: JobId, as_json: AsJson = False, user: AsUser = None, app: Ap
                     moment(entry.at),
                     entry.from_state.value if entry.from_state else "",
                     in_colour(entry.to_state.value, entry.to_state),
-                    endings.actor(entry),
+                    job_summary.actor(entry),
                     on_one_line(entry.reason or ""),
                 ],
             )

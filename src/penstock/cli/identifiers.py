@@ -46,14 +46,14 @@ def find_id(app: Penstock, text: str, by: Caller) -> UUID:
 
 
 def _matching(app: Penstock, part: str, by: Caller) -> list[UUID]:
-    from penstock import After
+    from penstock import JobCursor
 
     found: list[UUID] = []
-    after: After | None = None
+    after: JobCursor | None = None
     for _ in range(RECENT // _PAGE):
         page = app.jobs(by=by, after=after, limit=_PAGE)
         found += [job.id for job in page if job.id.hex.startswith(part) or job.id.hex.endswith(part)]
         if len(page) < _PAGE:
             break
-        after = After(page[-1].created_at, page[-1].id)
+        after = JobCursor(page[-1].created_at, page[-1].id)
     return found

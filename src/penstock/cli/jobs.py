@@ -33,7 +33,7 @@ def jobs(
     penstock jobs --state failed --state canceled --owner alice
     penstock jobs --limit 1000 --json | jq .error_code
     """
-    from penstock import After
+    from penstock import JobCursor
     from penstock.cli.application import opened
     from penstock.cli.as_json import job_object, print_lines
     from penstock.cli.callers import caller
@@ -44,7 +44,7 @@ def jobs(
         behind = None
         if after is not None:
             last = one.get(find_id(one, after, by), by=by)
-            behind = After(last.created_at, last.id)
+            behind = JobCursor(last.created_at, last.id)
         page = one.jobs(by=by, states=state or None, kind=kind, after=behind, limit=limit)
         if as_json:
             print_lines(job_object(job, payloads=False) for job in page)
@@ -55,7 +55,7 @@ def jobs(
 
 
 def _print_table(page: list[Job]) -> None:
-    from penstock.cli import endings
+    from penstock.cli import job_summary
     from penstock.cli.identifiers import short
     from penstock.cli.screen import add_row, in_colour, plain_table, print_out
     from penstock.cli.texts import age, on_one_line
@@ -73,7 +73,7 @@ def _print_table(page: list[Job]) -> None:
                 in_colour(job.state.value, job.state),
                 age(job.created_at),
                 on_one_line(job.user_id or "", 16),
-                job.error_code or endings.progress(job),
+                job.error_code or job_summary.progress(job),
             ],
         )
     print_out(table)

@@ -46,7 +46,7 @@ def result(
 
 
 def _require_result(job: Job) -> None:
-    from penstock.cli.endings import failure
+    from penstock.cli.job_summary import failure
 
     if not job.finished:
         raise InvalidInput(f"job {job.id} is {job.state.value}: there is no result yet", code="NO_RESULT")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from penstock.cli import endings
+from penstock.cli import job_summary
 from penstock.cli.screen import add_row, in_colour, plain_table
 from penstock.cli.texts import on_one_line
 
@@ -50,7 +50,7 @@ class Seen:
         """What came of it."""
         if self.row.tell is not None and self.job.state.value in ("succeeded", "committed"):
             return self.row.tell(self.job.result)
-        return endings.ending(self.job, self.canceled_by)
+        return job_summary.ending(self.job, self.canceled_by)
 
 
 def board(seen: Sequence[Seen]) -> Table:
@@ -62,7 +62,7 @@ def board(seen: Sequence[Seen]) -> Table:
         job = one.job
         retries = f"{job.retries}/{job.max_retries}" if job.progress.total <= 1 else ""
         word = in_colour(one.word, job.state)
-        add_row(table, [on_one_line(one.row.name, 24), word, retries, endings.time_taken(job), _outcome(one)])
+        add_row(table, [on_one_line(one.row.name, 24), word, retries, job_summary.time_taken(job), _outcome(one)])
     return table
 
 
@@ -76,7 +76,7 @@ def _outcome(one: Seen) -> RenderableType:
         return Text(one.outcome, overflow="ellipsis", no_wrap=True)
     grid = Table.grid(padding=(0, 1, 0, 0))
     bar = ProgressBar(total=1.0, completed=job.progress.fraction(job.state), width=_BAR)
-    grid.add_row(bar, Text(endings.progress(job)))
+    grid.add_row(bar, Text(job_summary.progress(job)))
     return grid
 
 
@@ -84,9 +84,9 @@ def line(one: Seen) -> str:
     """The same for a file or a pipe: one line for one change."""
     parts = [f"{one.row.name}: {one.word}"]
     if one.job.progress.total > 1 and not one.job.finished:
-        parts.append(endings.progress(one.job))
+        parts.append(job_summary.progress(one.job))
     if one.job.finished:
-        parts += [f"after {endings.time_taken(one.job)}"] if one.job.started_at else []
+        parts += [f"after {job_summary.time_taken(one.job)}"] if one.job.started_at else []
     if one.outcome:
         parts.append(f"- {one.outcome}")
     return on_one_line(" ".join(parts))

@@ -48,7 +48,7 @@ def serve(
         raise InvalidInput("the samples are of the applications that ship with Penstock, and need its worker")
     if samples:
         from penstock.cli.demonstration.stage import Stage
-        from penstock.telemetry.logs import configure_logs
+        from penstock.logs import configure_logs
 
         # What the jobs do is shown already, those that are made to fail too; a line for each would be in its way.
         configure_logs(os.environ.get("PENSTOCK_LOG_LEVEL", "CRITICAL"))

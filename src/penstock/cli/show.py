@@ -45,7 +45,7 @@ def _print_facts(app: Penstock, job: Job, offered: tuple[str, ...]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from penstock.cli import endings
+    from penstock.cli import job_summary
     from penstock.cli.screen import in_colour, print_out
     from penstock.cli.texts import moment, on_one_line, payload
 
@@ -64,16 +64,16 @@ def _print_facts(app: Penstock, job: Job, offered: tuple[str, ...]) -> None:
     fact("phase", "" if job.finished else job.phase.value)
     fact("run", str(job.run) if job.run > 1 else "")
     fact("priority", str(job.priority) if job.priority else "")
-    fact("progress", endings.progress(job))
-    fact("items", endings.outcome_of_items(job))
+    fact("progress", job_summary.progress(job))
+    fact("items", job_summary.outcome_of_items(job))
     fact("message", on_one_line(job.message or ""))
     fact("retries", f"{job.retries} of {job.max_retries}")
     fact("worker deaths", f"{job.deaths} (no try is used up)" if job.deaths else "")
-    fact("error", endings.failure(job))
+    fact("error", job_summary.failure(job))
     fact("error type", job.error_type.value if job.error_type else "")
     fact("failed in", job.failed_phase.value if job.failed_phase else "")
     fact("killed by", job.killed_by.value if job.killed_by else "")
-    canceled_by = endings.stopped_by(app, job)
+    canceled_by = job_summary.stopped_by(app, job)
     fact("canceled by", canceled_by)
     fact("reason", on_one_line(job.killed_reason or ""))
     fact("unique key", on_one_line(job.unique_key or ""))
@@ -81,7 +81,7 @@ def _print_facts(app: Penstock, job: Job, offered: tuple[str, ...]) -> None:
     fact("file", str(job.file_id or ""))
     for name in ("created", "queued", "started", "completed", "canceled", "committed", "abandoned"):
         fact(name, moment(getattr(job, f"{name}_at")))
-    fact("time taken", endings.time_taken(job))
+    fact("time taken", job_summary.time_taken(job))
     fact("params", payload(job.params, _LONGEST))
     fact("result", payload(job.result, _LONGEST))
     fact("you may", ", ".join(offered))

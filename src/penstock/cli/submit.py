@@ -120,11 +120,11 @@ def _documents(documents: Documents, paths: list[Path], user: str | None, idempo
 
 
 def _wait(app: Penstock, rows: list[Row], user: str | None) -> None:
-    from penstock.cli import endings
+    from penstock.cli import job_summary
     from penstock.cli.callers import caller
     from penstock.cli.following import follow
 
-    codes = [endings.exit_code(job) for job in follow(app, rows, by=caller(user))]
+    codes = [job_summary.exit_code(job) for job in follow(app, rows, by=caller(user))]
     code = codes[0] if len(codes) == 1 else min(1, max(codes))
     if code:
         raise typer.Exit(code)

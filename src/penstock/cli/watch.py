@@ -16,7 +16,7 @@ def watch(job_id: JobId, user: AsUser = None, app: AppOption = None) -> None:
     penstock watch 8f2c11d04e57
     penstock watch 8f2c11d04e57 && penstock result 8f2c11d04e57
     """
-    from penstock.cli import endings
+    from penstock.cli import job_summary
     from penstock.cli.application import opened
     from penstock.cli.callers import caller
     from penstock.cli.documents import KIND, document_row
@@ -29,6 +29,6 @@ def watch(job_id: JobId, user: AsUser = None, app: AppOption = None) -> None:
         job = one.get(find_id(one, job_id, by), by=by)
         row = document_row(job.id, short(job.id)) if job.kind == KIND else Row(job.id, f"{job.kind} {short(job.id)}")
         [ended] = follow(one, [row], by=by)
-        code = endings.exit_code(ended)
+        code = job_summary.exit_code(ended)
         if code:
             raise typer.Exit(code)

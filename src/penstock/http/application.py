@@ -19,10 +19,10 @@ from importlib.metadata import version
 from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from penstock.assembly import Penstock
+from penstock.app import Penstock
 from penstock.http import health, live, live_list, samples, system
 from penstock.http.bodies import BodyLimit
-from penstock.http.problems import answer_problems
+from penstock.http.errors import answer_problems
 from penstock.http.reference import describe
 from penstock.http.requests import RequestIds
 from penstock.http.service import Service
@@ -41,7 +41,7 @@ jobs; somebody else's is a 404, like one that does not exist. Every problem has 
 def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter] = ()) -> FastAPI:
     """An HTTP application for ``app``; with ``worker`` it also runs the jobs, in threads of the same process.
 
-    ``more`` are the routes of applications, which find what they need by the dependencies of :mod:`penstock.http.who`.
+    ``more`` are the routes of applications, which find what they need by the dependencies of :mod:`penstock.http.auth`.
     """
     service = Service(app)
 
@@ -56,7 +56,7 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
         try:
             yield
         finally:
-            service.watching.close()
+            service.change_feed.close()
             if working is not None:
                 await run_in_threadpool(working.stop)
 

@@ -6,7 +6,7 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from penstock.http.problems import too_large
+from penstock.http.errors import too_large
 
 
 class BodyLimit(RequestBodyLimitMiddleware):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from penstock.http.json import Json
+from penstock.http.auth import AService
+from penstock.http.errors import documented
 from penstock.http.metrics import CONTENT_TYPE
-from penstock.http.problems import documented
-from penstock.http.who import AService
+from penstock.http.responses import Json
 
 routes = APIRouter(tags=["operating"])
 

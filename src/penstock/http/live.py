@@ -19,15 +19,15 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from penstock.errors import StoreUnavailable
-from penstock.http.problems import documented
+from penstock.http.auth import AService, SignedIn
+from penstock.http.change_feed import LOOK_SECONDS
+from penstock.http.errors import documented
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
-from penstock.http.vocabularies.tasks.routes import whole
+from penstock.http.vocabularies.tasks.routes import job_report
 from penstock.http.vocabularies.tasks.translation import history_line
-from penstock.http.watching import LOOK_SECONDS
-from penstock.http.who import AService, SignedIn
 from penstock.lifecycle.job import HistoryEntry, Job
-from penstock.operations.inspect import HISTORY_PAGE
+from penstock.operations.read_jobs import HISTORY_PAGE
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
 _log = structlog.get_logger("penstock.live")
@@ -55,7 +55,7 @@ async def follow_job(
     """`history` for every transition, `progress` whenever something changed, `end` when the job is over."""
     after = _sequence(last_event_id)
     told = None
-    with one.watching.follow(job_id) as changed:
+    with one.change_feed.follow(job_id) as changed:
         while True:
             changed.clear()
             try:
@@ -63,7 +63,7 @@ async def follow_job(
             except StoreUnavailable as error:
                 _log.warning("cannot see a job; looking again", error=error.message, code=error.code)
                 await asyncio.sleep(LOOK_SECONDS)
-                if one.watching.closed:
+                if one.change_feed.closed:
                     return
                 continue
             for line in lines:
@@ -78,14 +78,14 @@ async def follow_job(
                 yield ServerSentEvent(event="end", raw_data="{}")
                 return
             await changed.wait()
-            if one.watching.closed:
+            if one.change_feed.closed:
                 return
 
 
 def _look(job_id: UUID, after: int, who: Identity, one: Service) -> tuple[list[HistoryEntry], Job, str]:
     job = one.app.get(job_id, by=who.caller)
     lines = one.app.history(job_id, by=who.caller, after=after, limit=HISTORY_PAGE)
-    return lines, job, _text(whole(job, who, one))
+    return lines, job, _text(job_report(job, who, one))
 
 
 def _text(value: Any) -> str:

@@ -22,20 +22,20 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from penstock.errors import PenstockError
-from penstock.http.forgiving import Forgiving
-from penstock.http.problems import documented
+from penstock.http.auth import AService, SignedIn
+from penstock.http.blank_params import BlankParams
+from penstock.http.errors import documented
 from penstock.http.vocabularies.tasks.filters import Asked, next_cursor
 from penstock.http.vocabularies.tasks.routes import MOST_LISTED
 from penstock.http.vocabularies.tasks.translation import listed
-from penstock.http.who import AService, SignedIn
 from penstock.lifecycle.job import Job
-from penstock.operations.inspect import JobPage
+from penstock.operations.read_jobs import JobPage
 
-routes = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=Forgiving)
+routes = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
 LOOK_SECONDS = 1.0
 _REST = 10.0
 """A look that takes long, as a search through many jobs may, is followed by a rest of so many times its length."""
-_log = structlog.get_logger("penstock.watching")
+_log = structlog.get_logger("penstock.change_feed")
 
 
 @routes.get(
@@ -56,7 +56,7 @@ async def follow_jobs(
     def look() -> JobPage:
         return one.app.page_of_jobs(asked.wanted, by=who.caller, after=asked.after, limit=limit)
 
-    with one.watching.until_closed() as closing:
+    with one.change_feed.until_closed() as closing:
         while not closing.is_set():
             begun = time.monotonic()
             try:

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from penstock.errors import PenstockError
-from penstock.http.figures import Figures, providers_of
+from penstock.http.stats_cache import StatsCache, providers_of
 from penstock.operations.outbox import MOST_COUNTED
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -40,7 +40,7 @@ _COUNTED_BY_LANES = {
 class Metrics:
     """One server's figures."""
 
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: StatsCache) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(JobCounts(figures))
         self._registry.register(OfLanes(figures))
@@ -61,7 +61,7 @@ class Metrics:
 class JobCounts(Collector):
     """Jobs by kind and state."""
 
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: StatsCache) -> None:
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:
@@ -79,7 +79,7 @@ class JobCounts(Collector):
 class OfLanes(Collector):
     """What waits, and what each worker said last of each of its kinds, as far as that was within the last minute."""
 
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: StatsCache) -> None:
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:
@@ -114,7 +114,7 @@ class OfLanes(Collector):
 class OfService(Collector):
     """The workers that are alive, and how far the outbox is behind."""
 
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: StatsCache) -> None:
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:
@@ -159,7 +159,7 @@ class OfTrouble(Collector):
     them down with its last figures: one that has been idle for a minute is not shown.
     """
 
-    def __init__(self, figures: Figures) -> None:
+    def __init__(self, figures: StatsCache) -> None:
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:

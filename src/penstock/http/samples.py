@@ -8,11 +8,11 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from penstock.http.json import Json
-from penstock.http.problems import documented
+from penstock.http.auth import AService, SignedIn
+from penstock.http.errors import documented
+from penstock.http.responses import Json
 from penstock.http.vocabularies.pipeline.translation import controller
 from penstock.http.vocabularies.tasks.schemas import Controller
-from penstock.http.who import AService, SignedIn
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
 MOST = 300

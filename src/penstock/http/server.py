@@ -30,7 +30,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=int(grace) + 1,
             )
         )  # fmt: skip
-        self._watching = api.state.penstock.watching
+        self._change_feed = api.state.penstock.change_feed
         self._told_started = started
 
     @property
@@ -63,7 +63,7 @@ class Server(uvicorn.Server):
         if self.should_exit and frame is not None:
             os._exit(128 + sig)
         if self.servers:
-            self.servers[0].get_loop().call_soon_threadsafe(self._watching.close)
+            self.servers[0].get_loop().call_soon_threadsafe(self._change_feed.close)
         self.should_exit = True
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.assembly import Penstock
-from penstock.http.figures import Figures
+from penstock.app import Penstock
+from penstock.http.change_feed import ChangeFeed
 from penstock.http.limits import RateLimit, Slots
 from penstock.http.metrics import Metrics
-from penstock.http.secrets import signing_secret
 from penstock.http.sessions import Links
+from penstock.http.signing_key import signing_secret
+from penstock.http.stats_cache import StatsCache
 from penstock.http.tokens import Keys, OwnSecret, PublishedKeys, Tokens
-from penstock.http.watching import Watching
 
 _KICKOFFS = 8
 _EXPORTS = 4
@@ -22,8 +22,8 @@ class Service:
         self.app = app
         self.tokens = tokens_of(app)
         self.links = Links()
-        self.watching = Watching(app)
-        self.figures = Figures(app)
+        self.change_feed = ChangeFeed(app)
+        self.figures = StatsCache(app)
         self.metrics = Metrics(self.figures)
         self.kickoffs = Slots(_KICKOFFS, "kickoffs")
         self.exports = Slots(_EXPORTS, "exports to XLSX")

@@ -12,10 +12,10 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from penstock.http.figures import providers_of
-from penstock.http.json import Json
-from penstock.http.problems import documented
-from penstock.http.who import Admin, AService
+from penstock.http.auth import Admin, AService
+from penstock.http.errors import documented
+from penstock.http.responses import Json
+from penstock.http.stats_cache import providers_of
 from penstock.operations.outbox import MOST_COUNTED, Backlog
 from penstock.operations.samples import LaneSample
 from penstock.operations.workers import WorkerSeen
@@ -127,9 +127,9 @@ def get_system(_who: Admin, one: AService) -> Response:
             "version": version("penstock"),
             "started_at": figures.started_at,
             "database": {
-                "dialect": store.ways.name,
-                "latency_ms": round(store.pace.latency_ms, 2),
-                "pool_wait_ms": round(store.pace.wait_ms, 2),
+                "dialect": store.dialect.name,
+                "latency_ms": round(store.latency.latency_ms, 2),
+                "pool_wait_ms": round(store.latency.wait_ms, 2),
             },
             "queue_depth": figures.open_items.get().value,
             "jobs": jobs,

@@ -51,7 +51,7 @@ class Found(StrEnum):
     IMAGE = "image"
 
 
-def found(path: Path, name: str) -> Found:
+def detect_type(path: Path, name: str) -> Found:
     """Say what the file at `path` is; `name` is what its sender called it."""
     with path.open("rb") as file:
         first = file.read(FIRST_BYTES)

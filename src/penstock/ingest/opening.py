@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock.errors import ConfigurationError, InvalidInput
 from penstock.ingest import delimited
-from penstock.ingest.detection import Found, found
+from penstock.ingest.detection import Found, detect_type
 from penstock.ingest.limits import TableLimits
 from penstock.ingest.tables import Table, TableShape
 from penstock.settings import Settings
@@ -34,7 +34,7 @@ def look_at_table(
     sheet: str | None = None,
 ) -> TableShape:
     """Find out about a table by its beginning; what the caller says of it wins over what is found."""
-    match found(path, name):
+    match detect_type(path, name):
         case Found.DELIMITED:
             return delimited.look_at(path, limits, encoding=encoding, delimiter=delimiter)
         case Found.XLSX:

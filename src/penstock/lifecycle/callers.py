@@ -9,7 +9,7 @@ from penstock.lifecycle.bounds import CALLER
 from penstock.lifecycle.states import Actor, KilledBy
 
 
-class Sight(StrEnum):
+class Visibility(StrEnum):
     """Whose jobs somebody sees."""
 
     EVERYTHING = "everything"
@@ -29,11 +29,11 @@ class Caller:
             CALLER.require(self.id)
 
     @property
-    def sight(self) -> Sight:
+    def sight(self) -> Visibility:
         """An owner sees their own jobs, a guest those of guests, everyone else all."""
         if self.actor is not Actor.OWNER:
-            return Sight.EVERYTHING
-        return Sight.GUESTS if self.id is None else Sight.OWN
+            return Visibility.EVERYTHING
+        return Visibility.GUESTS if self.id is None else Visibility.OWN
 
     @property
     def killed_by(self) -> KilledBy:

@@ -1,7 +1,8 @@
 """What follows from what happened: pure decisions, for an item's try, for a worker's death, and for a job.
 
-The worker asks :func:`judge` what an exception means; the sweep asks :func:`after_death` what becomes of an item whose
-worker died; whoever records outcomes asks :func:`follows` what the job does now. None of them knows a database.
+The worker asks :func:`outcome_for_error` what an exception means; the sweep asks :func:`after_death` what becomes of
+an item whose worker died; whoever records outcomes asks :func:`next_step` what the job does now. None of them knows a
+database.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _LONGEST_WAIT = 86_400.0
 _KILLERS = frozenset(one.value for one in KilledBy)
 
 
-def judge(
+def outcome_for_error(
     error: BaseException,
     attempt: int,
     policy: Policy,
@@ -66,7 +67,7 @@ def judge(
             text, code, wait = _message(error), _code(error), None
         case _:
             text, code, wait = described(error), known_code(error) or "UNEXPECTED_ERROR", None
-    return again(
+    return retry_or_fail(
         text, code, attempt, policy, killed_by=_killer(error), retry_after=wait, traceback=traceback, chance=chance
     )
 
@@ -91,7 +92,7 @@ def _within(seconds: float) -> float:
     return min(max(seconds, _SHORTEST_WAIT), _LONGEST_WAIT) if seconds == seconds else _SHORTEST_WAIT
 
 
-def again(
+def retry_or_fail(
     error: str,
     code: str,
     attempt: int,
@@ -141,12 +142,12 @@ def _killer(error: BaseException) -> KilledBy | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class JobCounters:
     """What a job's row says once the outcomes are counted."""
 
     single_step: bool
     planned: bool
-    finalizes: bool
+    has_finalizer: bool
     finalize_added: bool
     total: int
     processed: int
@@ -187,8 +188,8 @@ class Fail:
 Next = Nothing | Retry | AddFinalize | Succeed | Fail
 
 
-def follows(
-    ledger: Ledger, *, plan: Outcome | None = None, single: Outcome | None = None, finalize: Outcome | None = None
+def next_step(
+    ledger: JobCounters, *, plan: Outcome | None = None, single: Outcome | None = None, finalize: Outcome | None = None
 ) -> Next:
     """What a running job does now; the outcomes are those of its deciding items, where they have one."""
     if plan is not None and plan.ended and plan.status is not ItemStatus.DONE:
@@ -201,7 +202,7 @@ def follows(
         return _single_step(single)
     if not ledger.planned or ledger.processed < ledger.total or ledger.finalize_added:
         return Nothing()
-    return AddFinalize() if ledger.finalizes else Succeed(None)
+    return AddFinalize() if ledger.has_finalizer else Succeed(None)
 
 
 def _single_step(outcome: Outcome | None) -> Next:

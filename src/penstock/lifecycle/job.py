@@ -129,7 +129,7 @@ class HistoryEntry:
     at: datetime
 
 
-class Answer(StrEnum):
+class SubmitOutcome(StrEnum):
     """What a submission led to."""
 
     NEW = "new"
@@ -143,10 +143,10 @@ class Submission:
     """The job that answers a submission, and how it came to."""
 
     job: Job
-    answer: Answer
+    answer: SubmitOutcome
 
 
-class Claimed(NamedTuple):
+class ClaimedItem(NamedTuple):
     """An item in a worker's hands, with the lease that fences what is written about it.
 
     A tuple, like everything of which there is one for each item: it costs a fifth of a frozen dataclass to make.

@@ -57,11 +57,11 @@ SUBMIT = _row("submit", {S.CREATED}, S.QUEUED, ANYONE, "everything is recorded; 
 START = _row("start", {S.QUEUED}, S.RUNNING, ENGINE, "the first item of this run is claimed", stamps=("started_at",))
 SUCCEED = _row(
     "succeed", {S.RUNNING}, S.SUCCEEDED, ENGINE, "all work is done and finalized",
-    stamps=("completed_at",), clears=("turn_at", *_FAILURE),
+    stamps=("completed_at",), clears=("next_claim_at", *_FAILURE),
 )  # fmt: skip
 FAIL = _row(
     "fail", {S.CREATED, S.QUEUED, S.RUNNING}, S.FAILED, ENGINE, "it could not finish",
-    stamps=("completed_at",), clears=("turn_at",), keeps_progress=True,
+    stamps=("completed_at",), clears=("next_claim_at",), keeps_progress=True,
 )  # fmt: skip
 RETRY = _row("retry", {S.RUNNING}, S.RETRYING, ENGINE, "a single-step job failed and waits out its backoff")
 RESCUE = _row(
@@ -74,12 +74,12 @@ RESCUE = _row(
 REQUEUE = _row("requeue", {S.RETRYING}, S.QUEUED, ENGINE, "the backoff has passed", stamps=("queued_at",))
 PAUSE = _row(
     "pause", {S.QUEUED, S.RUNNING, S.RETRYING}, S.PAUSED, ANYONE, "no new item starts; claimed ones finish",
-    clears=("turn_at",),
+    clears=("next_claim_at",),
 )  # fmt: skip
 RESUME = _row("resume", {S.PAUSED}, S.QUEUED, ANYONE, "the flow goes on", stamps=("queued_at",))
 CANCEL = _row(
     "cancel", {S.CREATED, S.QUEUED, S.RUNNING, S.RETRYING, S.PAUSED}, S.CANCELED, ANYONE, "stopped on purpose",
-    stamps=("canceled_at",), clears=("turn_at",), keeps_progress=True,
+    stamps=("canceled_at",), clears=("next_claim_at",), keeps_progress=True,
 )  # fmt: skip
 COMMIT = _row("commit", {S.SUCCEEDED}, S.COMMITTED, ANYONE, "the owner used the result", stamps=("committed_at",))
 ABANDON = _row(

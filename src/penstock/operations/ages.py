@@ -25,7 +25,7 @@ class Ages:
 def ages(transaction: Transaction, kinds: Iterable[str]) -> Ages:
     """The oldest items of these kinds: one look into an index for each."""
     names = list(kinds)
-    expired = transaction.run(statements.expired_leases(transaction.ways), {"the_limit": MOST_COUNTED}).scalar()
+    expired = transaction.run(statements.expired_leases(transaction.dialect), {"the_limit": MOST_COUNTED}).scalar()
     return Ages(
         waiting=_oldest(transaction, names, ItemStatus.PENDING),
         running=_oldest(transaction, names, ItemStatus.PROCESSING),
@@ -37,7 +37,7 @@ def _oldest(transaction: Transaction, kinds: Iterable[str], status: ItemStatus) 
     found: dict[str, float] = {}
     for kind in kinds:
         asked = {"the_kind": kind, "the_status": status.value}
-        row = transaction.run(statements.oldest_item(transaction.ways), asked).one_or_none()
+        row = transaction.run(statements.oldest_item(transaction.dialect), asked).one_or_none()
         if row is not None:
             found[kind] = max(0.0, (row.now - row.updated_at).total_seconds())
     return found

@@ -28,8 +28,8 @@ def backfill(store: Store) -> int:
 
 def _stretch(transaction: Transaction, after: UUID) -> tuple[UUID, int] | None:
     asked = {"the_job_id": after, "the_limit": _AT_ONCE}
-    ids = transaction.run(statements.next_jobs(transaction.ways), asked).scalars()
+    ids = transaction.run(statements.next_jobs(transaction.dialect), asked).scalars()
     if not ids:
         return None
-    copied = transaction.run(statements.copy_owner_and_kind(transaction.ways), {"the_jobs": ids})
+    copied = transaction.run(statements.copy_owner_and_kind(transaction.dialect), {"the_jobs": ids})
     return ids[-1], copied.rowcount

@@ -25,7 +25,7 @@ class Changed:
 
     id: UUID
     kind: str
-    followed: bool
+    has_followers: bool
 
 
 def change(
@@ -58,8 +58,8 @@ def change(
         events = [(row[0], row[4], row[3], row[2], why.get(row[0], reason), told(row)) for row in rows]
     else:
         events = [(row[0], row[4], row[3], row[2]) for row in rows]
-    parameters = transaction.ways.parameters("events", fields, events)
-    transaction.run(insert_events(transaction.ways, explained=explained), parameters | made)
+    parameters = transaction.dialect.parameters("events", fields, events)
+    transaction.run(insert_events(transaction.dialect, explained=explained), parameters | made)
     transaction.log(
         f"{transition.name}: {transition.target.value}",
         level=_level(caller, transition),

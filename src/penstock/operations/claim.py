@@ -21,17 +21,17 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from penstock.lifecycle.callers import Caller, worker
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import REQUEUE, START
 from penstock.operations.change import change
-from penstock.operations.follow import start_followers
+from penstock.operations.single_flight import start_followers
 from penstock.operations.watermarks import Watermarks, discover, look
 from penstock.store.engine import Store, Transaction
+from penstock.store.rows import claimed_at_once, claimed_from
 from penstock.store.statements import claim as statements
 from penstock.store.statements import line
-from penstock.store.statements.sweep import requeue_due
-from penstock.store.translation import claimed_at_once, claimed_from
+from penstock.store.statements.maintenance import requeue_due
 
 _POSITION = attrgetter("position")
 _SOON = 0.02
@@ -46,7 +46,7 @@ _NEVER = 2**31
 class Claim:
     """What a claim brought, and when to come again if it brought less than was asked for."""
 
-    items: Sequence[Claimed]
+    items: Sequence[ClaimedItem]
     wait: float | None
     """Seconds until the kind's next turn; None when nothing is in line."""
     careful: bool = False
@@ -62,12 +62,12 @@ class _Share:
     job: Any
     last: int
     returned: int = 0
-    turn_at: datetime | None = None
+    next_claim_at: datetime | None = None
     taken: list[Any] = field(default_factory=list)
 
     @property
     def more(self) -> bool:
-        return bool(self.last < self.job.open_to)
+        return bool(self.last < self.job.last_claimable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def claim(
         "kind": kind, "worker_name": worker_name, "size": size, "lease_seconds": lease_seconds,
     }  # fmt: skip
     in_steps = partial(claim_in_steps, care=care, **taking)
-    if store.ways.in_our_process or job_id is not None:
+    if store.dialect.in_our_process or job_id is not None:
         return store.write(partial(in_steps, job_id=job_id), bounded=True)
     marks = marks or Watermarks()
     if marks.fresh:
@@ -151,8 +151,8 @@ def claim_at_once(
     caller = worker(worker_name)
     asked = {"the_kind": kind, "the_limit": size, "the_actor": caller.actor.value, "the_actor_id": caller.id}
     taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
-    looks = transaction.ways.parameters("looks", line.LOOKS, marks.claim_looks())
-    rows = transaction.rows(statements.claim_at_once(transaction.ways), asked | taking | looks)
+    looks = transaction.dialect.parameters("looks", line.LOOKS, marks.claim_looks())
+    rows = transaction.rows(statements.claim_at_once(transaction.dialect), asked | taking | looks)
     if not rows:
         return None
     items, more = claimed_at_once(rows, kind, lease)
@@ -176,7 +176,7 @@ def claim_in_steps(
         return Claim((), 0.0 if marks else next_turn(transaction, kind, job_id))
     lease: UUID = uuid7()
     taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
-    shares = {job.id: _Share(job, job.claimed_to) for job in jobs}
+    shares = {job.id: _Share(job, job.last_claimed) for job in jobs}
     careful, suspect_deaths = _serve(transaction, shares, taking, size, care or Care(size, _NEVER), worker(worker_name))
     items = [one for share in shares.values() for one in claimed_from(share.taken, share.job, kind, lease)]
     if len(jobs) == 1:
@@ -188,22 +188,22 @@ def claim_in_steps(
 
 def next_turn(transaction: Transaction, kind: str, job_id: UUID | None = None) -> float | None:
     """Seconds until a job of ``kind`` has its turn: 0 when one is due, None when none is in line."""
-    statement = line.next_turn(transaction.ways, one=job_id is not None)
+    statement = line.next_turn(transaction.dialect, one=job_id is not None)
     soonest, now = transaction.run(statement, {"the_kind": kind, "the_job_id": job_id}).one()
     return None if soonest is None else max(0.0, (soonest - now).total_seconds())
 
 
 def _pick(transaction: Transaction, kind: str, limit: int, job_id: UUID | None) -> Sequence[Any]:
-    statement = line.pick_jobs(transaction.ways, one=job_id is not None)
+    statement = line.pick_jobs(transaction.dialect, one=job_id is not None)
     return transaction.run(statement, {"the_kind": kind, "the_limit": limit, "the_job_id": job_id}).all()
 
 
 def _pick_from(transaction: Transaction, kind: str, limit: int, marks: Watermarks) -> Sequence[Any]:
     """Lock them first, and then read them as they are."""
-    ways = transaction.ways
-    asked = {"the_kind": kind, "the_limit": limit} | ways.parameters("looks", line.LOOKS, marks.claim_looks())
-    ids = transaction.run(line.lock_due(ways), asked).scalars()
-    return transaction.run(line.picked_jobs(ways), {"the_jobs": ids}).all() if ids else ()
+    dialect = transaction.dialect
+    asked = {"the_kind": kind, "the_limit": limit} | dialect.parameters("looks", line.LOOKS, marks.claim_looks())
+    ids = transaction.run(line.lock_due(dialect), asked).scalars()
+    return transaction.run(line.picked_jobs(dialect), {"the_jobs": ids}).all() if ids else ()
 
 
 def _take_returned(
@@ -217,10 +217,10 @@ def _take_returned(
     if not holders:
         return 0, False, 0
     asked = {"the_jobs": holders, "the_limit": size}
-    ids, careful, suspect_deaths = care.choose(transaction.rows(statements.returned_items(transaction.ways), asked))
+    ids, careful, suspect_deaths = care.choose(transaction.rows(statements.returned_items(transaction.dialect), asked))
     if not ids:
         return 0, careful, 0
-    taken = transaction.rows(statements.take_returned(transaction.ways), taking | {"the_items": ids})
+    taken = transaction.rows(statements.take_returned(transaction.dialect), taking | {"the_items": ids})
     for row in taken:
         share = shares[row[-1]]
         share.returned += 1
@@ -230,19 +230,19 @@ def _take_returned(
 
 def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], most: int) -> None:
     """The next stretch of each job's positions."""
-    ways = transaction.ways
+    dialect = transaction.dialect
     ranges = []
     for share in shares.values():
-        share.last = min(share.job.claimed_to + most, share.job.open_to)
-        if share.last > share.job.claimed_to:
-            ranges.append((share.job.id, share.job.claimed_to + 1, share.last))
+        share.last = min(share.job.last_claimed + most, share.job.last_claimable)
+        if share.last > share.job.last_claimed:
+            ranges.append((share.job.id, share.job.last_claimed + 1, share.last))
     if len(ranges) == 1:
         job_id, first, last = ranges[0]
         stretch = {"the_job_id": job_id, "the_first": first, "the_last": last}
-        shares[job_id].taken += transaction.rows(statements.take_fresh_of_one(ways), taking | stretch)
+        shares[job_id].taken += transaction.rows(statements.take_fresh_of_one(dialect), taking | stretch)
     elif ranges:
-        stretches = ways.parameters("ranges", statements.RANGES, ranges)
-        for row in transaction.rows(statements.take_fresh(ways), taking | stretches):
+        stretches = dialect.parameters("ranges", statements.RANGES, ranges)
+        for row in transaction.rows(statements.take_fresh(dialect), taking | stretches):
             shares[row[-1]].taken.append(row)
 
 
@@ -253,9 +253,9 @@ def _line_up_returned(transaction: Transaction, shares: dict[UUID, _Share]) -> N
     ]
     if waiting:
         for job_id, soonest in transaction.run(
-            statements.soonest_returned(transaction.ways), {"the_jobs": waiting}
+            statements.soonest_returned(transaction.dialect), {"the_jobs": waiting}
         ).all():
-            shares[job_id].turn_at = soonest
+            shares[job_id].next_claim_at = soonest
 
 
 def _serve(
@@ -272,15 +272,15 @@ def _serve(
     _line_up_returned(transaction, shares)
     due = [job.id for job in jobs if job.state == JobState.RETRYING]
     if due:
-        change(transaction, REQUEUE, requeue_due(transaction.ways), {"the_jobs": due}, caller)
+        change(transaction, REQUEUE, requeue_due(transaction.dialect), {"the_jobs": due}, caller)
     starting, running = _notes(shares)
-    ways = transaction.ways
+    dialect = transaction.dialect
     if starting:
-        parameters = ways.parameters("served", statements.SERVED, starting)
-        started = change(transaction, START, statements.start_served(ways), parameters, caller)
-        start_followers(transaction, [one.id for one in started if one.followed], caller)
+        parameters = dialect.parameters("served", statements.SERVED, starting)
+        started = change(transaction, START, statements.start_served(dialect), parameters, caller)
+        start_followers(transaction, [one.id for one in started if one.has_followers], caller)
     if running:
-        transaction.run(statements.note_served(ways), ways.parameters("served", statements.SERVED, running))
+        transaction.run(statements.note_served(dialect), dialect.parameters("served", statements.SERVED, running))
     return careful, suspect_deaths
 
 
@@ -289,6 +289,6 @@ def _notes(shares: dict[UUID, _Share]) -> tuple[list[tuple[object, ...]], list[t
     starting: list[tuple[object, ...]] = []
     running: list[tuple[object, ...]] = []
     for share in shares.values():
-        row = (share.job.id, share.last, share.returned, share.more, share.turn_at)
+        row = (share.job.id, share.last, share.returned, share.more, share.next_claim_at)
         (running if share.job.state == JobState.RUNNING else starting).append(row)
     return starting, running

@@ -12,9 +12,9 @@ from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import ABANDON, CANCEL, COMMIT, PAUSE, RESUME, START, Transition
 from penstock.operations.change import Changed, change
-from penstock.operations.follow import hand_over, join, start_followers
-from penstock.operations.inspect import get_job, not_found
+from penstock.operations.read_jobs import get_job, not_found
 from penstock.operations.record import settle_from_rows
+from penstock.operations.single_flight import hand_over, join, start_followers
 from penstock.store.engine import Transaction
 from penstock.store.statements import control as statements
 from penstock.store.statements.submit import leading_job
@@ -31,7 +31,7 @@ def pause(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | 
 def resume(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
     """RESUME: the flow goes on; a job whose work ended while it was paused ends now."""
     if let_flow(transaction, RESUME, job_id, caller, reason):
-        go_on(transaction, job_id)
+        reschedule(transaction, job_id)
     return get_job(transaction, job_id, caller)
 
 
@@ -40,10 +40,10 @@ def cancel(transaction: Transaction, job_id: UUID, caller: Caller, reason: str |
     extra = {"the_killed_by": caller.killed_by.value}
     changed = _change(transaction, CANCEL, job_id, caller, reason, extra)
     transaction.stop(job_id)
-    if changed.followed:
-        heir = hand_over(transaction, job_id)
-        if heir is not None:
-            go_on(transaction, heir)
+    if changed.has_followers:
+        successor = hand_over(transaction, job_id)
+        if successor is not None:
+            reschedule(transaction, successor)
     return get_job(transaction, job_id, caller)
 
 
@@ -59,18 +59,18 @@ def abandon(transaction: Transaction, job_id: UUID, caller: Caller, reason: str 
     return get_job(transaction, job_id, caller)
 
 
-def go_on(transaction: Transaction, job_id: UUID) -> None:
+def reschedule(transaction: Transaction, job_id: UUID) -> None:
     """Let a job flow as its items' rows say: hand out, wait for the last ones, finalize or end."""
-    ways, named = transaction.ways, {"the_job_id": job_id}
-    row = transaction.run(statements.restore_turn(ways), named).one_or_none()
+    dialect, named = transaction.dialect, {"the_job_id": job_id}
+    row = transaction.run(statements.restore_turn(dialect), named).one_or_none()
     if row is None:
         return
-    if row.turn_at is not None:
+    if row.next_claim_at is not None:
         transaction.wake(row.kind)
         return
     if row.state == JobState.QUEUED:
-        for one in change(transaction, START, statements.start_one(ways), named, SYSTEM):
-            start_followers(transaction, [one.id] if one.followed else [], SYSTEM)
+        for one in change(transaction, START, statements.start_one(dialect), named, SYSTEM):
+            start_followers(transaction, [one.id] if one.has_followers else [], SYSTEM)
     settle_from_rows(transaction, job_id, SYSTEM)
 
 
@@ -105,15 +105,15 @@ def _follow(
     transaction: Transaction, transition: Transition, row: Any, job_id: UUID, caller: Caller, reason: str | None
 ) -> bool:
     """Let a job that has never started follow the one that leads its key; False when none does."""
-    ways = transaction.ways
+    dialect = transaction.dialect
     named = {"the_job_id": job_id, "the_caller_id": caller.id}
     asked = {"the_kind": row.kind, "the_unique_key": row.unique_key}
-    leader = transaction.run(leading_job(ways), asked).one_or_none()
+    leader = transaction.run(leading_job(dialect), asked).one_or_none()
     if leader is None:
         return False
-    statement = statements.follow_instead(ways, transition, caller.sight)
+    statement = statements.follow_instead(dialect, transition, caller.sight)
     change(transaction, transition, statement, named | {"the_leader_id": leader.id}, caller, reason=reason)
-    transaction.run(statements.drop_items(ways), named)
+    transaction.run(statements.drop_items(dialect), named)
     join(transaction, job_id, leader.id, leader.state)
     return True
 
@@ -149,7 +149,7 @@ def _try(
     locked: bool = False,
 ) -> Changed | None:
     reason = None if reason is None else storable_text(reason)
-    statement = statements.change_one(transaction.ways, transition, caller.sight, locked=locked)
+    statement = statements.change_one(transaction.dialect, transition, caller.sight, locked=locked)
     parameters = {"the_job_id": job_id, "the_caller_id": caller.id, "the_reason": reason, **(extra or {})}
     changed = change(transaction, transition, statement, parameters, caller, reason=reason)
     return changed[0] if changed else None
@@ -157,7 +157,7 @@ def _try(
 
 def _locked(transaction: Transaction, job_id: UUID, caller: Caller) -> Any:
     named = {"the_job_id": job_id, "the_caller_id": caller.id}
-    row = transaction.run(statements.lock_seen_by(transaction.ways, caller.sight), named).one_or_none()
+    row = transaction.run(statements.lock_seen_by(transaction.dialect, caller.sight), named).one_or_none()
     if row is None:
         raise not_found(job_id)
     return row

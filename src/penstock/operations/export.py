@@ -14,7 +14,7 @@ from uuid import UUID
 from penstock.lifecycle import grid
 from penstock.lifecycle.states import ItemStatus
 from penstock.store.engine import Store
-from penstock.store.statements.item_pages import rows_to_export
+from penstock.store.statements.read_items import rows_to_export
 
 _AT_FIRST = 50
 _AT_ONCE = 2_000
@@ -29,11 +29,11 @@ def export_rows(
     asked: dict[str, Any] = {"the_job_id": job_id}
     if statuses is not None:
         asked["the_statuses"] = [status.value for status in statuses]
-    statement = rows_to_export(store.ways, statuses=statuses is not None)
+    statement = rows_to_export(store.dialect, statuses=statuses is not None)
 
     def stretch_behind(position: int, size: int) -> Sequence[Sequence[Any]]:
         given = asked | {"the_position": position, "the_limit": size}
-        return store.ways.unbundled(store.read(lambda one: one.rows(statement, given), at_once=True))
+        return store.dialect.unbundled(store.read(lambda one: one.rows(statement, given), at_once=True))
 
     with ThreadPoolExecutor(1, thread_name_prefix="penstock-export") as reader:
         coming = reader.submit(stretch_behind, 0, _AT_FIRST)

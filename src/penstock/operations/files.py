@@ -59,7 +59,7 @@ class Readable(Protocol):
         """Up to ``size`` bytes; none at the end."""
 
 
-class FileShelf:
+class FileStore:
     """A folder that keeps bytes by their SHA-256."""
 
     def __init__(self, directory: Path) -> None:
@@ -122,7 +122,7 @@ def record_file(
         MEDIA_TYPE.require(media_type)
     file_id: UUID = uuid7()
     transaction.run(
-        statements.insert_file(transaction.ways),
+        statements.insert_file(transaction.dialect),
         {
             "the_file_id": file_id,
             "the_user_id": owner,
@@ -138,7 +138,7 @@ def record_file(
 def get_file(transaction: Transaction, file_id: UUID, caller: Caller) -> StoredFile:
     """The record of a file the caller may see."""
     row = transaction.run(
-        statements.file_by_id(transaction.ways, caller.sight), {"the_file_id": file_id, "the_caller_id": caller.id}
+        statements.file_by_id(transaction.dialect, caller.sight), {"the_file_id": file_id, "the_caller_id": caller.id}
     ).one_or_none()  # fmt: skip
     if row is None:
         raise FileNotFound(f"there is no file {file_id}")

@@ -59,14 +59,14 @@ def take_key(
 
     A key that was used for another request is refused.
     """
-    ways = transaction.ways
+    dialect = transaction.dialect
     named = {"the_key": key.digest}
     row = named | {"the_request": key.request, "the_job_id": job_id, "the_resource_id": resource_id}
-    if transaction.run(statements.take_key(ways), row).one_or_none() is not None:
+    if transaction.run(statements.take_key(dialect), row).one_or_none() is not None:
         return None
-    used = transaction.run(statements.used_key(ways), named).one_or_none()
+    used = transaction.run(statements.used_key(dialect), named).one_or_none()
     if used is None:
-        return Used(job_id=transaction.run(statements.job_with_key(ways), named).scalar())
+        return Used(job_id=transaction.run(statements.job_with_key(dialect), named).scalar())
     # Keys that were brought over from older versions do not say what for.
     if used.request is not None and used.request != key.request:
         raise InvalidInput(
@@ -79,4 +79,4 @@ def take_key(
 
 def point_key(transaction: Transaction, key: Key, job_id: UUID) -> None:
     """The request was answered with this job."""
-    transaction.run(statements.point_key(transaction.ways), {"the_key": key.digest, "the_job_id": job_id})
+    transaction.run(statements.point_key(transaction.dialect), {"the_key": key.digest, "the_job_id": job_id})

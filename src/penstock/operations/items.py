@@ -45,8 +45,10 @@ def insert_items(
     transaction: Transaction, kind: Kind, job_id: UUID, owner: str | None, items: Sequence[Encoded], *, after: int
 ) -> int:
     """Items at the positions behind ``after``; the answer is the last position."""
-    ways = transaction.ways
+    dialect = transaction.dialect
     of_job = {"the_job_id": job_id, "the_user_id": owner, "the_kind": kind.name}
     rows = [(number, *one) for number, one in enumerate(items, after + 1)]
-    transaction.run(statements.insert_items(ways), ways.parameters("new_items", statements.NEW_ITEMS, rows) | of_job)
+    transaction.run(
+        statements.insert_items(dialect), dialect.parameters("new_items", statements.NEW_ITEMS, rows) | of_job
+    )
     return after + len(items)

@@ -94,7 +94,7 @@ def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | No
         MESSAGE_KEY.require(key)
     text = encode(payload, most=most, at="payload")
     transaction.run(
-        statements.append_message(transaction.ways), {"the_topic": topic, "the_key": key, "the_payload": text}
+        statements.append_message(transaction.dialect), {"the_topic": topic, "the_key": key, "the_payload": text}
     )
 
 
@@ -154,7 +154,7 @@ class Take:
         take = cls(store, uuid4(), _now(store) + _SENDING_SECONDS)
         named = {} if topic is None else {"the_topic": topic}
         limits = {"the_limit": AT_ONCE, "the_seconds": _TAKEN_SECONDS, "the_sending": list(_in_flight(store))}
-        statement = statements.take_messages(store.ways, of_topic=topic is not None)
+        statement = statements.take_messages(store.dialect, of_topic=topic is not None)
         take._ids = take._write(statement, named | limits).scalars()
         take._left = len(take._ids)
         return take if take._ids else None
@@ -162,7 +162,7 @@ class Take:
     def messages(self) -> Sequence[Any]:
         """Those that may be sent, in their order."""
         asked = {"the_messages": self._ids, "the_lease": self._lease}
-        statement = statements.taken_messages(self._store.ways)
+        statement = statements.taken_messages(self._store.dialect)
         rows: Sequence[Any] = self._store.read(lambda one: one.run(statement, asked).all(), at_once=True)
         return rows
 
@@ -185,18 +185,18 @@ class Take:
             "the_error": storable_text(error)[:2000],
             "the_seconds": _BACKOFF.delay(row.attempts + 1),
         }
-        self._left -= self._write(statements.postpone(self._store.ways), parameters).rowcount
+        self._left -= self._write(statements.postpone(self._store.dialect), parameters).rowcount
 
     def end(self) -> None:
         """Mark what was sent, and hand back the rest."""
         self._mark()
         if self._left:
-            self._write(statements.hand_back(self._store.ways), {"the_messages": self._ids})
+            self._write(statements.hand_back(self._store.dialect), {"the_messages": self._ids})
 
     def _mark(self) -> None:
         if not self._unmarked:
             return
-        marked = self._write(statements.mark_sent(self._store.ways), {"the_messages": self._unmarked}).rowcount
+        marked = self._write(statements.mark_sent(self._store.dialect), {"the_messages": self._unmarked}).rowcount
         self._lost = self._lost or marked < len(self._unmarked)
         self._left -= marked
         self._unmarked.clear()
@@ -238,7 +238,7 @@ def backlog(transaction: Transaction, subscribed: Collection[str]) -> Backlog:
     ``subscribed`` are the topics that running workers subscribe to.
     """
     asked = {"the_limit": MOST_COUNTED, "the_subscribed": list(subscribed)}
-    row = transaction.run(statements.backlog(transaction.ways), asked).one()
+    row = transaction.run(statements.backlog(transaction.dialect), asked).one()
 
     def waited(since: datetime | None) -> float | None:
         return None if since is None else max(0.0, (row.now - since).total_seconds())
@@ -255,7 +255,7 @@ def backlog(transaction: Transaction, subscribed: Collection[str]) -> Backlog:
 
 def forget_sent(transaction: Transaction) -> int:
     """Delete messages sent a week ago or longer."""
-    return transaction.run(statements.forget_sent(transaction.ways), {"the_seconds": _KEEP_SECONDS}).rowcount
+    return transaction.run(statements.forget_sent(transaction.dialect), {"the_seconds": _KEEP_SECONDS}).rowcount
 
 
 def drop_unsubscribed(transaction: Transaction, subscribed: Collection[str], *, days: float) -> int:
@@ -264,7 +264,7 @@ def drop_unsubscribed(transaction: Transaction, subscribed: Collection[str], *, 
     Without this a topic that nobody wants would fill the database.
     """
     asked = {"the_limit": MOST_COUNTED, "the_seconds": days * 86400.0, "the_subscribed": list(subscribed)}
-    dropped = Counter(transaction.run(statements.drop_unsubscribed(transaction.ways), asked).scalars())
+    dropped = Counter(transaction.run(statements.drop_unsubscribed(transaction.dialect), asked).scalars())
     if dropped:
         transaction.log("dropped messages that nobody subscribes to", level="warning", topics=dict(dropped), days=days)
     return dropped.total()

@@ -2,7 +2,7 @@
 
 Outcomes of a slice go back in one transaction. An item whose lease is not ours any more (it ran out and another worker
 has it, or the job's new run took it back) changes nothing, and the caller is told. Then the jobs are locked in the
-order of their ids, counted, and what follows is decided by :func:`penstock.lifecycle.decisions.follows` while the
+order of their ids, counted, and what follows is decided by :func:`penstock.lifecycle.decisions.next_step` while the
 lock is held: so of two workers that bring in the last two items at the same instant, exactly one finds the count
 complete, and it adds the finalize item in that same transaction. Dying anywhere before the commit leaves the items
 leased, and the sweep brings them back.
@@ -25,20 +25,20 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from penstock.lifecycle.callers import Caller
-from penstock.lifecycle.decisions import AddFinalize, Fail, Ledger, Next, Nothing, Retry, Succeed, follows
+from penstock.lifecycle.decisions import AddFinalize, Fail, JobCounters, Next, Nothing, Retry, Succeed, next_step
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import encode
 from penstock.lifecycle.states import ErrorType, ItemRole, ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
 from penstock.operations.change import change
-from penstock.operations.follow import fail_followers, succeed_followers
+from penstock.operations.single_flight import fail_followers, succeed_followers
 from penstock.store.engine import Transaction
 from penstock.store.statements import record as statements
 
 _ITEM_ID, _LEASE, _JOB_ID = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
-class Ended(NamedTuple):
+class ItemResult(NamedTuple):
     """One try that ended: which item, under which lease, and how."""
 
     item_id: int
@@ -86,15 +86,17 @@ class _Tally:
         return (job_id, self.processed, self.failed, self.not_found, self.skipped, self.returned)
 
 
-class SomeWereLate(Exception):
+class LeaseLost(Exception):
     """Not every item was still ours: nothing may be kept, and the caller asks again which of them are."""
 
 
-def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller, *, all_ours: bool = False) -> set[int]:
+def record(
+    transaction: Transaction, ended: Sequence[ItemResult], caller: Caller, *, all_ours: bool = False
+) -> set[int]:
     """Write outcomes back; the answer is the ids of the items whose outcome landed.
 
     With ``all_ours`` the caller thinks that all will: then the database need not name them, which for a large slice
-    takes as long as a tenth of writing them. Where that was wrong, :class:`SomeWereLate` undoes the transaction.
+    takes as long as a tenth of writing them. Where that was wrong, :class:`LeaseLost` undoes the transaction.
     """
     landed: set[int] = set()
     tallies: defaultdict[UUID, _Tally] = defaultdict(_Tally)
@@ -115,28 +117,30 @@ def record(transaction: Transaction, ended: Sequence[Ended], caller: Caller, *, 
     return landed
 
 
-def record_free(transaction: Transaction, ended: Sequence[Ended], caller: Caller) -> tuple[set[int], Sequence[Ended]]:
+def record_free(
+    transaction: Transaction, ended: Sequence[ItemResult], caller: Caller
+) -> tuple[set[int], Sequence[ItemResult]]:
     """Write back the outcomes whose rows nobody has locked; the answer is the ids of those that landed, and the rest.
 
     It waits for nobody. Jobs are locked before their items here, and so for longer than in :func:`record`: this is for
     when that has met somebody's open transaction.
     """
-    ways = transaction.ways
+    dialect = transaction.dialect
     jobs = {"the_jobs": list({one.job_id for one in ended})}
-    free_jobs = frozenset(transaction.run(statements.free_jobs(ways), jobs).scalars())
+    free_jobs = frozenset(transaction.run(statements.free_jobs(dialect), jobs).scalars())
     items = {"the_items": [one.item_id for one in ended if one.job_id in free_jobs]}
-    free_items = transaction.run(statements.known_items(ways, free=True), items).scalars()
+    free_items = transaction.run(statements.known_items(dialect, free=True), items).scalars()
     # Of an item that is not there any more the record has to be told, too.
-    known_items = transaction.run(statements.known_items(ways, free=False), items).scalars()
+    known_items = transaction.run(statements.known_items(dialect, free=False), items).scalars()
     locked_items = frozenset(known_items).difference(free_items)
-    free: list[Ended] = []
-    locked: list[Ended] = []
+    free: list[ItemResult] = []
+    locked: list[ItemResult] = []
     for one in ended:
         (free if one.job_id in free_jobs and one.item_id not in locked_items else locked).append(one)
     return record(transaction, free, caller), locked
 
 
-def _each_item_once(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:
+def _each_item_once(ended: Sequence[ItemResult]) -> Iterator[Sequence[ItemResult]]:
     """Outcomes in batches that name no item twice: a worker may hand in a try it lost together with the one it has."""
     if len({one.item_id for one in ended}) == len(ended):
         yield ended
@@ -149,9 +153,9 @@ def _each_item_once(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:
         yield list(batch.values())[::-1]
 
 
-def _end_items(transaction: Transaction, ended: Sequence[Ended], *, all_ours: bool) -> dict[int, datetime | None]:
+def _end_items(transaction: Transaction, ended: Sequence[ItemResult], *, all_ours: bool) -> dict[int, datetime | None]:
     """Write the outcomes whose lease still holds; for those that go back, when they are ready."""
-    ways = transaction.ways
+    dialect = transaction.dialect
     done: defaultdict[UUID, list[tuple[int, str | None]]] = defaultdict(list)
     others = []
     # In the order of their ids, as a heartbeat takes them: neither waits for what the other has.
@@ -167,12 +171,12 @@ def _end_items(transaction: Transaction, ended: Sequence[Ended], *, all_ours: bo
     for lease, rows in done.items():
         if not rows:
             continue
-        parameters = ways.parameters("done", statements.DONE, rows)
+        parameters = dialect.parameters("done", statements.DONE, rows)
         parameters["the_lease"] = lease
         landed |= dict.fromkeys(_finish(transaction, rows, parameters, all_ours=all_ours))
     if others:
-        parameters = ways.parameters("endings", statements.ENDINGS, others)
-        landed.update(tuple(row) for row in transaction.run(statements.end_items(ways), parameters))
+        parameters = dialect.parameters("endings", statements.ENDINGS, others)
+        landed.update(tuple(row) for row in transaction.run(statements.end_items(dialect), parameters))
     return landed
 
 
@@ -181,14 +185,14 @@ def _finish(
 ) -> Iterable[int]:
     """DONE for the items of one lease; the answer is the ids of those that landed."""
     if not all_ours:
-        return transaction.run(statements.finish_items(transaction.ways, named=True), parameters).scalars()
-    finished = transaction.run(statements.finish_items(transaction.ways, named=False), parameters)
+        return transaction.run(statements.finish_items(transaction.dialect, named=True), parameters).scalars()
+    finished = transaction.run(statements.finish_items(transaction.dialect, named=False), parameters)
     if finished.rowcount != len(rows):
-        raise SomeWereLate
+        raise LeaseLost
     return map(_ITEM_ID, rows)
 
 
-def _ending(one: Ended) -> tuple[object, ...]:
+def _ending(one: ItemResult) -> tuple[object, ...]:
     outcome = one.outcome
     return (
         one.item_id, one.lease, outcome.status.value, outcome.error, outcome.code, _value(outcome.error_type),
@@ -203,7 +207,7 @@ def _value(word: StrEnum | None) -> str | None:
 
 def _settle(transaction: Transaction, tallies: dict[UUID, _Tally], caller: Caller) -> None:
     """Count the outcomes and let each job become what follows."""
-    rows = transaction.run(statements.lock_jobs(transaction.ways), {"the_jobs": list(tallies)}).all()
+    rows = transaction.run(statements.lock_jobs(transaction.dialect), {"the_jobs": list(tallies)}).all()
     decided: defaultdict[type[Next], list[tuple[Any, Any]]] = defaultdict(list)
     planned, kinds = [], {}
     for row in rows:
@@ -216,18 +220,18 @@ def _settle(transaction: Transaction, tallies: dict[UUID, _Tally], caller: Calle
             # Paused, or over already: count what is true, change no state. Resuming settles the rest.
             decided[Nothing].append((row, Nothing()))
             continue
-        ledger = Ledger(
+        ledger = JobCounters(
             single_step=row.single_step,
             planned=row.planned or plan_done,
-            finalizes=row.finalizes,
-            finalize_added=row.open_to > row.total_items,
+            has_finalizer=row.has_finalizer,
+            finalize_added=row.last_claimable > row.total_items,
             total=row.total_items,
             processed=row.processed_items + tally.processed,
         )
-        following = follows(ledger, plan=tally.plan, single=tally.item, finalize=tally.finalize)
+        following = next_step(ledger, plan=tally.plan, single=tally.item, finalize=tally.finalize)
         decided[type(following)].append((row, following))
     if planned:
-        transaction.run(statements.open_planned(transaction.ways), {"the_jobs": planned})
+        transaction.run(statements.open_planned(transaction.dialect), {"the_jobs": planned})
     _count(transaction, tallies, decided[Nothing] + decided[AddFinalize])
     if decided[AddFinalize]:
         add_finalize(transaction, [row.id for row, _ in decided[AddFinalize]])
@@ -245,14 +249,14 @@ def _wake(transaction: Transaction, kinds: Iterable[str]) -> None:
 def _count(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tuple[Any, Any]]) -> None:
     if jobs:
         rows = [(*tallies[row.id].counts(row.id), tallies[row.id].ready_at) for row, _ in jobs]
-        parameters = transaction.ways.parameters("counts", statements.TURNS, rows)
-        transaction.run(statements.count_outcomes(transaction.ways), parameters)
+        parameters = transaction.dialect.parameters("counts", statements.TURNS, rows)
+        transaction.run(statements.count_outcomes(transaction.dialect), parameters)
 
 
 def add_finalize(transaction: Transaction, job_ids: Sequence[UUID]) -> None:
     """Add the one item that finalizes each of these jobs."""
-    transaction.run(statements.add_finalize_items(transaction.ways), {"the_jobs": job_ids})
-    transaction.run(statements.open_finalize(transaction.ways), {"the_jobs": job_ids})
+    transaction.run(statements.add_finalize_items(transaction.dialect), {"the_jobs": job_ids})
+    transaction.run(statements.open_finalize(transaction.dialect), {"the_jobs": job_ids})
 
 
 def _retry(
@@ -271,8 +275,8 @@ def _retry(
         for row, following in jobs
     ]
     reasons = {row.id: following.outcome.error for row, following in jobs}
-    parameters = transaction.ways.parameters("retried", statements.RETRIES, rows)
-    change(transaction, RETRY, statements.retry_jobs(transaction.ways), parameters, caller, reasons=reasons)
+    parameters = transaction.dialect.parameters("retried", statements.RETRIES, rows)
+    change(transaction, RETRY, statements.retry_jobs(transaction.dialect), parameters, caller, reasons=reasons)
 
 
 def _succeed(
@@ -281,8 +285,8 @@ def _succeed(
     if not jobs:
         return
     rows = [(*tallies[row.id].counts(row.id), following.result) for row, following in jobs]
-    parameters = transaction.ways.parameters("results", statements.RESULTS, rows)
-    changed = change(transaction, SUCCEED, statements.succeed_jobs(transaction.ways), parameters, caller)
+    parameters = transaction.dialect.parameters("results", statements.RESULTS, rows)
+    changed = change(transaction, SUCCEED, statements.succeed_jobs(transaction.dialect), parameters, caller)
     succeed_followers(transaction, changed, caller)
 
 
@@ -301,34 +305,34 @@ def _fail(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tupl
         for row, following in jobs
     ]
     reasons = {row.id: following.outcome.error for row, following in jobs}
-    parameters = transaction.ways.parameters("failures", statements.FAILURES, rows)
-    changed = change(transaction, FAIL, statements.fail_jobs(transaction.ways), parameters, caller, reasons=reasons)
+    parameters = transaction.dialect.parameters("failures", statements.FAILURES, rows)
+    changed = change(transaction, FAIL, statements.fail_jobs(transaction.dialect), parameters, caller, reasons=reasons)
     fail_followers(transaction, changed, caller)
 
 
 def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> None:
     """Let a running job become what its items' rows say: for outcomes that came in while it was paused."""
-    ways = transaction.ways
-    row = transaction.run(statements.lock_jobs(ways), {"the_jobs": [job_id]}).one()
+    dialect = transaction.dialect
+    row = transaction.run(statements.lock_jobs(dialect), {"the_jobs": [job_id]}).one()
     written = _Tally()
     positions = [0] if not row.planned else []
     positions += [1] if row.single_step else []
-    positions += [row.open_to] if row.open_to > row.total_items else []
+    positions += [row.last_claimable] if row.last_claimable > row.total_items else []
     for position in positions:
         item = transaction.run(
-            statements.deciding_item(ways), {"the_job_id": job_id, "the_position": position}
+            statements.deciding_item(dialect), {"the_job_id": job_id, "the_position": position}
         ).one_or_none()  # fmt: skip
         if item is not None and item.status not in (ItemStatus.PENDING, ItemStatus.PROCESSING):
             written.add(ItemRole(item.role), _outcome_of(item), None)
-    ledger = Ledger(
+    ledger = JobCounters(
         single_step=row.single_step,
         planned=row.planned,
-        finalizes=row.finalizes,
-        finalize_added=row.open_to > row.total_items,
+        has_finalizer=row.has_finalizer,
+        finalize_added=row.last_claimable > row.total_items,
         total=row.total_items,
         processed=row.processed_items,
     )
-    following = follows(ledger, plan=written.plan, single=written.item, finalize=written.finalize)
+    following = next_step(ledger, plan=written.plan, single=written.item, finalize=written.finalize)
     nothing_new = {job_id: _Tally()}
     match following:
         case Succeed():

@@ -14,8 +14,8 @@ from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ENDED, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.operations.change import change
-from penstock.operations.control import go_on
-from penstock.operations.inspect import get_job, not_found
+from penstock.operations.control import reschedule
+from penstock.operations.read_jobs import get_job, not_found
 from penstock.store.engine import Transaction
 from penstock.store.statements import reprocess as statements
 from penstock.store.statements.control import lock_seen_by
@@ -57,13 +57,13 @@ def reprocess(
     if error_codes is not None and not 0 < len(error_codes) <= _MOST_CODES:
         raise InvalidInput(f"name 1 to {_MOST_CODES} error codes, not {len(error_codes):,}", field="error_codes")
     reason = None if reason is None else storable_text(reason)
-    ways = transaction.ways
+    dialect = transaction.dialect
     get_job(transaction, job_id, caller)  # nothing of a job that the caller may not see is locked
     named = {"the_job_id": job_id}
-    transaction.run(statements.lock_held_items(ways), named)
+    transaction.run(statements.lock_held_items(dialect), named)
     _open_run(transaction, job_id, caller, reason)
     before = get_job(transaction, job_id, caller)
-    dropped = transaction.run(statements.drop_finalize(ways), named).scalars()
+    dropped = transaction.run(statements.drop_finalize(dialect), named).scalars()
     chosen = {
         **named,
         "the_statuses": [status.value for status in statuses],
@@ -77,7 +77,7 @@ def reprocess(
     if error_codes is not None:
         chosen["the_codes"] = [storable_text(code) for code in error_codes if code is not None]
         chosen["the_uncoded"] = None in error_codes
-    counts = transaction.run(statements.count_chosen(ways, by_item=by_item, by_code=by_code), chosen).all()
+    counts = transaction.run(statements.count_chosen(dialect, by_item=by_item, by_code=by_code), chosen).all()
     planning = before.phase is Phase.BATCHING
     all_over = not dropped and not planning and before.progress.processed == before.progress.total
     # Whoever names codes means those items; finalizing again what has not changed would be a surprise.
@@ -88,11 +88,11 @@ def reprocess(
             code="NOTHING_TO_REPROCESS",
         )
     if counts:
-        transaction.run(statements.return_chosen(ways, by_item=by_item, by_code=by_code), chosen)
+        transaction.run(statements.return_chosen(dialect, by_item=by_item, by_code=by_code), chosen)
     if counts or dropped:
         of_items = {status: count for role, status, count in counts if role == ItemRole.ITEM}
         transaction.run(
-            statements.uncount(ways),
+            statements.uncount(dialect),
             {
                 **named,
                 "the_processed": sum(of_items.values()),
@@ -102,19 +102,19 @@ def reprocess(
                 "the_returned": sum(count for _, _, count in counts) - sum(ready is not None for ready in dropped),
             },
         )
-    go_on(transaction, job_id)
+    reschedule(transaction, job_id)
     return get_job(transaction, job_id, caller)
 
 
 def _open_run(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None) -> None:
     """REPROCESS, or say why not."""
-    ways = transaction.ways
+    dialect = transaction.dialect
     named = {"the_job_id": job_id, "the_caller_id": caller.id}
-    statement = statements.open_run(ways, caller.sight)
+    statement = statements.open_run(dialect, caller.sight)
     if change(transaction, REPROCESS, statement, named, caller, reason=reason):
         return
     # What refused it may be gone by now. With the job locked, what is found is also the reason.
-    row = transaction.run(lock_seen_by(ways, caller.sight), named).one_or_none()
+    row = transaction.run(lock_seen_by(dialect, caller.sight), named).one_or_none()
     if row is None:
         raise not_found(job_id)
     if row.state not in REPROCESS.sources:

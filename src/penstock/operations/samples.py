@@ -36,7 +36,7 @@ def keep_samples(transaction: Transaction, worker: str, samples: Mapping[str, di
     """One sample for each kind a worker was busy with."""
     for kind, data in samples.items():
         transaction.run(
-            statements.insert_sample(transaction.ways), {"the_kind": kind, "the_worker": worker, "the_data": data}
+            statements.insert_sample(transaction.dialect), {"the_kind": kind, "the_worker": worker, "the_data": data}
         )
 
 
@@ -49,7 +49,7 @@ def samples(
     most: int = _MOST,
 ) -> list[LaneSample]:
     """The samples behind a moment, perhaps up to another one, the oldest first; the oldest ``most`` of them."""
-    statement = statements.samples_since(transaction.ways, of_kind=kind is not None, bounded=until is not None)
+    statement = statements.samples_since(transaction.dialect, of_kind=kind is not None, bounded=until is not None)
     asked = {"the_moment": since, "the_end": until, "the_kind": kind, "the_limit": most}
     return _read(transaction.run(statement, asked))
 
@@ -65,12 +65,12 @@ def thinned_samples(
     found = samples(transaction, since=since, until=until, kind=kind, most=most + 1)
     if len(found) <= most:
         return found
-    newest = statements.newest_sample(transaction.ways, bounded=until is not None)
+    newest = statements.newest_sample(transaction.dialect, bounded=until is not None)
     end = transaction.run(newest, {"the_kind": kind, "the_end": until}).scalar()
     begin = found[0].at - _MOMENT
     cuts = [begin + (end - begin) * number / most for number in range(most)] + [end]
-    stretches = transaction.ways.parameters("stretches", statements.STRETCHES, list(pairwise(cuts)))
-    last = transaction.run(statements.last_of_stretches(transaction.ways), {"the_kind": kind, **stretches})
+    stretches = transaction.dialect.parameters("stretches", statements.STRETCHES, list(pairwise(cuts)))
+    last = transaction.run(statements.last_of_stretches(transaction.dialect), {"the_kind": kind, **stretches})
     # Two workers may have sampled in the same instant: one of them will do.
     return list({one.at: one for one in _read(last)}.values())
 
@@ -82,4 +82,4 @@ def _read(rows: Iterable[Any]) -> list[LaneSample]:
 def forget_samples(transaction: Transaction) -> int:
     """Drop those older than a day; the answer is how many."""
     ago = {"the_seconds_ago": -_KEPT_SECONDS}
-    return transaction.run(statements.delete_samples(transaction.ways), ago).rowcount
+    return transaction.run(statements.delete_samples(transaction.dialect), ago).rowcount

@@ -21,17 +21,17 @@ from uuid_utils.compat import uuid7
 from penstock.errors import InvalidInput, JobNotFound, PenstockError, TransitionRefused
 from penstock.lifecycle import bounds
 from penstock.lifecycle.callers import SYSTEM, Caller
-from penstock.lifecycle.job import Answer, Job, Progress, Submission
+from penstock.lifecycle.job import Job, Progress, Submission, SubmitOutcome
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, decode, encode, encode_each, storable_text
 from penstock.lifecycle.states import ErrorType, ItemRole, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
 from penstock.operations.change import change
-from penstock.operations.control import go_on, let_flow
-from penstock.operations.follow import fail_followers, join
+from penstock.operations.control import let_flow, reschedule
 from penstock.operations.idempotency import Key, point_key, take_key
-from penstock.operations.inspect import get_job
 from penstock.operations.items import insert_items, item_texts
+from penstock.operations.read_jobs import get_job
+from penstock.operations.single_flight import fail_followers, join
 from penstock.store.engine import Transaction
 from penstock.store.statements import submit as statements
 from penstock.store.statements.control import fail_one
@@ -99,7 +99,7 @@ def submit(
     key = Key.of(request.idempotency_key, fingerprint, owner=request.owner, guest=request.ip_address)
     used = take_key(transaction, key, job_id=job_id)
     if used is not None and used.job_id is not None and _exists(transaction, used.job_id):
-        return Submission(get_job(transaction, used.job_id, SYSTEM), Answer.EXISTING)
+        return Submission(get_job(transaction, used.job_id, SYSTEM), SubmitOutcome.EXISTING)
     submission = _submit(transaction, kind, encoded, request, items, most, job_id)
     if used is not None or submission.job.id != job_id:
         point_key(transaction, key, submission.job.id)
@@ -128,7 +128,7 @@ def _submit(
             return answer
         job = _insert(transaction, kind, encoded, request, items, most, job_id)
         if job is not None:
-            return Submission(_let_flow(transaction, kind, job, request), Answer.NEW)
+            return Submission(_let_flow(transaction, kind, job, request), SubmitOutcome.NEW)
         answer = _join(transaction, kind, encoded, request, job_id)
         if answer is not None:
             return answer
@@ -139,7 +139,7 @@ def _submit(
 
 
 def _exists(transaction: Transaction, job_id: UUID) -> bool:
-    return transaction.run(statements.job_exists(transaction.ways), {"the_job_id": job_id}).scalar() is not None
+    return transaction.run(statements.job_exists(transaction.dialect), {"the_job_id": job_id}).scalar() is not None
 
 
 def is_one_statement(kind: Kind, request: Request) -> bool:
@@ -180,7 +180,7 @@ def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: C
     except (JobNotFound, TransitionRefused):
         return False
     if leads:
-        go_on(transaction, job_id)
+        reschedule(transaction, job_id)
         if not _refused_by_bound(transaction, kind, job_id):
             transaction.wake(kind.name)
     return True
@@ -217,12 +217,12 @@ def _shared(kind: Kind, request: Request) -> dict[str, Any]:
 
 def _insert_chunk(transaction: Transaction, kind: Kind, encoded: Sequence[str], request: Request) -> list[UUID]:
     """Many jobs, their first items and the first lines of their history, in three statements."""
-    ways = transaction.ways
+    dialect = transaction.dialect
     ids: list[UUID] = [uuid7() for _ in encoded]
-    rows = ways.parameters("new_jobs", statements.NEW_JOBS, list(zip(ids, encoded, strict=True)))
+    rows = dialect.parameters("new_jobs", statements.NEW_JOBS, list(zip(ids, encoded, strict=True)))
     first = _beginnings(transaction, kind, request, with_items=False)
     parameters = rows | _shared(kind, request) | _shape(kind, with_items=False) | first.parameters
-    transaction.run_together(first.statements, statements.insert_jobs(ways), parameters)
+    transaction.run_together(first.statements, statements.insert_jobs(dialect), parameters)
     return ids
 
 
@@ -236,19 +236,19 @@ def _insert(
     job_id: UUID,
 ) -> Job | None:
     """One job with all that belongs to it; None when its key is taken, or has got a young result meanwhile."""
-    ways = transaction.ways
-    rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
+    dialect = transaction.dialect
+    rows = dialect.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
     first = _beginnings(transaction, kind, request, with_items=items is not None)
     parameters = rows | _shared(kind, request) | _shape(kind, with_items=items is not None) | first.parameters
     if request.unique_key is None:
-        inserted = transaction.run_together(first.statements, statements.insert_job(ways), parameters).one()
+        inserted = transaction.run_together(first.statements, statements.insert_job(dialect), parameters).one()
     else:
-        taken = transaction.run(statements.insert_job(ways), parameters).one_or_none()
+        taken = transaction.run(statements.insert_job(dialect), parameters).one_or_none()
         if taken is None:
             return None
         if _fresh_result(transaction, kind, request) is not None:
             # Whoever led the key when we looked has ended since. From now on the key is ours, so this look is the last.
-            transaction.run(statements.take_back_job(ways), {"the_job_id": job_id})
+            transaction.run(statements.take_back_job(dialect), {"the_job_id": job_id})
             return None
         inserted = taken
         transaction.run_together(first.statements[:-1], first.statements[-1], parameters)
@@ -258,8 +258,8 @@ def _insert(
     while some := list(islice(waiting, ITEMS_AT_ONCE)):
         texts = item_texts(some, most, total)
         total = insert_items(transaction, kind, job_id, request.owner, texts, after=total)
-    transaction.run(statements.open_items(ways), {"the_job_id": job_id, "the_count": total})
-    go_on(transaction, job_id)
+    transaction.run(statements.open_items(dialect), {"the_job_id": job_id, "the_count": total})
+    reschedule(transaction, job_id)
     return get_job(transaction, job_id, SYSTEM)
 
 
@@ -314,7 +314,7 @@ class _Beginnings:
 
 def _beginnings(transaction: Transaction, kind: Kind, request: Request, *, with_items: bool) -> _Beginnings:
     """The first item of each job, unless items are given with it, and the first line of its history."""
-    ways = transaction.ways
+    dialect = transaction.dialect
     role, position = (ItemRole.ITEM, 1) if kind.plan is None else (ItemRole.PLAN, 0)
     parameters = {
         "the_role": role.value,
@@ -325,8 +325,8 @@ def _beginnings(transaction: Transaction, kind: Kind, request: Request, *, with_
         "the_actor_id": request.caller.id,
     }
     if with_items:
-        return _Beginnings((statements.insert_first_events(ways),), parameters)
-    return _Beginnings((statements.insert_first_items(ways), statements.insert_first_events(ways)), parameters)
+        return _Beginnings((statements.insert_first_events(dialect),), parameters)
+    return _Beginnings((statements.insert_first_items(dialect), statements.insert_first_events(dialect)), parameters)
 
 
 def _let_flow(transaction: Transaction, kind: Kind, job: Job, request: Request) -> Job:
@@ -343,11 +343,11 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
     bound = kind.policy.queue_limit
     if bound is None:
         return False
-    ways = transaction.ways
+    dialect = transaction.dialect
     # One after the other: of two that count at the same time each would miss the other.
     transaction.take_turns(f"queue_limit of {kind.name}")
     limit = {"the_kind": kind.name, "the_limit": bound + 1}
-    if transaction.run(statements.count_queued(ways), limit).scalar() <= bound:
+    if transaction.run(statements.count_queued(dialect), limit).scalar() <= bound:
         return False
     parameters = {
         "the_job_id": job_id,
@@ -355,7 +355,7 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
         "the_code": "QUEUE_OVERLOAD",
         "the_error_type": ErrorType.RETRYABLE.value,
     }
-    failed = change(transaction, FAIL, fail_one(ways), parameters, SYSTEM, reason=str(parameters["the_error"]))
+    failed = change(transaction, FAIL, fail_one(dialect), parameters, SYSTEM, reason=str(parameters["the_error"]))
     fail_followers(transaction, failed, SYSTEM)
     return bool(failed)
 
@@ -370,57 +370,57 @@ def _fresh_result(transaction: Transaction, kind: Kind, request: Request) -> Any
         "the_user_id": request.owner,
         "the_seconds_ago": -request.fresh_for,
     }
-    return transaction.run(statements.fresh_result(transaction.ways), asked).one_or_none()
+    return transaction.run(statements.fresh_result(transaction.dialect), asked).one_or_none()
 
 
 def _answer(transaction: Transaction, kind: Kind, encoded: str, request: Request, job_id: UUID) -> Submission | None:
     """What is there already: a young result (the owner's own job, or a new one that ends at once with a copy) or, for
     a job that is to be held, the one the owner follows in.
     """
-    ways = transaction.ways
+    dialect = transaction.dialect
     row = _fresh_result(transaction, kind, request)
     if row is not None:
         if row.waits:
-            return Submission(get_job(transaction, row.id, SYSTEM), Answer.CACHED)
+            return Submission(get_job(transaction, row.id, SYSTEM), SubmitOutcome.CACHED)
         _without_items(transaction, kind, encoded, request, job_id, leader_id=row.id)
         named = {"the_job_id": job_id}
-        change(transaction, START, statements.start_follower(ways), named, SYSTEM)
-        statement = statements.succeed_as_leader(ways)
+        change(transaction, START, statements.start_follower(dialect), named, SYSTEM)
+        statement = statements.succeed_as_leader(dialect)
         change(transaction, SUCCEED, statement, named, SYSTEM, reason="a fresh result was there")
-        return Submission(get_job(transaction, job_id, SYSTEM), Answer.CACHED)
+        return Submission(get_job(transaction, job_id, SYSTEM), SubmitOutcome.CACHED)
     if request.hold and request.unique_key is not None:
         leader = _leader(transaction, kind, request)
         mine = None if leader is None else _own_follower(transaction, request, leader.id)
         if mine is not None:
-            return Submission(get_job(transaction, mine, SYSTEM), Answer.EXISTING)
+            return Submission(get_job(transaction, mine, SYSTEM), SubmitOutcome.EXISTING)
     return None
 
 
 def _join(transaction: Transaction, kind: Kind, encoded: str, request: Request, job_id: UUID) -> Submission | None:
     """Answer with the owner's active job of the key, or follow the one that leads it; None when it ended meanwhile."""
-    ways = transaction.ways
+    dialect = transaction.dialect
     leader = _leader(transaction, kind, request)
     asked = {"the_kind": kind.name, "the_unique_key": request.unique_key, "the_user_id": request.owner}
-    mine = transaction.run(statements.own_job(ways, guest=request.owner is None), asked).scalar()
+    mine = transaction.run(statements.own_job(dialect, guest=request.owner is None), asked).scalar()
     if mine is None and leader is not None:
         mine = _own_follower(transaction, request, leader.id)
     if mine is not None:
-        return Submission(get_job(transaction, mine, SYSTEM), Answer.EXISTING)
+        return Submission(get_job(transaction, mine, SYSTEM), SubmitOutcome.EXISTING)
     if leader is None or request.hold:
         return None
     _without_items(transaction, kind, encoded, request, job_id, leader_id=leader.id)
     join(transaction, job_id, leader.id, leader.state)
-    return Submission(get_job(transaction, job_id, SYSTEM), Answer.FOLLOWING)
+    return Submission(get_job(transaction, job_id, SYSTEM), SubmitOutcome.FOLLOWING)
 
 
 def _leader(transaction: Transaction, kind: Kind, request: Request) -> Any:
     asked = {"the_kind": kind.name, "the_unique_key": request.unique_key}
-    return transaction.run(statements.leading_job(transaction.ways), asked).one_or_none()
+    return transaction.run(statements.leading_job(transaction.dialect), asked).one_or_none()
 
 
 def _own_follower(transaction: Transaction, request: Request, leader_id: UUID) -> UUID | None:
     named = {"the_leader_id": leader_id, "the_user_id": request.owner}
-    found: UUID | None = transaction.run(statements.followers_job(transaction.ways), named).scalar()
+    found: UUID | None = transaction.run(statements.followers_job(transaction.dialect), named).scalar()
     return found
 
 
@@ -428,11 +428,11 @@ def _without_items(
     transaction: Transaction, kind: Kind, encoded: str, request: Request, job_id: UUID, *, leader_id: UUID
 ) -> None:
     """A job that has no items of its own, because another one does the work, or has done it."""
-    ways = transaction.ways
+    dialect = transaction.dialect
     # A result that is there already is not held back.
     request = replace(request, hold=False)
     shape = _shape(kind, with_items=True) | {"the_leader_id": leader_id}
-    rows = ways.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
+    rows = dialect.parameters("new_jobs", statements.NEW_JOBS, [(job_id, encoded)])
     first = _beginnings(transaction, kind, request, with_items=True)
     parameters = rows | _shared(kind, request) | shape | first.parameters
-    transaction.run_together(first.statements, statements.insert_jobs(ways), parameters)
+    transaction.run_together(first.statements, statements.insert_jobs(dialect), parameters)

@@ -169,12 +169,12 @@ class Watermarks:
 def discover(store: Store, kind: str, marks: Watermarks) -> None:
     """Learn which priorities are in line."""
     asked = {"the_kind": kind}
-    marks.learn(store.read(lambda one: one.run(statements.priorities(one.ways), asked).scalars(), at_once=True))
+    marks.learn(store.read(lambda one: one.run(statements.priorities(one.dialect), asked).scalars(), at_once=True))
 
 
 def look(store: Store, kind: str, marks: Watermarks) -> float | None:
     """Read where the line begins and move the marks there; the answer is that of :meth:`Watermarks.observe`."""
     reach = marks.reach()
-    asked = {"the_kind": kind} | store.ways.parameters("looks", statements.WIDE_LOOKS, marks.looks(reach))
-    rows = store.read(lambda one: one.run(statements.first_turns(one.ways), asked).all(), at_once=True)
+    asked = {"the_kind": kind} | store.dialect.parameters("looks", statements.WIDE_LOOKS, marks.looks(reach))
+    rows = store.read(lambda one: one.run(statements.first_turns(one.dialect), asked).all(), at_once=True)
     return marks.observe(rows, reach)

@@ -39,19 +39,19 @@ class WorkerSeen:
 def appear(transaction: Transaction, name: str, data: dict[str, Any]) -> None:
     """This worker is there: for the first time, or still."""
     said = {"the_name": name, "the_data": data}
-    if not transaction.run(statements.refresh_worker(transaction.ways), said).rowcount:
-        transaction.run(statements.insert_worker(transaction.ways), said)
+    if not transaction.run(statements.refresh_worker(transaction.dialect), said).rowcount:
+        transaction.run(statements.insert_worker(transaction.dialect), said)
 
 
 def leave(transaction: Transaction, name: str) -> None:
     """This worker has stopped."""
-    transaction.run(statements.delete_worker(transaction.ways), {"the_name": name})
+    transaction.run(statements.delete_worker(transaction.dialect), {"the_name": name})
 
 
 def workers(transaction: Transaction) -> list[WorkerSeen]:
     """Those that are there, and those that died within the last hour, by name."""
     lately = {"the_seconds_ago": -_ALIVE_SECONDS}
-    rows = transaction.run(statements.all_workers(transaction.ways), lately)
+    rows = transaction.run(statements.all_workers(transaction.dialect), lately)
     return [WorkerSeen(row.name, row.started_at, row.seen_at, row.data, row.alive) for row in rows]
 
 
@@ -63,16 +63,16 @@ def subscribed_topics(transaction: Transaction) -> frozenset[str]:
 def forget_workers(transaction: Transaction) -> int:
     """Drop those that were not seen for an hour; the answer is how many."""
     ago = {"the_seconds_ago": -_KEPT_SECONDS}
-    return transaction.run(statements.delete_unseen_workers(transaction.ways), ago).rowcount
+    return transaction.run(statements.delete_unseen_workers(transaction.dialect), ago).rowcount
 
 
 def note_death(transaction: Transaction, name: str, items: int) -> None:
     """A worker died, or stopped responding, with so many items in its hands."""
     lost = {"the_name": name, "the_items": items}
-    if not transaction.run(statements.count_more_lost(transaction.ways), lost).rowcount:
-        transaction.run(statements.insert_death(transaction.ways), lost)
+    if not transaction.run(statements.count_more_lost(transaction.dialect), lost).rowcount:
+        transaction.run(statements.insert_death(transaction.dialect), lost)
 
 
 def count_deaths(transaction: Transaction) -> int:
     """How many workers have died since the database was made, those of them that held something."""
-    return int(transaction.run(statements.count_deaths(transaction.ways)).one()[0])
+    return int(transaction.run(statements.count_deaths(transaction.dialect)).one()[0])

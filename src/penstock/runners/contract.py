@@ -79,7 +79,7 @@ class Unread:
 EndedCall = tuple[Call, Any, BaseException | None]
 """A call with what it returned, or with what it raised."""
 
-Ended = Callable[[Sequence[EndedCall]], None]
+OnEnded = Callable[[Sequence[EndedCall]], None]
 """Told of every call that ended, from whichever thread it ended in; of one that was abandoned it may be told late."""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from penstock.errors import Stopped, TimeLimitExceeded
-from penstock.runners.contract import Call, Ended, EndedCall
+from penstock.runners.contract import Call, EndedCall, OnEnded
 from penstock.runners.loop_thread import EventLoopThread, LoopThread
 
 __all__ = ["EventLoopRunner", "EventLoopThread"]
@@ -26,7 +26,7 @@ class EventLoopRunner:
 
     is_exhausted = False
 
-    def __init__(self, thread: EventLoopThread, concurrency: int, ended: Ended) -> None:
+    def __init__(self, thread: EventLoopThread, concurrency: int, ended: OnEnded) -> None:
         self.concurrency = concurrency
         self.ended = ended
         self._slots = _Slots(self, thread.join_in(self))

@@ -12,8 +12,8 @@ from functools import partial
 
 from penstock.errors import Stopped
 from penstock.runners.child_call import make_call
-from penstock.runners.contract import Call, Ended, EndedCall, Unread
-from penstock.runners.processes import Answer, Limits, ProcessPool
+from penstock.runners.contract import Call, EndedCall, OnEnded, Unread
+from penstock.runners.processes import ChildAnswer, Limits, ProcessPool
 
 
 class ProcessRunner:
@@ -27,7 +27,7 @@ class ProcessRunner:
     is_exhausted = False
 
     def __init__(
-        self, concurrency: int, ended: Ended, *, memory_bytes: int | None, calls_per_process: int = 1000
+        self, concurrency: int, ended: OnEnded, *, memory_bytes: int | None, calls_per_process: int = 1000
     ) -> None:
         self.concurrency = self._most = concurrency
         self._ended = ended
@@ -36,7 +36,7 @@ class ProcessRunner:
         self._closed = False
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
-        self._running: dict[Call, Future[Answer] | None] = {}
+        self._running: dict[Call, Future[ChildAnswer] | None] = {}
 
     def start(self, calls: Sequence[Call]) -> None:
         """Give the pool as many as it has processes, and the others when it has ended some."""
@@ -116,7 +116,7 @@ class ProcessRunner:
             if call.stop.set:
                 self._pool.cancel(future)
 
-    def _finish(self, call: Call, future: Future[Answer]) -> None:
+    def _finish(self, call: Call, future: Future[ChildAnswer]) -> None:
         try:
             error = future.exception()
         except CancelledError:

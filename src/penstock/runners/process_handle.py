@@ -200,7 +200,7 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChildAnswer:
     """What a child answered, in bytes: `read` makes objects of it, which may run the handler's own code."""
 
     pid: int
@@ -209,7 +209,7 @@ class Answer:
     raised: Raised | None
 
     @classmethod
-    def of(cls, pid: int, reply: int, frame: bytes) -> Answer:
+    def of(cls, pid: int, reply: int, frame: bytes) -> ChildAnswer:
         """A frame that ends a call; raises Nonsense for any other."""
         if reply not in _ENDINGS:
             raise Nonsense

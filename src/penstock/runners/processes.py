@@ -6,7 +6,7 @@ no lock around a child, and no way to signal a process id that has been reaped a
 always killed before it is reaped, by the same thread. Each child leads a session of its own, and what is killed is its
 whole process group, so the programs a handler started die with it (unless they left the group by `setsid`).
 
-**A killed call ends when its process is gone.** A kill only sets the verdict; the future is ended by `_bury`, after the
+**A killed call ends when its process is gone.** A kill only sets the verdict; the future is ended by `_reap`, after the
 child is reaped. Who reads TimeLimitExceeded knows that nothing of that handler runs any more. A child that died by
 itself has no verdict, and the exit status becomes one: WorkerCrashed.
 
@@ -60,16 +60,16 @@ from penstock.lifecycle.error_text import described
 from penstock.runners.process_child import Reply
 from penstock.runners.process_handle import (
     MEBIBYTE,
-    Answer,
     Call,
     Child,
+    ChildAnswer,
     ForeignError,
     Limits,
     Nonsense,
     traceback_note,
 )
 
-__all__ = ["Answer", "ForeignError", "Limits", "NotStarted", "ProcessPool"]
+__all__ = ["ChildAnswer", "ForeignError", "Limits", "NotStarted", "ProcessPool"]
 
 MEMORY_SAMPLE_INTERVAL = 0.05
 _CLOSING_SECONDS = 10.0
@@ -124,9 +124,9 @@ class ProcessPool:
         unread.add_done_callback(lambda _: _read(unread, future))
         return future
 
-    def submit_unread(self, call: Callable[[Any], Any], argument: Any, limits: Limits) -> Future[Answer]:
+    def submit_unread(self, call: Callable[[Any], Any], argument: Any, limits: Limits) -> Future[ChildAnswer]:
         """The same, but what the handler answered is read by whoever asks: that may run the handler's own code."""
-        future: Future[Answer] = Future()
+        future: Future[ChildAnswer] = Future()
         try:
             pickled = pickle.dumps((call, argument), pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # noqa: BLE001 __reduce__ is anybody's code
@@ -228,7 +228,7 @@ class ProcessPool:
             self._listen(child, everything=died)
         if died:
             self._kill(child, None)  # what is left of its group
-            self._bury(child)
+            self._reap(child)
 
     def _listen(self, child: Child, *, everything: bool) -> None:
         try:
@@ -254,7 +254,7 @@ class ProcessPool:
                 error.add_note(traceback_note(child.pid, str(frame[1:], "utf-8", "replace")))
                 self._kill(child, error)
             case reply:
-                answer = Answer.of(child.pid, reply, frame)
+                answer = ChildAnswer.of(child.pid, reply, frame)
                 child.rest()
                 if child.calls >= self._recycle_after:
                     self._kill(child, None)
@@ -302,9 +302,9 @@ class ProcessPool:
         self._selector.unregister(child.connection)
         child.kill()
         if child.exit_descriptor is None:
-            self._bury(child)
+            self._reap(child)
 
-    def _bury(self, child: Child) -> None:
+    def _reap(self, child: Child) -> None:
         """Reap a child that is dead, or is just being killed, and end the call it leaves behind."""
         if child.exit_descriptor is not None:
             self._selector.unregister(child.exit_descriptor)
@@ -327,7 +327,7 @@ class ProcessPool:
             if child.call is not None:
                 child.call.future.cancel()
             if child.pid in self._children:
-                self._bury(child)
+                self._reap(child)
         while self._queue:
             self._queue.popleft().future.cancel()
         self._drop_cancelled()
@@ -335,7 +335,7 @@ class ProcessPool:
             closable.close()
 
 
-def _read(unread: Future[Answer], future: Future[Any]) -> None:
+def _read(unread: Future[ChildAnswer], future: Future[Any]) -> None:
     """Give a plain future what an answer says."""
     if unread.cancelled():
         future.cancel()

@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 import structlog
 
 from penstock.errors import Stopped, TimeLimitExceeded
-from penstock.runners.contract import Call, Ended
+from penstock.runners.contract import Call, OnEnded
 
 _log = structlog.get_logger("penstock.threads")
 
@@ -29,7 +29,7 @@ class ThreadRunner:
     def __init__(
         self,
         concurrency: int,
-        ended: Ended,
+        ended: OnEnded,
         *,
         name: str = "penstock",
         idle_seconds: float = 10.0,
@@ -56,14 +56,14 @@ class ThreadRunner:
         """Queue the calls, with enough threads to make them."""
         with self._changed:
             self._waiting.extend(calls)
-            self._hire()
+            self._spawn()
             self._changed.notify(len(calls))
 
     def resize(self, concurrency: int) -> None:
         """Threads too many end when they are free; new ones are made for what waits."""
         with self._changed:
             self.concurrency = concurrency
-            self._hire()
+            self._spawn()
             self._changed.notify_all()
 
     def stop(self, calls: Collection[Call]) -> None:
@@ -80,7 +80,7 @@ class ThreadRunner:
     def start_waiting(self) -> None:
         """Make threads for what waits."""
         with self._changed:
-            self._hire()
+            self._spawn()
 
     def stop_waiting(self) -> None:
         """Drop all that wait."""
@@ -120,7 +120,7 @@ class ThreadRunner:
             self._changed.notify_all()
             self._deadlines.notify_all()
 
-    def _hire(self) -> None:
+    def _spawn(self) -> None:
         room = self.concurrency + self._most_abandoned - self._abandoned
         for _ in range(min(len(self._waiting) - self._idle, min(self.concurrency, room) - self._threads)):
             if not self._start_thread(self._work, f"{self._name}-{self._threads + 1}"):
@@ -148,7 +148,7 @@ class ThreadRunner:
                 threads=self._name,
                 abandoned=self._abandoned,
             )
-        self._hire()
+        self._spawn()
         return True
 
     def _work(self) -> None:
@@ -164,7 +164,7 @@ class ThreadRunner:
             with self._changed:
                 if call not in self._running:  # given up: somebody else has this thread's place
                     self._abandoned -= 1
-                    self._hire()
+                    self._spawn()
                     return
                 self._running.discard(call)
 

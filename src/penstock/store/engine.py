@@ -22,7 +22,8 @@ from weakref import WeakKeyDictionary
 import orjson
 import structlog
 from sqlalchemy import Connection, Engine
-from sqlalchemy.engine import Dialect, make_url
+from sqlalchemy.engine import Dialect as SQLAlchemyDialect
+from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool, StaticPool
@@ -32,11 +33,11 @@ from penstock.errors import ConfigurationError, PenstockError, StoreLocked, Stor
 from penstock.store.callers_connection import require_usable
 from penstock.store.checkpoints import Checkpoints
 from penstock.store.commit_hooks import call_after_commit
-from penstock.store.dialects.contract import NOW, ways_of
+from penstock.store.dialects.contract import NOW, dialect_of
 from penstock.store.kept_connections import KeptConnections
-from penstock.store.neighbours import Neighbours
+from penstock.store.latency import Latency
 from penstock.store.notices import stopped
-from penstock.store.pace import Pace
+from penstock.store.peers import Peers
 from penstock.store.placement import (
     DEFAULT_SCHEMA,
     TablePlacement,
@@ -45,9 +46,9 @@ from penstock.store.placement import (
     placed_copy,
     placement_of,
 )
-from penstock.store.prepared import Answer, Statement, prepared
 from penstock.store.sqlite_engine import BUSY_SECONDS, is_current, opened_file, sqlite_engine
-from penstock.store.turns import Turns
+from penstock.store.statement_cache import Statement, StatementResult, prepared
+from penstock.store.write_lock import WriteLock
 
 _log = structlog.get_logger("penstock.jobs")
 Result = TypeVar("Result")
@@ -71,8 +72,8 @@ class Transaction:
     def __init__(self, connection: Connection, store: Store) -> None:
         self.connection = connection
         self.store = store
-        self.ways = store.ways
-        self._dialect = store.dialect_for(connection)
+        self.dialect = store.dialect
+        self._compiling = store.dialect_for(connection)
         self._held = store.clock.held()
         self._notices: set[str] = set()
         self.lines: list[Line] = []
@@ -82,28 +83,28 @@ class Transaction:
         """Say this in the log when, and only when, this commits."""
         self.lines.append((line, level, fields))
 
-    def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
+    def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> StatementResult:
         """Execute one statement."""
-        return prepared(statement, self._dialect).run(self.connection, self._given(parameters))
+        return prepared(statement, self._compiling).run(self.connection, self._given(parameters))
 
     def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
         """What the statement returns, in plain tuples: for answers of thousands of rows."""
-        return prepared(statement, self._dialect).rows(self.connection, self._given(parameters))
+        return prepared(statement, self._compiling).rows(self.connection, self._given(parameters))
 
     def _given(self, parameters: dict[str, Any] | None) -> dict[str, Any]:
         parameters = parameters or {}
         return parameters if self._held is None else {NOW: self._held, **parameters}
 
-    def run_together(self, others: tuple[Any, ...], last: Any, parameters: dict[str, Any]) -> Answer:
+    def run_together(self, others: tuple[Any, ...], last: Any, parameters: dict[str, Any]) -> StatementResult:
         """Execute statements that do not need each other's effects; the answer is the last one's."""
-        *before, answering = self.ways.together(others, last)
+        *before, answering = self.dialect.together(others, last)
         for statement in before:
             self.run(statement, parameters)
         return self.run(answering, parameters)
 
     def take_turns(self, name: str) -> None:
         """Wait until nobody else is between this call of the same name and the end of their transaction."""
-        self.ways.take_turns(self.connection, f"{self.store.placement.channel}: {name}")
+        self.dialect.take_turns(self.connection, f"{self.store.placement.channel}: {name}")
 
     def woke(self, kind: str) -> None:
         """A statement has told the workers of this kind already; this process's own hear of it at the commit."""
@@ -124,7 +125,7 @@ class Transaction:
             self._notify(fresh)
 
     def _notify(self, notices: Sequence[str]) -> None:
-        self.ways.tell(self.connection, self.store.placement.channel, notices)
+        self.dialect.tell(self.connection, self.store.placement.channel, notices)
 
     @property
     def notices(self) -> frozenset[str]:
@@ -141,19 +142,19 @@ class Store:
         self.new_transaction: Callable[[Connection, Store], Transaction] = Transaction
         """Makes each transaction."""
         self.observer: Observer | None = None
-        self.ways = ways_of(engine.dialect.name, held=self.clock.held() is not None)
-        self.neighbours = Neighbours.of(engine.url, self.placement.channel)
+        self.dialect = dialect_of(engine.dialect.name, held=self.clock.held() is not None)
+        self.peers = Peers.of(engine.url, self.placement.channel)
         self._listeners: list[Heard] = []
         self._away = False
         # SQLite has one writer at a time: they queue here, fairly, instead of in its busy handler's sleeps.
-        self._turns = Turns.of(engine.url, patience=BUSY_SECONDS) if self.ways.name == "sqlite" else None
+        self._turns = WriteLock.of(engine.url, patience=BUSY_SECONDS) if self.dialect.name == "sqlite" else None
         self._writing: AbstractContextManager[None] = self._turns or nullcontext()
         self._checkpoints = Checkpoints()
         self._kept, self._kept_for_reads = self._connections_to_keep()
         self._passing = KeptConnections(engine, most=0)
         self._passing_for_reads = KeptConnections(engine, most=0, penstock_begins="BEGIN")
-        self._dialects: WeakKeyDictionary[Dialect, Dialect] = WeakKeyDictionary()
-        self.pace = Pace()
+        self._dialects: WeakKeyDictionary[SQLAlchemyDialect, SQLAlchemyDialect] = WeakKeyDictionary()
+        self.latency = Latency()
         self.slow_query_ms = 500.0
         """Pages that take longer than this are logged."""
         self.lock_seconds = LOCK_SECONDS
@@ -162,7 +163,7 @@ class Store:
     def _connections_to_keep(self) -> tuple[KeptConnections, KeptConnections]:
         """Those for writes, and those for reads of one statement: on a server both are transactions by themselves."""
         size = _pool_size(self.engine)
-        if self.ways.in_our_process:
+        if self.dialect.in_our_process:
             most = max(0, size - 2) // 2
             reads = KeptConnections(self.engine, most=most, is_usable=is_current, penstock_begins=None)
             return KeptConnections(self.engine, most=1, is_usable=is_current), reads
@@ -185,7 +186,7 @@ class Store:
             self._dialects.clear()
             prepared.cache_clear()
 
-    def dialect_for(self, connection: Connection) -> Dialect:
+    def dialect_for(self, connection: Connection) -> SQLAlchemyDialect:
         """What statements on this connection are compiled with: it knows where our tables are."""
         dialect = connection.dialect
         if dialect is self.engine.dialect:
@@ -218,9 +219,9 @@ class Store:
         the transaction with :class:`StoreLocked`, and nothing has happened. A person's own call waits as long as an
         answer may take.
         """
-        at_once, bounded = (asked and not self.ways.in_our_process for asked in (at_once, bounded))
+        at_once, bounded = (asked and not self.dialect.in_our_process for asked in (at_once, bounded))
         # A bounded one says BEGIN itself, on a connection that is otherwise in AUTOCOMMIT.
-        keeps = at_once or bounded or self.ways.in_our_process
+        keeps = at_once or bounded or self.dialect.in_our_process
         connecting = self._kept.one if keeps else self._passing.one
         for left in reversed(range(_TRIES)):
             committing = at_once
@@ -232,7 +233,7 @@ class Store:
                     with connection.begin():
                         got = perf_counter()
                         if bounded:
-                            self.ways.begin_bounded(connection, self.lock_seconds)
+                            self.dialect.begin_bounded(connection, self.lock_seconds)
                         transaction = self.new_transaction(connection, self)
                         answer = operation(transaction)
                         if self.observer is not None and not at_once:
@@ -240,11 +241,11 @@ class Store:
                         committing = True
                     if self.observer is not None:
                         self.observer(AFTER_COMMIT, connection)
-                    if self.ways.in_our_process:
+                    if self.dialect.in_our_process:
                         self._shorten_log(connection)
             except DBAPIError as error:
-                passing = error.orig is not None and self.ways.is_passing(error.orig)
-                locked = error.orig is not None and self.ways.is_locked(error.orig)
+                passing = error.orig is not None and self.dialect.is_passing(error.orig)
+                locked = error.orig is not None and self.dialect.is_locked(error.orig)
                 if locked and (bounded or not left):
                     raise _locked(error) from error
                 if not left or not (passing or self._surely_lost(error, committing)):
@@ -252,7 +253,7 @@ class Store:
             except PoolTimeout as error:
                 raise _all_busy() from error
             else:
-                self.pace.observe(wait=got - asked, whole=perf_counter() - asked)
+                self.latency.observe(wait=got - asked, whole=perf_counter() - asked)
                 self._answered()
                 self._announce(transaction.notices, transaction.lines)
                 return answer
@@ -287,12 +288,12 @@ class Store:
         return not committing or self._did_not_happen(error)
 
     def _did_not_happen(self, error: DBAPIError) -> bool:
-        return error.orig is not None and self.ways.did_not_happen(error.orig)
+        return error.orig is not None and self.dialect.did_not_happen(error.orig)
 
     def _failed(self, error: DBAPIError, committing: bool) -> PenstockError:
         """What a driver's error means to those who do not know SQL."""
         first_line = str(error.orig).strip().partition("\n")[0]
-        fault = None if error.orig is None else self.ways.fault(error.orig)
+        fault = None if error.orig is None else self.dialect.fault(error.orig)
         if fault is None and isinstance(error, DataError | IntegrityError | NotSupportedError | ProgrammingError):
             return StoreRefused(f"the database refused the statement: {first_line}")
         self._away = True
@@ -323,7 +324,7 @@ class Store:
         require_usable(connection, self.engine)
         if not connection.in_transaction():
             connection.begin()  # as its first statement would
-        if self.ways.is_autocommit(connection):
+        if self.dialect.is_autocommit(connection):
             raise ConfigurationError(
                 "the connection is in AUTOCOMMIT: each statement would be committed by itself, and a job could be seen "
                 "before its items; give a connection with a transaction",
@@ -353,8 +354,8 @@ class Store:
         if notices:
             for listener in tuple(self._listeners):
                 listener(notices)
-            if self.ways.in_our_process:
-                self.neighbours.tell(notices)
+            if self.dialect.in_our_process:
+                self.peers.tell(notices)
 
     def _shorten_log(self, connection: Connection) -> None:
         """The writer's last duty in his turn, on SQLite."""
@@ -408,7 +409,7 @@ def open_store(
         engine = sqlite_engine(parsed, pool_size=pool_size, synchronous=sqlite_synchronous, json=_json())
         place_by_what_is_there(engine)
         return Store(engine, clock)
-    ways_of(parsed.get_backend_name())
+    dialect_of(parsed.get_backend_name())
     try:
         from penstock.store.postgresql_engine import postgresql_engine
 

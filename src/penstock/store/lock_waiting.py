@@ -37,7 +37,7 @@ _LOOK_SECONDS = 0.2
 _MOST_PAUSE = 5.0
 _PASSING = frozenset({"55P03", "40P01"})
 _CANCELED = "57014"
-_log = structlog.get_logger("penstock.migrating")
+_log = structlog.get_logger("penstock.schema")
 
 _BLOCKERS = text("""
     SELECT pid, application_name, usename, state, coalesce(xact_start, backend_start) AS since, left(query, 80) AS query

@@ -23,7 +23,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from penstock.store.engine import Observer, Store, Transaction
-from penstock.store.prepared import Answer, Statement
+from penstock.store.statement_cache import Statement, StatementResult
 from penstock.store.statements.built_once import name_of
 
 TAKE_TURNS, NOTIFY = "take turns", "notify"
@@ -60,7 +60,7 @@ class _ObservedTransaction(Transaction):
         super().__init__(connection, store)
         self._observer = observer
 
-    def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> Answer:
+    def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> StatementResult:
         self._announce(name_of(statement))
         return super().run(statement, parameters)
 

@@ -14,16 +14,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, delete, func, inspect, select, text
 
-from penstock.errors import ConfigurationError
-from penstock.store.engine import Store
-from penstock.store.neighbours import Neighbours
-from penstock.store.placement import PREFIXED, TablePlacement, placed_copy, placement_of
-from penstock.store.prepared import prepared
+from penstock.store.placement import PREFIXED, TablePlacement, placement_of
 from penstock.store.revisions import OURS, Schema, Version, tables_of, write_version
-from penstock.store.statements.workers import busy_workers, live_workers
 
-_ALIVE_SECONDS = 30.0
-"""Workers sign in every ten seconds."""
 _SCHEMA_OF = text(
     "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(:name)"
 )
@@ -82,31 +75,6 @@ def _where(connection: Connection, table: str) -> tuple[str | None, bool]:
         return None, inspect(connection).has_table(table)
     schema = connection.execute(_SCHEMA_OF, {"name": table}).scalar()
     return schema, schema is not None
-
-
-def require_nobody_at_work(connection: Connection, store: Store, old: OldLayout) -> None:
-    """Refuse while workers of the earlier version are there: alive by their socket, their sign of life or a lease.
-
-    One that was killed on this machine is known by its socket, and not waited for.
-    """
-    neighbours = Neighbours.of(store.engine.url)
-    dead = set(neighbours.dead())
-    there = dict.fromkeys(neighbours.alive(), "it answers on this machine")
-    dialect = placed_copy(connection.dialect, TablePlacement(schema=old.schema))
-    if "workers" in old.tables:
-        ago = {"the_seconds_ago": -_ALIVE_SECONDS}
-        for row in prepared(live_workers(store.ways), dialect).run(connection, ago):
-            there.setdefault(row.name, f"seen at {row.seen_at:%H:%M:%S}")
-    for row in prepared(busy_workers(store.ways), dialect).run(connection, {}):
-        there.setdefault(str(row.locked_by), f"holds {row.items} items")
-    at_work = [f"{name} ({why})" for name, why in sorted(there.items()) if name not in dead]
-    if at_work:
-        raise ConfigurationError(
-            "the tables are to be moved to where this version keeps them, and that needs stopped workers; "
-            f"these are at work: {', '.join(at_work)}. Stop them (one that was killed is forgotten after "
-            f"{_ALIVE_SECONDS:g} s, or when its leases have run out), then run 'penstock migrate' again",
-            code="SCHEMA_IN_USE",
-        )
 
 
 def lock_tables(connection: Connection, old: OldLayout) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Engine, MetaData, Table, event
-from sqlalchemy.engine import Dialect
+from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.sql.compiler import IdentifierPreparer
 
 DEFAULT_SCHEMA = "penstock"
@@ -114,7 +114,7 @@ def placement_of(dialect: Any) -> TablePlacement:
     return placement
 
 
-def placed_copy(dialect: Dialect, placement: TablePlacement) -> Dialect:
+def placed_copy(dialect: SQLAlchemyDialect, placement: TablePlacement) -> SQLAlchemyDialect:
     """Somebody else's dialect, with its driver and its options, that knows where our tables are."""
     copied = copy(dialect)
     place_tables(copied, placement)

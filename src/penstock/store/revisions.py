@@ -49,7 +49,7 @@ class Schema:
         return self.version_table.replace(VERSION_TABLE, "alembic_version")
 
 
-OURS = Schema("penstock", "penstock.store", "0007", VERSION_TABLE)
+OURS = Schema("penstock", "penstock.store", "0008", VERSION_TABLE)
 """``tests/migrations`` proves that this is the last revision in ``migrations/versions``."""
 
 
@@ -124,6 +124,11 @@ def indexes_of(module: ModuleType) -> tuple[NewIndex, ...]:
     """The indexes that a revision builds on tables in service."""
     indexes: tuple[NewIndex, ...] = getattr(module, "indexes", ())
     return indexes
+
+
+def needs_stopped_workers(module: ModuleType) -> bool:
+    """Would workers of the revision before fail on this one?"""
+    return bool(getattr(module, "needs_stopped_workers", False))
 
 
 def build_concurrently(connection: Connection, index: NewIndex) -> None:

@@ -2,10 +2,11 @@
 
 Two ideas carry the claim:
 
-- ``jobs.turn_at`` is when a job may next be served, and null when it has nothing to claim. It is both the queue's
+- ``jobs.next_claim_at`` is when a job may next be served, and null when it has nothing to claim. It is both the queue's
   order (a job served now goes behind those that have waited) and its filter, so the claim is one index range.
-- Items 1..n of a job are handed out by position: ``claimed_to`` is the last position handed out, ``open_to`` the last
-  one that may be. Only items that came back (retry, lost lease, reprocess) carry ``ready_at`` and are looked for.
+- Items 1..n of a job are handed out by position: ``last_claimed`` is the last position handed out, ``last_claimable``
+  the last one that may be. Only items that came back (retry, lost lease, reprocess) carry ``ready_at`` and are looked
+  for.
   So a claim costs the same with ten items in the table and with ten million.
 
 ``job_items`` and ``job_events`` carry no foreign key: each row is written in the transaction that writes its job, and
@@ -66,19 +67,19 @@ jobs = Table(
     Column("unique_key", String(bounds.UNIQUE_KEY.longest)),
     Column("idempotency_key", String(64)),
     Column("leader_id", Identifier),
-    Column("followed", Boolean, nullable=False, server_default=text("false")),
+    Column("has_followers", Boolean, nullable=False, server_default=text("false")),
     Column("single_step", Boolean, nullable=False, server_default=text("true")),
     Column("planned", Boolean, nullable=False, server_default=text("true")),
-    Column("finalizes", Boolean, nullable=False, server_default=text("false")),
+    Column("has_finalizer", Boolean, nullable=False, server_default=text("false")),
     _counter("total_items"),
     _counter("processed_items"),
     _counter("failed_items"),
     _counter("not_found_items"),
     _counter("skipped_items"),
     _counter("returned_items"),
-    _counter("claimed_to"),
-    _counter("open_to"),
-    Column("turn_at", Moment),
+    _counter("last_claimed"),
+    _counter("last_claimable"),
+    Column("next_claim_at", Moment),
     _counter("attempts"),
     _counter("retries"),
     _counter("deaths"),
@@ -111,8 +112,15 @@ jobs = Table(
     CheckConstraint("processed_items <= total_items", name="processed_within_total"),
 )
 
-_turn = jobs.c.turn_at.is_not(None)
-Index("ix_jobs_turn", jobs.c.kind, jobs.c.priority.desc(), jobs.c.turn_at, postgresql_where=_turn, sqlite_where=_turn)
+_turn = jobs.c.next_claim_at.is_not(None)
+Index(
+    "ix_jobs_turn",
+    jobs.c.kind,
+    jobs.c.priority.desc(),
+    jobs.c.next_claim_at,
+    postgresql_where=_turn,
+    sqlite_where=_turn,
+)
 Index("ix_jobs_user_id_created_at_id", jobs.c.user_id, jobs.c.created_at, jobs.c.id)
 Index("ix_jobs_created_at_id", jobs.c.created_at, jobs.c.id)
 Index("ix_jobs_user_id_state_created_at_id", jobs.c.user_id, jobs.c.state, jobs.c.created_at, jobs.c.id)

@@ -10,7 +10,7 @@ from uuid import UUID, SafeUUID
 import orjson
 from sqlalchemy import CHAR, JSON, BigInteger, DateTime, Integer, Text, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.engine import Dialect
+from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,19 +25,19 @@ class Moment(TypeDecorator[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[datetime] | TypeEngine[int]:
+    def load_dialect_impl(self, dialect: SQLAlchemyDialect) -> TypeEngine[datetime] | TypeEngine[int]:
         """Microseconds on SQLite, timestamptz elsewhere."""
         if dialect.name == "sqlite":
             return dialect.type_descriptor(BigInteger())
         return dialect.type_descriptor(DateTime(timezone=True))
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | int | None:
+    def process_bind_param(self, value: datetime | None, dialect: SQLAlchemyDialect) -> datetime | int | None:
         """A datetime on its way in."""
         if value is None or dialect.name != "sqlite":
             return value
         return microseconds(value)
 
-    def process_result_value(self, value: datetime | int | None, dialect: Dialect) -> datetime | None:
+    def process_result_value(self, value: datetime | int | None, dialect: SQLAlchemyDialect) -> datetime | None:
         """A datetime on its way out."""
         if isinstance(value, int):
             return _EPOCH + timedelta(microseconds=value)
@@ -55,15 +55,15 @@ class Identifier(TypeDecorator[UUID]):
     impl = Uuid
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+    def load_dialect_impl(self, dialect: SQLAlchemyDialect) -> TypeEngine[Any]:
         """Digits on SQLite."""
         return dialect.type_descriptor(CHAR(32) if dialect.name == "sqlite" else Uuid())
 
-    def process_bind_param(self, value: UUID | None, dialect: Dialect) -> UUID | str | None:
+    def process_bind_param(self, value: UUID | None, dialect: SQLAlchemyDialect) -> UUID | str | None:
         """A UUID on its way in."""
         return value if value is None or dialect.name != "sqlite" else value.hex
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+    def result_processor(self, dialect: SQLAlchemyDialect, coltype: object) -> Callable[[Any], Any] | None:
         """A UUID on its way out; one call a value, because there are many."""
         return _uuid_of if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
 
@@ -89,19 +89,19 @@ class PayloadType(TypeDecorator[Any]):
     impl = JSON(none_as_null=True)
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+    def load_dialect_impl(self, dialect: SQLAlchemyDialect) -> TypeEngine[Any]:
         """Text on SQLite, jsonb on PostgreSQL."""
         if dialect.name == "sqlite":
             return dialect.type_descriptor(Text())
         return dialect.type_descriptor(JSONB(none_as_null=True))
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+    def process_bind_param(self, value: Any, dialect: SQLAlchemyDialect) -> Any:
         """A value on its way in."""
         if value is None or dialect.name != "sqlite":
             return value
         return orjson.dumps(value).decode()
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any] | None:
+    def result_processor(self, dialect: SQLAlchemyDialect, coltype: object) -> Callable[[Any], Any] | None:
         """A value on its way out; one call a value, because there are many."""
         return json_of if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
 

@@ -9,22 +9,22 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from penstock.clock import HeldClock
+from penstock.clock import ManualClock
 from penstock.errors import TransitionRefused
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, Caller, worker
-from penstock.lifecycle.job import Claimed, Job, Submission
+from penstock.lifecycle.job import ClaimedItem, Job, Submission
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ACTIVE, ItemRole, JobState
-from penstock.operations import control, inspect
+from penstock.operations import control, read_jobs
 from penstock.operations.claim import Care, claim
 from penstock.operations.items import item_texts
+from penstock.operations.maintenance import MaintenanceReport, sweep
 from penstock.operations.plan import add_planned
-from penstock.operations.record import Ended, record
+from penstock.operations.record import ItemResult, record
 from penstock.operations.submit import Request, submit, submit_created
-from penstock.operations.sweep import Swept, sweep
 from penstock.operations.watermarks import Watermarks
 from penstock.store.engine import Store
 
@@ -46,15 +46,15 @@ def unhurried_marks() -> Watermarks:
     return Watermarks(lambda: 0.0, long=math.inf)
 
 
-def ended(claimed: Claimed, outcome: Outcome) -> Ended:
+def ended(claimed: ClaimedItem, outcome: Outcome) -> ItemResult:
     """What a worker hands in for an item it holds."""
-    return Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)
+    return ItemResult(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)
 
 
 class Workbench:
     """A store, its kinds and a clock, with the operations as a test wants to say them."""
 
-    def __init__(self, store: Store, clock: HeldClock, kinds: Iterable[Kind]) -> None:
+    def __init__(self, store: Store, clock: ManualClock, kinds: Iterable[Kind]) -> None:
         self.store = store
         self.clock = clock
         self.kinds = Kinds()
@@ -70,20 +70,20 @@ class Workbench:
             lambda one: submit(one, self.kinds.get(kind), params, Request(**request), items=items, most=MOST)
         )
 
-    def claim(self, kind: str, by: str = "w1", *, size: int = 10, lease: float = LEASE) -> list[Claimed]:
+    def claim(self, kind: str, by: str = "w1", *, size: int = 10, lease: float = LEASE) -> list[ClaimedItem]:
         """Take items for a worker."""
         care, marks = Care(size, SUSPECT_DEATHS), self._marks[kind, by]
         return list(claim(self.store, kind, by, size=size, lease_seconds=lease, care=care, marks=marks).items)
 
-    def record(self, held: Sequence[Claimed], outcome: Outcome, by: str = "w1") -> set[int]:
+    def record(self, held: Sequence[ClaimedItem], outcome: Outcome, by: str = "w1") -> set[int]:
         """Hand in the same outcome for each of the items."""
         return self.hand_in([(one, outcome) for one in held], by)
 
-    def hand_in(self, pairs: Sequence[tuple[Claimed, Outcome]], by: str = "w1") -> set[int]:
+    def hand_in(self, pairs: Sequence[tuple[ClaimedItem, Outcome]], by: str = "w1") -> set[int]:
         """Hand in outcomes; the answer is the items they landed on."""
         return self.store.write(lambda one: record(one, [ended(*pair) for pair in pairs], worker(by)))
 
-    def plan(self, claimed: Claimed, inputs: Sequence[JSON]) -> int:
+    def plan(self, claimed: ClaimedItem, inputs: Sequence[JSON]) -> int:
         """Add what a plan yields, behind what is there."""
         kind, after = self.kinds.get(claimed.kind), self.job(claimed.job_id).progress.total
         items = item_texts(inputs, MOST, after)
@@ -91,21 +91,21 @@ class Workbench:
 
     def job(self, job_id: UUID, caller: Caller = SYSTEM) -> Job:
         """A job as it stands."""
-        return self.store.read(lambda one: inspect.get_job(one, job_id, caller))
+        return self.store.read(lambda one: read_jobs.get_job(one, job_id, caller))
 
     def jobs(self) -> list[Job]:
         """All jobs."""
-        return self.store.read(lambda one: inspect.list_jobs(one, SYSTEM, limit=100_000))
+        return self.store.read(lambda one: read_jobs.list_jobs(one, SYSTEM, limit=100_000))
 
     def states(self, job_id: UUID) -> list[str]:
         """The states a job has been in, in order."""
-        return [line.to_state.value for line in self.store.read(lambda one: inspect.history(one, job_id))]
+        return [line.to_state.value for line in self.store.read(lambda one: read_jobs.history(one, job_id))]
 
-    def sweep(self, *, stale_seconds: float = NEVER_STALE) -> Swept:
+    def sweep(self, *, stale_seconds: float = NEVER_STALE) -> MaintenanceReport:
         """One maintenance pass."""
         return sweep(self.store, self.kinds, stale_seconds=stale_seconds, suspect_deaths=SUSPECT_DEATHS)
 
-    def work_off(self, kind: str, by: str = "w1") -> int:
+    def drain(self, kind: str, by: str = "w1") -> int:
         """Claim once and finish all of it well; the answer is how many items that were."""
         held = self.claim(kind, by, size=50)
         for one in held:
@@ -129,7 +129,7 @@ class Workbench:
                 with suppress(TransitionRefused):  # until another job of its key is over
                     self.let_flow(job)
             self.sweep()
-            if not sum(self.work_off(kind.name) for kind in self.kinds):
+            if not sum(self.drain(kind.name) for kind in self.kinds):
                 if not any(job.state in ACTIVE for job in self.jobs()):
                     break
                 self.clock.advance(LEASE + 1)

@@ -36,14 +36,14 @@ class StoppedDead(BaseException):
 @contextmanager
 def count_points(store: Store) -> Iterator[list[str]]:
     """List the points the operations inside come to."""
-    points: list[str] = []
+    signals: list[str] = []
 
     def note(name: str, _connection: Connection | None) -> None:
         if name != WRITE_LOCK:
-            points.append(name)
+            signals.append(name)
 
     with observed(store, note):
-        yield points
+        yield signals
 
 
 @contextmanager

@@ -194,27 +194,27 @@ def _positions(picture: Picture) -> Iterator[str]:
         yield "it is not planned and has no plan"
     if [item.position for item in finalize] not in ([], [job.total_items + 1]):
         yield f"its finalize is at {[item.position for item in finalize]}, it has {job.total_items} items"
-    if finalize and not job.finalizes:
+    if finalize and not job.has_finalizer:
         yield "it has a finalize item, but does not finalize"
     # While a plan adds items, none of them is open.
-    open_to = job.total_items + len(finalize) if job.planned else 0
-    if job.open_to != open_to:
-        yield f"open_to is {job.open_to}, it should be {open_to}"
+    last_claimable = job.total_items + len(finalize) if job.planned else 0
+    if job.last_claimable != last_claimable:
+        yield f"last_claimable is {job.last_claimable}, it should be {last_claimable}"
     least = -1 if plan else 0
-    if not least <= job.claimed_to <= job.open_to:
-        yield f"claimed_to is {job.claimed_to}, it should be from {least} to {job.open_to}"
+    if not least <= job.last_claimed <= job.last_claimable:
+        yield f"last_claimed is {job.last_claimed}, it should be from {least} to {job.last_claimable}"
     if job.single_step and job.total_items != 1:
         yield f"it is single-step and has {job.total_items} items"
 
 
 def _items(picture: Picture) -> Iterator[str]:
-    """What is fresh lies behind claimed_to; only an item in a worker's hands has a lease; tries are bounded."""
+    """What is fresh lies behind last_claimed; only an item in a worker's hands has a lease; tries are bounded."""
     job = picture.job
     for item in picture.items:
         name = f"{item.role} {item.position} ({item.status})"
         fresh = item.status == ItemStatus.PENDING and item.ready_at is None
-        if fresh != (item.position > job.claimed_to):
-            yield f"{name} is {'fresh' if fresh else 'not fresh'}, and claimed_to is {job.claimed_to}"
+        if fresh != (item.position > job.last_claimed):
+            yield f"{name} is {'fresh' if fresh else 'not fresh'}, and last_claimed is {job.last_claimed}"
         if fresh and (item.attempts or item.deaths):
             yield f"{name} is fresh and has {item.attempts} attempts and {item.deaths} deaths"
         if item.ready_at is not None and item.status != ItemStatus.PENDING:
@@ -237,26 +237,26 @@ def _items(picture: Picture) -> Iterator[str]:
 def _turn(picture: Picture) -> Iterator[str]:
     """Who has something to claim is in line and in time, and nobody else is. Nothing is lost."""
     job = picture.job
-    claimable = job.claimed_to < job.open_to or bool(picture.returned)
+    claimable = job.last_claimed < job.last_claimable or bool(picture.returned)
     if picture.state not in FLOWING or picture.follows:
-        if job.turn_at is not None:
-            yield f"it has a turn at {job.turn_at}, though it {'follows' if picture.follows else 'does not flow'}"
+        if job.next_claim_at is not None:
+            yield f"it has a turn at {job.next_claim_at}, though it {'follows' if picture.follows else 'does not flow'}"
         return
-    if job.turn_at is not None and not claimable:
+    if job.next_claim_at is not None and not claimable:
         yield "it has a turn and nothing to claim"
-    if job.turn_at is None and claimable:
+    if job.next_claim_at is None and claimable:
         yield "LOST: it has something to claim and no turn"
-    elif job.turn_at is None and not picture.in_hands:
+    elif job.next_claim_at is None and not picture.in_hands:
         yield "LOST: it has no turn and nothing in a worker's hands"
 
 
 def _turn_in_time(picture: Picture) -> Iterator[str]:
     """A job whose items are all in their backoff is in line when the first of them is ready."""
     job = picture.job
-    if job.turn_at is not None and job.claimed_to >= job.open_to and picture.returned:
+    if job.next_claim_at is not None and job.last_claimed >= job.last_claimable and picture.returned:
         soonest = min(item.ready_at for item in picture.returned)
-        if job.turn_at > max(soonest, job.updated_at):
-            yield f"its turn is at {job.turn_at}, its first item is ready at {soonest}"
+        if job.next_claim_at > max(soonest, job.updated_at):
+            yield f"its turn is at {job.next_claim_at}, its first item is ready at {soonest}"
 
 
 def _timestamps(picture: Picture) -> Iterator[str]:
@@ -295,7 +295,7 @@ def _ends(picture: Picture) -> Iterator[str]:
         if left:
             yield f"it ended well, but these have not ended: {left}"
         finalized = [item.status for item in picture.of(ItemRole.FINALIZE)]
-        if job.finalizes and finalized not in ([ItemStatus.DONE], [ItemStatus.SKIPPED]):
+        if job.has_finalizer and finalized not in ([ItemStatus.DONE], [ItemStatus.SKIPPED]):
             yield f"it ended well, its finalize is {finalized}"
     if picture.state is S.RETRYING and not (job.single_step and picture.returned):
         yield "it is retrying, but is no single step waiting for its next try"
@@ -315,7 +315,7 @@ def _following(picture: Picture) -> Iterator[str]:
             yield f"it follows {leader.id}, which is {leader.state}"
         if leader.leader_id is not None:
             yield f"it follows {leader.id}, which follows {leader.leader_id}"
-        if not leader.followed:
+        if not leader.has_followers:
             yield f"it follows {leader.id}, which does not know of it"
         if (leader.kind, leader.unique_key) != (picture.job.kind, picture.job.unique_key):
             yield f"it follows {leader.id}, which does other work"

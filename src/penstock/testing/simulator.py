@@ -20,7 +20,7 @@ from typing import NamedTuple
 from penstock.worker.control.claim_size import ClaimSize
 from penstock.worker.control.concurrency import Concurrency, ConcurrencySample
 from penstock.worker.control.ingest_batch import IngestBatch, IngestSample
-from penstock.worker.control.pressure import Figures, Pressure, PressureGauge
+from penstock.worker.control.pressure import HostFigures, Pressure, PressureGauge
 from penstock.worker.control.provider_delay import ProviderDelay
 
 OverTime = Callable[[float], float]
@@ -243,7 +243,7 @@ class _Simulation:
         counted, worker.counted = worker.counted, dict.fromkeys(_End, 0)
         items = sum(counted.values())
         memory = self.world.memory_otherwise + worker.running * self.world.memory_per_item(now)
-        pressure = worker.gauge.observe(Figures(cpu_share=0.0, memory_share=memory))
+        pressure = worker.gauge.observe(HostFigures(cpu_share=0.0, memory_share=memory))
         worker.slots.observe(
             ConcurrencySample(
                 items=items,

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from penstock.errors import NotSignedIn, PenstockError
-from penstock.http.problems import status_of
+from penstock.http.errors import status_of
 from penstock.web.assets import assets, templates
 
 HEADERS = {

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from penstock.errors import NotSignedIn, SwitchedOff
+from penstock.http.auth import AService, SignedIn
+from penstock.http.forms import StartForm, start_forms
 from penstock.http.service import Service
 from penstock.http.sessions import begin_session, end_session, require_own_page
-from penstock.http.starting import StartForm, start_forms
-from penstock.http.who import AService, SignedIn
 from penstock.lifecycle.states import ItemStatus, JobState
 from penstock.lifecycle.transitions import TRANSITIONS
 from penstock.web.answers import HEADERS, Page, elsewhere, own_path, problem, rendered, root_of

@@ -17,7 +17,7 @@ from penstock.runners.contract import Call, EndedCall
 _IDLE_SECONDS = 10.0
 
 
-class Concluding:
+class AnswerReader:
     """Hands each answer to ``conclude``, which never raises."""
 
     def __init__(self, conclude: Callable[[EndedCall], None], *, name: str) -> None:

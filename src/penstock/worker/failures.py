@@ -17,7 +17,7 @@ from uuid import UUID
 
 import structlog
 
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.states import ItemRole, ItemStatus
 
@@ -56,7 +56,7 @@ OnFailure = Callable[[Failure], object]
 """Called with every failure."""
 
 
-def failure_of(claimed: Claimed, outcome: Outcome) -> Failure | None:
+def failure_of(claimed: ClaimedItem, outcome: Outcome) -> Failure | None:
     """What there is to tell of an outcome; None where it is no failure: done, not found, skipped, put off."""
     retried = outcome.status is ItemStatus.PENDING and outcome.counts
     if outcome.error is None or not (retried or outcome.status is ItemStatus.ERROR):

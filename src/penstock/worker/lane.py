@@ -27,30 +27,30 @@ import structlog
 from penstock.errors import PenstockError, Stopped, StoreLocked, StoreRefused, StoreUnavailable
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import worker
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.operations.claim import Care, Claim, claim
-from penstock.operations.record import Ended
-from penstock.operations.sweep import mend_postponed
+from penstock.operations.maintenance import mend_postponed
+from penstock.operations.record import ItemResult
 from penstock.operations.watermarks import Watermarks, look
 from penstock.runners.contract import Call, EndedCall, Runner, Unread
 from penstock.settings import Settings
 from penstock.store.engine import Store
-from penstock.worker.conclude import conclude
-from penstock.worker.concluding import Concluding
+from penstock.worker.call_outcome import outcome_of_call
+from penstock.worker.calls import Calls
+from penstock.worker.completion_buffer import CompletionBuffer
+from penstock.worker.concluding import AnswerReader
+from penstock.worker.controllers import Controllers
 from penstock.worker.failures import Failure, Failures, failure_of
-from penstock.worker.inbox import Inbox
-from penstock.worker.machine import Machine
-from penstock.worker.points import Points
+from penstock.worker.host_load import HostLoad
 from penstock.worker.quarantine import App, Quarantine
 from penstock.worker.recorder import Recorded, Recorder
+from penstock.worker.slice_log import log_slice
 from penstock.worker.solitude import Solitude
-from penstock.worker.steering import Steering
-from penstock.worker.steps import Steps
-from penstock.worker.telling import tell
+from penstock.worker.test_signals import TestSignals
 from penstock.worker.watchdog import watch
 
 RunnerFor = Callable[[Kind, RunsIn, Callable[[Sequence[EndedCall]], None]], Runner]
@@ -85,8 +85,8 @@ class Lane:
         settings: Settings,
         worker_name: str,
         runner_for: RunnerFor,
-        points: Points,
-        machine: Machine,
+        signals: TestSignals,
+        machine: HostLoad,
         failures: Failures,
         *,
         solitude: Solitude,
@@ -101,7 +101,7 @@ class Lane:
         self._careful = False
         self._apart: set[int] = set()
         self._job_id = job_id
-        self.inbox = Inbox()
+        self.completions = CompletionBuffer()
         self.idle = threading.Event()
         self._store = store
         self._settings = settings
@@ -111,22 +111,22 @@ class Lane:
         self._runner_for = runner_for
         self._runners: dict[RunsIn, Runner] = {}
         self._by_role: dict[ItemRole, Runner] = {}
-        self._points = points
+        self._points = signals
         self._told_of = failures
         self.late_outcomes = 0
         """Outcomes that came when the item was somebody else's already, since the worker began."""
         self.store_errors = 0
         """How often the database failed this lane, since the worker began."""
         self._writer: Executor | None = None
-        if not store.ways.in_our_process:
+        if not store.dialect.in_our_process:
             self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"penstock-writer-{kind.name}")
         self._held: dict[int, Call] = {}
-        self._unwritten: list[Ended] = []
+        self._unwritten: list[ItemResult] = []
         self._stopping = threading.Event()
         self._pause = threading.Event()
         self._stop_at: float | None = None
         self._interrupted = False
-        self._concluding = Concluding(self._conclude_apart, name=f"penstock-outcomes-{kind.name}")
+        self._concluding = AnswerReader(self._conclude_apart, name=f"penstock-outcomes-{kind.name}")
         self.missing: set[Call] = set()
         self._claim_again_at = 0.0
         self._in_line = True
@@ -136,8 +136,10 @@ class Lane:
         self._marks = Watermarks()
         self._items_runner = self._runner(ItemRole.ITEM)
         slots = self._items_runner.concurrency
-        self.steering = Steering(kind, settings, store.pace, machine, slots=slots, most_slots=most_slots(kind, slots))
-        self._steps = Steps(store, kind, settings, self.steering)
+        self.controllers = Controllers(
+            kind, settings, store.latency, machine, slots=slots, most_slots=most_slots(kind, slots)
+        )
+        self._steps = Calls(store, kind, settings, self.controllers)
         self._busy_since: float | None = None
 
     # The loop -----------------------------------------------------------------------------------------------------
@@ -185,17 +187,19 @@ class Lane:
     def _wait_after_failure(self, seconds: float, *, away: bool) -> None:
         """Wait; whoever reaches the database meanwhile wakes a lane that waits for it."""
         if away and not self._stopping.is_set():
-            self.inbox.wait_for_wake(seconds)
+            self.completions.wait_for_wake(seconds)
         else:
             self._pause.wait(seconds)
 
     def run_once(self) -> None:
         """Wait for something to do, and do it once."""
-        ended = self.inbox.take(
-            timeout=self._patience(), gather=self._settings.flush_ms / 1000.0, enough=self.steering.claim_size.setting
+        ended = self.completions.take(
+            timeout=self._patience(),
+            gather=self._settings.flush_ms / 1000.0,
+            enough=self.controllers.claim_size.setting,
         )
         self._unwritten += ended
-        if self.inbox.take_wake():
+        if self.completions.take_wake():
             self._claim_again_at = 0.0
         self._solitude.look(self, stopping=self._stopping.is_set())
         if self._stopping.is_set():
@@ -220,7 +224,7 @@ class Lane:
         finally:
             self._written(writing.result(), calls)
 
-    def _calls_of(self, ended: Sequence[Ended]) -> list[Call | None]:
+    def _calls_of(self, ended: Sequence[ItemResult]) -> list[Call | None]:
         """The calls that ended so; None for one that is not ours any more, or that we have claimed again since."""
         calls = [self._held.get(one.item_id) for one in ended]
         return [
@@ -244,7 +248,7 @@ class Lane:
     @property
     def _due_at(self) -> float:
         """When to claim next; nobody's wake shortens a pause that the other side needs."""
-        return max(self._claim_again_at, self.steering.claim_not_before)
+        return max(self._claim_again_at, self.controllers.claim_not_before)
 
     def _has_room(self) -> bool:
         """Is less than half a slice out, or a place in the runner free? With care, only the latter counts."""
@@ -252,8 +256,8 @@ class Lane:
             return False
         out = self._out()
         if self._careful:
-            return out < self.steering.slots
-        return out <= self.steering.claim_size.setting // 2 or out < self.steering.slots
+            return out < self.controllers.slots
+        return out <= self.controllers.claim_size.setting // 2 or out < self.controllers.slots
 
     def _out(self) -> int:
         """How much the kind's runner has to do; what is quarantined has a place of its own."""
@@ -271,18 +275,18 @@ class Lane:
             # The sweep comes later; what the clock has put off while nobody worked need not wait for it.
             self._store.write(lambda transaction: mend_postponed(transaction, self.kind), bounded=True)
             self._begun = True
-        size = self.steering.claims()
+        size = self.controllers.claims()
         out = self._out()
-        if self.steering.claim_size.average_item_ms is None:
-            size = max(1, self.steering.slots - out)
-        length = self.steering.lease_seconds(size + out)
+        if self.controllers.claim_size.average_item_ms is None:
+            size = max(1, self.controllers.slots - out)
+        length = self.controllers.lease_seconds(size + out)
         claimed = claim(
             self._store,
             self.kind.name,
             self._worker_name,
             size=size,
             lease_seconds=length,
-            care=Care(self.steering.slots - out, self._settings.suspect_deaths),
+            care=Care(self.controllers.slots - out, self._settings.suspect_deaths),
             job_id=self._job_id,
             marks=self._marks,
         )
@@ -301,7 +305,7 @@ class Lane:
         else:
             self._start(claimed.items, now + length / 2)
         self._points.announce("claimed")
-        if self._job_id is None and not self._store.ways.in_our_process and self._marks.look_due:
+        if self._job_id is None and not self._store.dialect.in_our_process and self._marks.look_due:
             look(self._store, self.kind.name, self._marks)
 
     def _wait_after(self, claimed: Claim) -> float:
@@ -316,12 +320,12 @@ class Lane:
         self._shut_out = min(self._shut_out + 1, 10) if claimed.wait == 0.0 else 0
         return max(wait, min(_LEAST_WAIT * 2.0**self._shut_out, _LONGEST_SHUT_OUT))
 
-    def _start(self, items: Sequence[Claimed], renew_at: float) -> None:
-        self.inbox.hand_out(len(items))
+    def _start(self, items: Sequence[ClaimedItem], renew_at: float) -> None:
+        self.completions.hand_out(len(items))
         for role, alike in groupby(items, _ROLE):
             self._start_alike(role, list(alike), renew_at)
 
-    def _start_alike(self, role: ItemRole, items: Sequence[Claimed], renew_at: float) -> None:
+    def _start_alike(self, role: ItemRole, items: Sequence[ClaimedItem], renew_at: float) -> None:
         """Start items of one role. What fails here (the kind has lost a step, say) is the outcome of these items."""
         calls = [self._steps.call(one, renew_at) for one in items]
         self._held.update((call.owner.item_id, call) for call in calls)
@@ -333,7 +337,7 @@ class Lane:
         except Exception as error:  # noqa: BLE001 - whatever keeps a call from starting is its outcome
             self.take_in([(call, None, error) for call in calls])
 
-    def _start_suspect(self, item: Claimed, deaths: int, renew_at: float) -> None:
+    def _start_suspect(self, item: ClaimedItem, deaths: int, renew_at: float) -> None:
         """In a process of its own, if the kind's runner has none for it anyway; where there can be none, alone."""
         if self.kind.runs_in(item.role) is RunsIn.PROCESSES:
             self._start([item], renew_at)
@@ -341,7 +345,7 @@ class Lane:
         _log.warning(
             "an item is a suspect and is run alone", kind=self.kind.name, item=item.item_id, worker_deaths=deaths
         )
-        self.inbox.hand_out(1)
+        self.completions.hand_out(1)
         call = self._steps.call(item, renew_at)
         self._held[item.item_id] = call
         try:
@@ -377,13 +381,13 @@ class Lane:
 
     def take_in(self, ended: Sequence[EndedCall]) -> None:
         """In the runner's thread, while this lane's is with the database."""
-        concluded: list[Ended] = []
+        concluded: list[ItemResult] = []
         for one in ended:
             if self._asks_somebody(one):
                 self._concluding.put(one)
             else:
                 concluded += self._conclude(one)
-        self.inbox.put(concluded)
+        self.completions.put(concluded)
 
     def _asks_somebody(self, ended: EndedCall) -> bool:
         """Does concluding it run code that is not ours, and that others must not wait for?"""
@@ -392,17 +396,17 @@ class Lane:
             return type(value) is Unread
         return self.kind.classify is not None and type(error) is not Stopped
 
-    def _conclude(self, ended: EndedCall) -> Sequence[Ended]:
+    def _conclude(self, ended: EndedCall) -> Sequence[ItemResult]:
         call, value, error = ended
         apart = self._quarantine.judge if self._quarantine.has(call) else None
-        return self._ending(call, conclude(self.kind, call, value, error, self._most, apart=apart))
+        return self._ending(call, outcome_of_call(self.kind, call, value, error, self._most, apart=apart))
 
     def _conclude_apart(self, ended: EndedCall) -> None:
-        self.inbox.put(self._conclude(ended))
+        self.completions.put(self._conclude(ended))
 
-    def _ending(self, call: Call, outcome: Outcome) -> Sequence[Ended]:
+    def _ending(self, call: Call, outcome: Outcome) -> Sequence[ItemResult]:
         """The end of a call; nothing when it has ended already."""
-        claimed: Claimed = call.owner
+        claimed: ClaimedItem = call.owner
         if not call.end():
             if outcome != outcomes.released():  # of one that was told to stop, that is what is expected
                 _log.info(
@@ -412,7 +416,7 @@ class Lane:
                     item=claimed.item_id,
                 )
             return ()
-        return (Ended(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome),)
+        return (ItemResult(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome),)
 
     def put_off(self, call: Call, why: str, delay: float) -> None:
         """A call that was not made: its item comes again later."""
@@ -445,13 +449,13 @@ class Lane:
         if self._busy_since is not None:
             elapsed_ms = (now - self._busy_since) * 1000.0
             self._busy_since = now if self._in_hand else None
-        slots = self.steering.slots
-        self.steering.recorded(
+        slots = self.controllers.slots
+        self.controllers.recorded(
             [one.outcome for one in batch], elapsed_ms=elapsed_ms, waiting=self._in_hand >= slots or self._in_line
         )
-        if self.steering.slots != slots:
-            self._items_runner.resize(self.steering.slots)
-        tell(self.kind.name, batch)
+        if self.controllers.slots != slots:
+            self._items_runner.resize(self.controllers.slots)
+        log_slice(self.kind.name, batch)
         self._told_of.report(failures)
         lost = len(batch) - len(landed)
         if lost:
@@ -484,7 +488,7 @@ class Lane:
         self._stopping.set()
         self._pause.set()
         self._stop_waiting()
-        self.inbox.wake()
+        self.completions.wake()
 
     @property
     def runners(self) -> tuple[Runner, ...]:
@@ -508,7 +512,7 @@ class Lane:
 
     def end(self, call: Call, outcome: Outcome) -> None:
         """End a call whatever its runner does; in any thread."""
-        self.inbox.put(self._ending(call, outcome))
+        self.completions.put(self._ending(call, outcome))
 
     def overrun(self, call: Call, error: BaseException) -> None:
         """A call was ended from outside for this reason; the kind may know better what that means."""
@@ -516,7 +520,9 @@ class Lane:
 
     def hand_back(self) -> None:
         """Write how everything in hand ended, or hand it back; for when the lane's own thread hangs, in another."""
-        ended = {one.item_id: one for one in (*self._unwritten, *self.inbox.take(timeout=0.0, gather=0.0, enough=0))}
+        ended = {
+            one.item_id: one for one in (*self._unwritten, *self.completions.take(timeout=0.0, gather=0.0, enough=0))
+        }
         for call in self.held():
             for one in self._ending(call, outcomes.released()):
                 ended.setdefault(one.item_id, one)

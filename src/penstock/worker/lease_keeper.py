@@ -55,7 +55,7 @@ class LeaseKeeper:
         due = [one for one in due if not self._is_overdue(one, now)]
         if not due:
             return
-        length = lane.steering.lease_seconds(len(held))
+        length = lane.controllers.lease_seconds(len(held))
         claimed = [one.owner for one in due]
         extended = self._store.write(lambda transaction: extend(transaction, claimed, length), bounded=True)
         for one in due:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 from penstock.errors import PayloadNotStorable, StoreUnavailable, WorkerCrashed
 from penstock.lifecycle import outcomes
-from penstock.lifecycle.job import Claimed
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.states import ItemRole, KilledBy
@@ -31,9 +31,9 @@ from penstock.runners.in_processes import ProcessRunner
 from penstock.runners.processes import NotStarted
 from penstock.settings import Settings
 from penstock.store.engine import Store
-from penstock.worker.machine import Machine
-from penstock.worker.steering import Steering
-from penstock.worker.steps import Steps
+from penstock.worker.calls import Calls
+from penstock.worker.controllers import Controllers
+from penstock.worker.host_load import HostLoad
 
 _TRIED_AGAIN_SECONDS = 1.0
 
@@ -64,7 +64,7 @@ class Suspect(NamedTuple):
     app_module: str
     app_name: str
     step_module: str
-    claimed: Claimed
+    claimed: ClaimedItem
     deaths: int
 
 
@@ -78,7 +78,7 @@ class Quarantine:
         self.runner: ProcessRunner | None = None
         """Its processes, once there was a suspect; the lane stops, watches and closes it like its others."""
 
-    def call(self, claimed: Claimed, deaths: int, renew_at: float) -> Call | None:
+    def call(self, claimed: ClaimedItem, deaths: int, renew_at: float) -> Call | None:
         """The call that runs a suspect in a process of its own; None where that cannot be."""
         place = None if self._app is None else find_app(self._app)
         if place is None:
@@ -129,8 +129,8 @@ def run_suspect(suspect: Suspect) -> Any:
         importlib.import_module(suspect.step_module)
         app: App = getattr(importlib.import_module(suspect.app_module), suspect.app_name)
         kind = app.kinds.get(claimed.kind)
-        steering = Steering(kind, app.settings, app.store.pace, Machine(), slots=1, most_slots=1)
-        call = Steps(app.store, kind, app.settings, steering).call(claimed)
+        controllers = Controllers(kind, app.settings, app.store.latency, HostLoad(), slots=1, most_slots=1)
+        call = Calls(app.store, kind, app.settings, controllers).call(claimed)
     except StoreUnavailable as error:
         raise NotStarted(error.message) from error
     except Exception as error:

@@ -27,7 +27,7 @@ import structlog
 from penstock.errors import StoreLocked, StoreRefused, StoreUnavailable
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import Caller
-from penstock.operations.record import Ended, SomeWereLate, record, record_free
+from penstock.operations.record import ItemResult, LeaseLost, record, record_free
 from penstock.store.engine import Store
 
 _FIRST_PAUSE = 0.05
@@ -45,7 +45,7 @@ class Recorded(NamedTuple):
 
     landed: set[int]
     """The ids of the items whose outcome is in the database now."""
-    left: list[Ended]
+    left: list[ItemResult]
     """What is still to be written; all the rest was, or came too late."""
 
 
@@ -53,24 +53,24 @@ class Recorded(NamedTuple):
 class _Turn:
     """One try to write a batch, part by part."""
 
-    todo: deque[tuple[Sequence[Ended], bool]] = field(default_factory=deque)
+    todo: deque[tuple[Sequence[ItemResult], bool]] = field(default_factory=deque)
     """What comes next, and whether it is known that somebody has locked some of it."""
     landed: set[int] = field(default_factory=set)
-    kept: list[Ended] = field(default_factory=list)
+    kept: list[ItemResult] = field(default_factory=list)
     """What has to wait for somebody."""
-    left: list[Ended] = field(default_factory=list)
+    left: list[ItemResult] = field(default_factory=list)
     """What the database was not there for."""
-    refused: dict[int, Ended] = field(default_factory=dict)
+    refused: dict[int, ItemResult] = field(default_factory=dict)
     """What the database would not have, by item; a failure is written instead."""
     written: bool = False
     took: float = 0.0
     """Seconds for what was known to be locked."""
 
-    def add(self, parts: Sequence[Sequence[Ended]], *, locked: bool) -> None:
+    def add(self, parts: Sequence[Sequence[ItemResult]], *, locked: bool) -> None:
         """Write these next."""
         self.todo.extendleft((part, locked) for part in reversed(parts))
 
-    def give_up(self, batch: Sequence[Ended]) -> None:
+    def give_up(self, batch: Sequence[ItemResult]) -> None:
         """Leave this, and what was to come."""
         self.left += [one for part in (batch, *(some for some, _ in self.todo)) for one in part]
         self.todo.clear()
@@ -90,13 +90,13 @@ class Recorder:
         self._pause = _FIRST_PAUSE
         self._again_at = 0.0
 
-    def due_in(self, unwritten: Sequence[Ended]) -> float:
+    def due_in(self, unwritten: Sequence[ItemResult]) -> float:
         """In how many seconds something of this can be tried: at once, unless all of it waits for somebody."""
         if any(one.job_id not in self._locked for one in unwritten):
             return 0.0
         return max(0.0, self._again_at - time.monotonic())
 
-    def record(self, batch: Sequence[Ended]) -> Recorded:
+    def record(self, batch: Sequence[ItemResult]) -> Recorded:
         """Write what can be written now. An error of the database is raised only when nothing could be."""
         turn = _Turn()
         free = batch
@@ -154,13 +154,13 @@ class Recorder:
         if locked:
             turn.took += time.monotonic() - begun
 
-    def _write(self, batch: Sequence[Ended], *, locked: bool) -> tuple[set[int], Sequence[Ended]]:
+    def _write(self, batch: Sequence[ItemResult], *, locked: bool) -> tuple[set[int], Sequence[ItemResult]]:
         """One transaction; the answer is the ids of the items that landed, and what somebody has locked."""
         if locked:
             return self._store.write(lambda one: record_free(one, batch, self._caller), bounded=True)
         try:
             return self._store.write(lambda one: record(one, batch, self._caller, all_ours=True), bounded=True), ()
-        except SomeWereLate:
+        except LeaseLost:
             return self._store.write(lambda one: record(one, batch, self._caller), bounded=True), ()
 
     def _keep(self, turn: _Turn) -> None:
@@ -181,12 +181,12 @@ class Recorder:
         self._locked = locked
         self.waiting = frozenset(one.item_id for one in turn.kept)
 
-    def _refused(self, one: Ended, error: StoreRefused) -> Ended:
+    def _refused(self, one: ItemResult, error: StoreRefused) -> ItemResult:
         _log.warning("a result was refused by the database", kind=self._kind, item=one.item_id, error=str(error))
         refused = outcomes.failed(f"the result could not be kept: {error}", "RESULT_NOT_STORABLE")
-        return Ended(one.item_id, one.lease, one.job_id, one.role, refused)
+        return ItemResult(one.item_id, one.lease, one.job_id, one.role, refused)
 
 
-def _halves(batch: Sequence[Ended]) -> list[Sequence[Ended]]:
+def _halves(batch: Sequence[ItemResult]) -> list[Sequence[ItemResult]]:
     middle = len(batch) // 2
     return [batch[:middle], batch[middle:]]

@@ -86,4 +86,4 @@ class Solitude:
         with self._lock:
             self._lane = self._call = None
         for lane in self._lanes:
-            lane.inbox.wake()
+            lane.completions.wake()

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from penstock.errors import TimeLimitExceeded
-from penstock.worker.conclude import lost, undecided
-from penstock.worker.concluding import Concluding
+from penstock.worker.call_outcome import lost, undecided
+from penstock.worker.concluding import AnswerReader
 from penstock.worker.loop import Loop
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _DUTY_SECONDS = 60.0
 _log = structlog.get_logger("penstock.watchdog")
 
 
-def watch(lane: Lane, concluding: Concluding, grace: float) -> None:
+def watch(lane: Lane, concluding: AnswerReader, grace: float) -> None:
     """One look at everything a lane holds."""
     hung = concluding.give_up(grace)
     if hung is not None:

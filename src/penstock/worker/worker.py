@@ -23,10 +23,10 @@ from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import FLOWING
 from penstock.operations import outbox
-from penstock.operations.inspect import any_in_flight, get_job
+from penstock.operations.maintenance import LastLook, holds_any, rescue_from, sweep
 from penstock.operations.outbox import Transport
+from penstock.operations.read_jobs import any_in_flight, get_job
 from penstock.operations.samples import Gauges, keep_samples
-from penstock.operations.sweep import LastLook, holds_any, rescue_from, sweep
 from penstock.operations.workers import SIGNING_SECONDS, appear, leave, subscribed_topics
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
@@ -34,18 +34,18 @@ from penstock.runners.in_processes import ProcessRunner
 from penstock.runners.threads import ThreadRunner
 from penstock.settings import Settings
 from penstock.store.engine import Store, Transaction
-from penstock.store.neighbours import Presence
 from penstock.store.notices import stopped_jobs
-from penstock.store.wakeups import DEAF_POLL_SECONDS, Wakeups
+from penstock.store.notifier import DEAF_POLL_SECONDS, Notifier
+from penstock.store.peers import Presence
 from penstock.worker.bounded import Bounded
 from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
+from penstock.worker.host_load import HostLoad
 from penstock.worker.lane import Lane
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
-from penstock.worker.machine import Machine
-from penstock.worker.points import Points
 from penstock.worker.quarantine import App
 from penstock.worker.solitude import Solitude
+from penstock.worker.test_signals import TestSignals
 from penstock.worker.watchdog import look_at_duties
 
 _SWEEP_RESTS = 20.0
@@ -83,7 +83,7 @@ class Worker:
         on_failure: Sequence[OnFailure] = (),
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
-        self.points = Points()
+        self.signals = TestSignals()
         self._store = store
         self._kinds = kinds
         self._settings = settings
@@ -100,7 +100,7 @@ class Worker:
         self._threads: list[threading.Thread] = []
         self._duties: list[Loop] = []
         self._presence: Presence | None = None
-        self._wakeups = Wakeups(store, self._heard)
+        self._wakeups = Notifier(store, self._heard)
         self._sampling = Loop("samples", settings.sweep_seconds, self._keep_samples)
         # A kickoff's worker lives for seconds: it would be gone before anybody saw it.
         self._signing = None if job_id is not None else Loop("signing", SIGNING_SECONDS, self._sign)
@@ -118,7 +118,7 @@ class Worker:
 
     def start(self) -> None:
         """Begin to work, in threads of its own."""
-        machine = Machine()
+        machine = HostLoad()
         for kind in self._chosen:
             self._lanes.append(
                 Lane(
@@ -127,7 +127,7 @@ class Worker:
                     self._settings,
                     self.name,
                     self._make_runner,
-                    self.points,
+                    self.signals,
                     machine,
                     self._failures,
                     solitude=self.solitude,
@@ -147,7 +147,7 @@ class Worker:
         looking_around = Loop("neighbours", self._settings.heartbeat_seconds, self._look_around)
         looking_around.run_once()  # whoever was here before us may have been killed
         self._duties.append(looking_around)
-        self._presence = self._store.neighbours.settle(self.name)
+        self._presence = self._store.peers.settle(self.name)
         if self._signing is not None:
             self._signing.run_once()
             self._duties.append(self._signing)
@@ -263,7 +263,7 @@ class Worker:
             self._news.clear()
             for lane in self._lanes:
                 lane.idle.clear()
-                lane.inbox.wake()
+                lane.completions.wake()
 
     def _any_left(self) -> bool:
         if self._job_id is not None:
@@ -284,17 +284,17 @@ class Worker:
             if stopped:
                 lane.drop(jobs=stopped)
             if notices is None or lane.kind.name in notices:
-                lane.inbox.wake()
+                lane.completions.wake()
                 self._news.set()
         if stopped:
             self._news.set()
 
     def _look_around(self) -> None:
         """Take over from workers of this machine that were killed."""
-        for name in self._store.neighbours.dead():
+        for name in self._store.peers.dead():
             rescue_from(self._store, self._kinds, name, self._settings.suspect_deaths)
             if not holds_any(self._store, name):  # of a job that somebody has locked: the next look comes by again
-                self._store.neighbours.forget(name)
+                self._store.peers.forget(name)
 
     def _sweep(self) -> None:
         swept = sweep(
@@ -307,11 +307,11 @@ class Worker:
         if swept.total:
             (_log.warning if swept.leases_expired else _log.info)("swept", **asdict(swept))
         self._store.write(self._drop_unsubscribed, bounded=True)
-        self.points.announce("swept")
+        self.signals.announce("swept")
 
     def _keep_samples(self) -> None:
         """Write down what the lanes' controllers chose, and what they saw, of those that had something to do."""
-        seen = {lane.kind.name: sample for lane in self._lanes if (sample := lane.steering.sample()) is not None}
+        seen = {lane.kind.name: sample for lane in self._lanes if (sample := lane.controllers.sample()) is not None}
         for kind, sample in seen.items():
             lanes = [lane for lane in self._lanes if lane.kind.name == kind]
             sample |= {
@@ -345,7 +345,7 @@ class Worker:
         for lane in self._lanes:
             lane.watch()
         look_at_duties(self._duties, self._hanging)
-        self.points.announce("watched")
+        self.signals.announce("watched")
 
     def _sign(self) -> None:
         """Say that this worker is there, what it has in hand, and what it gave up that still runs."""
@@ -354,7 +354,7 @@ class Worker:
         topics = sorted(self._transport.topics())
         seen = {"kinds": list(held), "held": held, "abandoned": abandoned, "topics": topics}
         self._store.write(lambda one: appear(one, self.name, seen), bounded=True)
-        self.points.announce("signed")
+        self.signals.announce("signed")
 
     def _sign_out(self) -> None:
         self._store.write(lambda one: leave(one, self.name), bounded=True)

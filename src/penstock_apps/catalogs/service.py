@@ -17,10 +17,10 @@ from penstock import (
     InvalidInput,
     ItemStatus,
     Job,
+    JobContext,
     JobNotFound,
     Penstock,
     Permanent,
-    WorkJob,
 )
 from penstock_apps.catalogs import steps
 from penstock_apps.catalogs.bounds import Bounds
@@ -65,7 +65,7 @@ class Catalogs:
     """The catalogs application on one Penstock."""
 
     def __init__(self, app: Penstock, settings: CatalogSettings) -> None:
-        app.own_tables("catalogs", "penstock_apps.catalogs", HEAD)
+        app.add_migrations("catalogs", "penstock_apps.catalogs", HEAD)
         self._app = app
         self.settings = settings
         self.records = Records(app)
@@ -161,7 +161,7 @@ class Catalogs:
 
             process = staticmethod(steps.scan)
 
-            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+            def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
                 require_folders(_directories(job))
                 known = {one.path: (one.size, one.modified) for one in records.photos(_existing(records, job))}
                 planned = 0
@@ -173,7 +173,7 @@ class Catalogs:
                     if planned >= most:
                         break
 
-            def finalize(self, job: WorkJob) -> dict[str, Any]:
+            def finalize(self, job: JobContext) -> dict[str, Any]:
                 require_folders(_directories(job))
                 catalog = _catalog(job)
                 known = {one.path for one in records.photos(catalog)}
@@ -196,7 +196,7 @@ class Catalogs:
 
             process = staticmethod(steps.thumbnail)
 
-            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+            def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
                 params: Any = job.params
                 planned = 0
                 for one in records.photos(_existing(records, job)):
@@ -209,7 +209,7 @@ class Catalogs:
                     if planned >= most:
                         break
 
-            def finalize(self, job: WorkJob) -> dict[str, Any]:
+            def finalize(self, job: JobContext) -> dict[str, Any]:
                 return finished(job)
 
         return self._with_continuation(Thumbnails)
@@ -222,7 +222,7 @@ class Catalogs:
 
             process = staticmethod(steps.compare)
 
-            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+            def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
                 params: Any = job.params
                 hashes, count = hashes_kept(_existing(records, job))
                 parts = 1 + count // _COMPARED_BY_ONE
@@ -230,7 +230,7 @@ class Catalogs:
                     for part in range(parts):
                         yield {"hashes": hashes, "stretch": stretch, "part": part, "parts": parts}
 
-            def finalize(self, job: WorkJob) -> dict[str, Any]:
+            def finalize(self, job: JobContext) -> dict[str, Any]:
                 catalog = _catalog(job)
                 near = ((int(one, 16), int(other, 16)) for pairs in job.results() for one, other in pairs)
                 groups = groups_of(_photos(records, catalog), near=near)
@@ -257,11 +257,11 @@ class Catalogs:
 
             process = staticmethod(steps.tag)
 
-            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+            def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
                 for one in records.photos(_existing(records, job)):
                     yield {"path": one.path, "facts": dict(one.facts)}
 
-            def finalize(self, job: WorkJob) -> dict[str, Any]:
+            def finalize(self, job: JobContext) -> dict[str, Any]:
                 words = ((str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE))
                 records.tag(_catalog(job), words)
                 return finished(job)
@@ -279,7 +279,7 @@ class Catalogs:
         app, most = self._app, self.settings.most_per_job
 
         class Continued(definition):  # type: ignore[misc]
-            def finalize(self, job: WorkJob) -> dict[str, Any]:
+            def finalize(self, job: JobContext) -> dict[str, Any]:
                 result: dict[str, Any] = super().finalize(job)
                 if job.progress.total < most:
                     return result
@@ -298,7 +298,7 @@ class Catalogs:
         return Continued
 
 
-def finished(job: WorkJob, **more: Any) -> dict[str, Any]:
+def finished(job: JobContext, **more: Any) -> dict[str, Any]:
     """What a finalizer returns, in the words people know."""
     failed = job.progress.failed
     result: dict[str, Any] = {
@@ -318,12 +318,12 @@ def finished(job: WorkJob, **more: Any) -> dict[str, Any]:
     return result
 
 
-def _catalog(job: WorkJob) -> UUID:
+def _catalog(job: JobContext) -> UUID:
     params: Any = job.params
     return UUID(params["catalog_id"])
 
 
-def _existing(records: Records, job: WorkJob) -> UUID:
+def _existing(records: Records, job: JobContext) -> UUID:
     """The catalog of a job that begins; where somebody has removed it meanwhile, the job fails for good."""
     try:
         return records.get(_catalog(job), by=SYSTEM).id
@@ -331,7 +331,7 @@ def _existing(records: Records, job: WorkJob) -> UUID:
         raise Permanent(error.message, code=error.code) from None
 
 
-def _directories(job: WorkJob) -> list[str]:
+def _directories(job: JobContext) -> list[str]:
     params: Any = job.params
     directories: list[str] = params["directories"]
     return directories

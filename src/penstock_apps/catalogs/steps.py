@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from penstock import WorkItem, storable_text
+from penstock import ItemContext, storable_text
 from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.duplicates import near_pairs_of_part
 from penstock_apps.catalogs.failures import PhotoFailure
@@ -27,7 +27,7 @@ def scan_input(path: str) -> dict[str, Any]:
     return {"path": kept} if kept == path else {"path": kept, "name_unreadable": True}
 
 
-def scan(item: WorkItem) -> dict[str, Any]:
+def scan(item: ItemContext) -> dict[str, Any]:
     """The facts of one photo."""
     from penstock_apps.catalogs.facts import facts_of
 
@@ -37,7 +37,7 @@ def scan(item: WorkItem) -> dict[str, Any]:
     return facts_of(_file(item), _bounds(item))
 
 
-def thumbnail(item: WorkItem) -> dict[str, Any]:
+def thumbnail(item: ItemContext) -> dict[str, Any]:
     """One photo's thumbnails, one for each size."""
     from penstock_apps.catalogs.thumbnails import make_thumbnails
 
@@ -47,7 +47,7 @@ def thumbnail(item: WorkItem) -> dict[str, Any]:
     return {str(edge): asdict(made[edge]) for edge in targets}
 
 
-def tag(item: WorkItem) -> list[str]:
+def tag(item: ItemContext) -> list[str]:
     """The words for one photo."""
     from PIL import ImageOps
 
@@ -61,7 +61,7 @@ def tag(item: WorkItem) -> list[str]:
         return tags_of(item.input["facts"], upright, taggers_from(os.environ.get(TAGGERS, "")))
 
 
-def compare(item: WorkItem) -> list[list[str]]:
+def compare(item: ItemContext) -> list[list[str]]:
     """The pairs of hashes that are near each other, of one part of all that have to be compared."""
     part: dict[str, Any] = item.input
     hashes = array("Q")
@@ -75,18 +75,18 @@ def thumbnail_path(directory: Path, sha256: str, edge: int) -> Path:
     return directory / str(edge) / sha256[:2] / f"{sha256}.jpg"
 
 
-def _file(item: WorkItem) -> Path:
+def _file(item: ItemContext) -> Path:
     path = str(item.input["path"])
     if not inside(path, _params(item)["directories"]):
         raise PhotoFailure.OUTSIDE.error()
     return Path(path)
 
 
-def _bounds(item: WorkItem) -> Bounds:
+def _bounds(item: ItemContext) -> Bounds:
     return Bounds(**_params(item)["bounds"])
 
 
-def _params(item: WorkItem) -> dict[str, Any]:
+def _params(item: ItemContext) -> dict[str, Any]:
     params = item.params
     assert isinstance(params, dict)
     return params

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock import MemoryLimitExceeded, Permanent, WorkItem
+from penstock import ItemContext, MemoryLimitExceeded, Permanent
 from penstock_apps.documents.bounds import Bounds
 from penstock_apps.documents.extraction import extract
 
 
-def process(item: WorkItem) -> dict[str, Any]:
+def process(item: ItemContext) -> dict[str, Any]:
     """Text and facts of the document an item names."""
     given = item.input
     return extract(

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol, cast
 from uuid import UUID
 
 from penstock import (
-    Answer,
     ArchiveLimits,
     Found,
     HandlerError,
@@ -21,10 +20,11 @@ from penstock import (
     Penstock,
     Source,
     StoredFile,
+    SubmitOutcome,
     SwitchedOff,
     TableShape,
     Waiting,
-    found,
+    detect_type,
     look_at_archive,
     look_at_table,
     owner,
@@ -55,7 +55,7 @@ class Handed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class UploadOptions:
     """What somebody says of a file; the rest is found out by looking at it."""
 
     job_type: str | None = None
@@ -121,7 +121,7 @@ class Intake:
         files: Sequence[Handed],
         *,
         user: str | None,
-        told: Told | None = None,
+        told: UploadOptions | None = None,
         idempotency_key: str | None = None,
         ip_address: str | None = None,
         job_id: UUID | None = None,
@@ -133,7 +133,7 @@ class Intake:
         ``fingerprint`` their streams must be such that can be read twice.
         """
         self.require_enabled()
-        told = told or Told()
+        told = told or UploadOptions()
         if told.job_type is not None and told.job_type not in JOB_TYPES:
             raise InvalidInput(
                 f"jobType is {told.job_type[:40]!r}; it is {' or '.join(JOB_TYPES)}, or left out",
@@ -170,7 +170,7 @@ class Intake:
         )
         return Taken(
             job=submission.job,
-            is_new=submission.answer is Answer.NEW,
+            is_new=submission.answer is SubmitOutcome.NEW,
             job_type=job_type,
             files=tuple(one.name for one in kept),
             mapping=params.get("mapping"),
@@ -182,10 +182,12 @@ class Intake:
         most = self._app.settings.ingest_max_file_bytes
         return self._app.keep_file(one.stream, name=one.name, owner=user, media_type=one.media_type, most=most)
 
-    def _looked_at(self, kept: Sequence[StoredFile], told: Told) -> tuple[str, dict[str, Any], TableShape | None]:
+    def _looked_at(
+        self, kept: Sequence[StoredFile], told: UploadOptions
+    ) -> tuple[str, dict[str, Any], TableShape | None]:
         """Which job files make, with which params."""
         paths = [self._app.file(one.id)[1] for one in kept]
-        kinds = [found(path, one.name) for path, one in zip(paths, kept, strict=True)]
+        kinds = [detect_type(path, one.name) for path, one in zip(paths, kept, strict=True)]
         tables = [one for one in kinds if one in (Found.DELIMITED, Found.XLSX)]
         archives = kinds.count(Found.ARCHIVE)
         if len(kept) > 1 and len(tables) + archives:
@@ -212,7 +214,7 @@ class Intake:
             return job_type, about | {"archive": kept[0].sha256}, None
         return job_type, {"pictures": [{"sha256": one.sha256, "name": one.name} for one in kept]}, None
 
-    def _table(self, path: Path, name: str, told: Told) -> tuple[TableShape, dict[str, str | None]]:
+    def _table(self, path: Path, name: str, told: UploadOptions) -> tuple[TableShape, dict[str, str | None]]:
         shape = look_at_table(
             path,
             name,
@@ -239,7 +241,7 @@ class Intake:
         address: str,
         *,
         user: str | None,
-        told: Told | None = None,
+        told: UploadOptions | None = None,
         once_per: str = "scan",
         ip_address: str | None = None,
     ) -> Scanned:
@@ -270,7 +272,7 @@ class Intake:
         source: Source,
         one: Waiting,
         user: str | None,
-        told: Told | None,
+        told: UploadOptions | None,
         once_per: str,
         ip_address: str | None,
     ) -> tuple[Job, bool]:

@@ -78,7 +78,7 @@ def _event(row: Any) -> SearchEvent:
     return SearchEvent(**{**row, "at": at if at.tzinfo else at.replace(tzinfo=UTC)})
 
 
-class SharedWrites:
+class BatchWriter:
     """Writes what concurrent tasks hand in, as few times as possible; whoever hands in waits for its own.
 
     There is one queue for each event loop, so no lock is needed: a task that hands in either finds a writer at work or

@@ -28,7 +28,7 @@ from penstock import (
     documented,
 )
 from penstock_apps.products import schemas as shapes
-from penstock_apps.products.intake import MOST_PICTURES, Handed, Refused, Taken, Told
+from penstock_apps.products.intake import MOST_PICTURES, Handed, Refused, Taken, UploadOptions
 from penstock_apps.products.retailer import sample_csv
 from penstock_apps.products.service import Products
 
@@ -101,7 +101,7 @@ def routes_of(products: Products) -> APIRouter:
     def scan(asked: shapes.ScanAsked, who: SignedIn, request: Request) -> Response:
         """One job for each new file; a file that was taken in keeps its job, however often it is asked for."""
         found = products.intake.scan(
-            asked.source, user=who.user, told=Told(job_type=asked.job_type), ip_address=_address(request)
+            asked.source, user=who.user, told=UploadOptions(job_type=asked.job_type), ip_address=_address(request)
         )
         return Json(
             {
@@ -143,7 +143,7 @@ def _uploaded(
     return products.intake.take(
         [Handed(one.file, one.filename or "upload", one.content_type) for one in files],
         user=who.user,
-        told=Told(texts["jobType"], texts["encoding"], texts["delimiter"], texts["sheet"]),
+        told=UploadOptions(texts["jobType"], texts["encoding"], texts["delimiter"], texts["sheet"]),
         idempotency_key=idempotency_key,
         ip_address=_address(request),
     )
@@ -157,7 +157,7 @@ def _from_source(
     found = products.intake.scan(
         asked.source,
         user=who.user,
-        told=Told(asked.job_type, asked.encoding, asked.delimiter, asked.sheet),
+        told=UploadOptions(asked.job_type, asked.encoding, asked.delimiter, asked.sheet),
         # Asked for twice, a file is taken in twice, unless a key says that it is the same request.
         once_per=f"request {idempotency_key or uuid4()}",
         ip_address=_address(request),

@@ -13,11 +13,11 @@ from uuid import UUID
 
 from penstock import (
     ConfigurationError,
+    ItemContext,
+    JobContext,
     Penstock,
     Planned,
     TableShape,
-    WorkItem,
-    WorkJob,
     open_table,
     table_limits,
 )
@@ -25,7 +25,7 @@ from penstock_apps.products import steps
 from penstock_apps.products.http_json import providers_from
 from penstock_apps.products.intake import Intake
 from penstock_apps.products.providers import Providers
-from penstock_apps.products.records import Records, SharedWrites
+from penstock_apps.products.records import BatchWriter, Records
 
 HEAD = "0001"
 TABLE = "csv"
@@ -65,7 +65,7 @@ class Products:
         self, app: Penstock, settings: ProductSettings | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
         environment = os.environ if environment is None else environment
-        app.own_tables("products", "penstock_apps.products", HEAD)
+        app.add_migrations("products", "penstock_apps.products", HEAD)
         self._app = app
         self.settings = ProductSettings.from_environment(environment) if settings is None else settings
         self.records = Records(app)
@@ -88,7 +88,7 @@ class Products:
     # The work -----------------------------------------------------------------------------------------------------
 
     def _searching(self) -> steps.Searching:
-        return steps.Searching(Providers(self._retailers), SharedWrites(self.records.add))
+        return steps.Searching(Providers(self._retailers), BatchWriter(self.records.add))
 
     def _of_tables(self) -> type:
         app, path_of, searching = self._app, self._kept, self._searching()
@@ -98,12 +98,12 @@ class Products:
 
             columns = steps.COLUMNS
 
-            def plan(self, job: WorkJob, after: int) -> Iterator[Planned]:
+            def plan(self, job: JobContext, after: int) -> Iterator[Planned]:
                 params: Any = job.params
                 table = open_table(path_of(job), TableShape.from_json(params["shape"]), table_limits(app.settings))
                 yield from steps.planned_rows(table, params["mapping"], after)
 
-            async def process(self, item: WorkItem) -> dict[str, Any]:
+            async def process(self, item: ItemContext) -> dict[str, Any]:
                 return await searching.of_row(item)
 
         return Rows
@@ -116,23 +116,23 @@ class Products:
 
             columns = steps.COLUMNS
 
-            def plan(self, job: WorkJob, after: int) -> Iterator[Planned]:
+            def plan(self, job: JobContext, after: int) -> Iterator[Planned]:
                 params: Any = job.params
                 if "archive" in params:
                     yield from steps.planned_members(path_of(job), limits(), partial(keep, job), after)
                 else:
                     yield from steps.planned_pictures(params["pictures"], after)
 
-            async def process(self, item: WorkItem) -> dict[str, Any]:
+            async def process(self, item: ItemContext) -> dict[str, Any]:
                 return await searching.of_picture(item)
 
         return Photographs
 
-    def _kept(self, job: WorkJob) -> Path:
+    def _kept(self, job: JobContext) -> Path:
         params: Any = job.params
         return self._app.file(UUID(params["file_id"]))[1]
 
-    def _keep(self, job: WorkJob, number: int, picture: bytes) -> str:
+    def _keep(self, job: JobContext, number: int, picture: bytes) -> str:
         """Put a picture of an archive by; the name it has in there may be no name for a file, and is the item's."""
         params: Any = job.params
         name = f"{number} of {params['name'][:1000]}"

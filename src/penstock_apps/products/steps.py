@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from penstock import ArchiveLimits, NotFound, Permanent, Planned, Table, WorkItem, pictures
+from penstock import ArchiveLimits, ItemContext, NotFound, Permanent, Planned, Table, pictures
 from penstock_apps.products.barcodes import read_barcodes
 from penstock_apps.products.products import Product, Unusable, normalizer
 from penstock_apps.products.providers import Asked, Found, Providers
-from penstock_apps.products.records import SearchEvent, SharedWrites
+from penstock_apps.products.records import BatchWriter, SearchEvent
 from penstock_apps.products.strategies import Query, chosen, queries
 
 COLUMNS = (
@@ -74,17 +74,17 @@ def planned_members(
 class Searching:
     """Looks products up for items, and has each question recorded before its item ends."""
 
-    def __init__(self, providers: Providers, events: SharedWrites) -> None:
+    def __init__(self, providers: Providers, events: BatchWriter) -> None:
         self._providers = providers
         self._events = events
 
-    async def of_row(self, item: WorkItem) -> dict[str, Any]:
+    async def of_row(self, item: ItemContext) -> dict[str, Any]:
         """The product a row of a table speaks of."""
         _require_good(item)
         product: Any = item.normalized
         return await self._looked_up(item, queries(product), product)
 
-    async def of_picture(self, item: WorkItem) -> dict[str, Any]:
+    async def of_picture(self, item: ItemContext) -> dict[str, Any]:
         """The product whose barcode is in a picture."""
         _require_good(item)
         about: Any = item.input
@@ -99,7 +99,7 @@ class Searching:
         possible = [query for number in numbers for query in queries(Product(gtin=number))]
         return await self._looked_up(item, possible, Product())
 
-    async def _looked_up(self, item: WorkItem, possible: Sequence[Query], product: Product) -> dict[str, Any]:
+    async def _looked_up(self, item: ItemContext, possible: Sequence[Query], product: Product) -> dict[str, Any]:
         if not len(self._providers):
             raise Permanent(
                 "no retailer is known here, so nothing can be looked up: set PRODUCT_PROVIDERS to the path of a JSON "
@@ -144,13 +144,13 @@ def result_of(found: Found, query: Query, product: Product) -> dict[str, Any]:
     }
 
 
-def _require_good(item: WorkItem) -> None:
+def _require_good(item: ItemContext) -> None:
     about: Any = item.input
     if "problem" in about:
         raise Permanent(about["problem"], code=about["code"])
 
 
-def _event(item: WorkItem, asked: Asked) -> SearchEvent:
+def _event(item: ItemContext, asked: Asked) -> SearchEvent:
     return SearchEvent(
         job_id=item.job_id,
         item_id=item.id,

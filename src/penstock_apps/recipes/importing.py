@@ -72,7 +72,7 @@ def bring_over(app: Penstock, source_url: str, rule: OwnerRule) -> Imported:
             except InvalidInput as error:
                 refused[str(row["id"])] = error.message
 
-    brought = app.adopt(KIND, over())
+    brought = app.import_job(KIND, over())
     return Imported(counts["read"], counts["brought"] + brought, counts["known"] + counts["over"] - brought, refused)
 
 

@@ -13,18 +13,18 @@ from uuid import UUID
 
 from penstock import (
     Actor,
-    After,
-    Answer,
     Caller,
     ConfigurationError,
     ItemStatus,
     Job,
+    JobContext,
+    JobCursor,
     JobNotFound,
     JobState,
     Penstock,
     Permanent,
     Submission,
-    WorkJob,
+    SubmitOutcome,
     owner,
 )
 from penstock_apps.recipes import steps
@@ -82,7 +82,7 @@ class Recipes:
     """The recipes application on one Penstock."""
 
     def __init__(self, app: Penstock, settings: RecipeSettings) -> None:
-        app.own_tables("recipes", "penstock_apps.recipes", HEAD)
+        app.add_migrations("recipes", "penstock_apps.recipes", HEAD)
         self._app = app
         self.settings = settings
         self.records = Records(app)
@@ -129,7 +129,7 @@ class Recipes:
                 hold=self.settings.parsed_elsewhere,
                 connection=link,
             )
-            if submission.answer is Answer.NEW:
+            if submission.answer is SubmitOutcome.NEW:
                 self._app.publish(self.settings.requests_topic, _request(submission.job), key=url_hash, connection=link)
             return submission
 
@@ -168,15 +168,15 @@ class Recipes:
                 break
         return found
 
-    def history(self, *, by: Caller, after: After | None, limit: int) -> list[Job]:
+    def history(self, *, by: Caller, after: JobCursor | None, limit: int) -> list[Job]:
         """The caller's requests, newest first."""
         return self._app.jobs(by=by, kind=KIND, after=after, limit=limit, payloads=True)
 
     def _all(self, by: Caller, states: list[JobState]) -> Iterator[Job]:
-        after: After | None = None
+        after: JobCursor | None = None
         while page := self._app.jobs(by=by, kind=KIND, states=states, after=after, limit=_PAGE, payloads=True):
             yield from page
-            after = After(page[-1].created_at, page[-1].id)
+            after = JobCursor(page[-1].created_at, page[-1].id)
 
     # Changing -----------------------------------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class Recipes:
 
             process = staticmethod(steps.parse)
 
-            def plan(self, job: WorkJob) -> Iterator[dict[str, Any]]:
+            def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
                 params: Any = job.params
                 word = records.heard(job.id) if settings.parsed_elsewhere else None
                 if word is not None and not word.success:
@@ -215,7 +215,7 @@ class Recipes:
                 if records.fresh(params["url_hash"], settings.ttl_days) is None:
                     yield {"url": params["url"]}
 
-            def finalize(self, job: WorkJob) -> dict[str, Any]:
+            def finalize(self, job: JobContext) -> dict[str, Any]:
                 params: Any = job.params
                 for item in job.items(ItemStatus.ERROR):
                     raise Permanent(item.last_error or "", code=item.error_code)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from penstock import ConfigurationError, WorkItem, storable_texts
+from penstock import ConfigurationError, ItemContext, storable_texts
 from penstock_apps.recipes.language_model import LanguageModel
 from penstock_apps.recipes.limits import FetchLimits, limits_from
 
 
-def parse(item: WorkItem) -> dict[str, Any]:
+def parse(item: ItemContext) -> dict[str, Any]:
     """The recipe of the page the job asks for."""
     # Loaded where pages are read: the command line and the server need neither.
     from penstock_apps.recipes.fetching import fetch

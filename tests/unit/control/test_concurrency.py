@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from penstock.errors import ConfigurationError
 from penstock.worker.control.claim_size import ClaimSize
 from penstock.worker.control.concurrency import Concurrency, ConcurrencySample
-from penstock.worker.control.pressure import Figures, Marks, Pressure, PressureGauge
+from penstock.worker.control.pressure import HostFigures, Marks, Pressure, PressureGauge
 
 
 def window(slots: Concurrency, *, most_useful: int = 10_000, **figures: object) -> ConcurrencySample:
@@ -172,16 +172,16 @@ def test_bounds_that_contradict_themselves_are_refused() -> None:
 def test_pressure_begins_and_ends_at_different_marks() -> None:
     gauge = PressureGauge()
     shares = [0.8, 0.86, 0.8, 0.76, 0.74, 0.8]
-    seen = [gauge.observe(Figures(0.0, share)) is Pressure.MEMORY for share in shares]
+    seen = [gauge.observe(HostFigures(0.0, share)) is Pressure.MEMORY for share in shares]
     assert seen == [False, True, True, True, False, False]
 
 
 def test_one_busy_second_is_no_shortage_of_processor_time() -> None:
     gauge = PressureGauge()
-    gauge.observe(Figures(0.3, 0.0))
-    assert gauge.observe(Figures(1.0, 0.0)) is Pressure.NONE
-    assert [gauge.observe(Figures(1.0, 0.0)) for _ in range(12)][-1] is Pressure.CPU
-    assert gauge.observe(Figures(1.0, 0.99)) is Pressure.MEMORY
+    gauge.observe(HostFigures(0.3, 0.0))
+    assert gauge.observe(HostFigures(1.0, 0.0)) is Pressure.NONE
+    assert [gauge.observe(HostFigures(1.0, 0.0)) for _ in range(12)][-1] is Pressure.CPU
+    assert gauge.observe(HostFigures(1.0, 0.99)) is Pressure.MEMORY
 
 
 def test_marks_the_wrong_way_round_are_refused() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from penstock.errors import InvalidInput
-from penstock.ingest.detection import Found, found
+from penstock.ingest.detection import Found, detect_type
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504)
 
@@ -47,13 +47,13 @@ def written(tmp_path: Path, content: bytes) -> Path:
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF"])
 def test_an_image_is_known_by_its_bytes(tmp_path: Path, kind: str) -> None:
-    assert found(written(tmp_path, image(kind)), "table.csv") is Found.IMAGE
+    assert detect_type(written(tmp_path, image(kind)), "table.csv") is Found.IMAGE
 
 
 @pytest.mark.parametrize("main", [b"heic", b"avif", b"mif1", b"isom"])
 def test_pictures_in_a_media_container(tmp_path: Path, main: bytes) -> None:
     content = (24).to_bytes(4, "big") + b"ftyp" + main + bytes(4) + b"mif1" + b"miaf" + bytes(64)
-    assert found(written(tmp_path, content), "x") is Found.IMAGE
+    assert detect_type(written(tmp_path, content), "x") is Found.IMAGE
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_pictures_in_a_media_container(tmp_path: Path, main: bytes) -> None:
     ],
 )
 def test_bytes_first_then_the_name(tmp_path: Path, content: bytes, name: str, expected: Found) -> None:
-    assert found(written(tmp_path, content), name) is expected
+    assert detect_type(written(tmp_path, content), name) is expected
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_bytes_first_then_the_name(tmp_path: Path, content: bytes, name: str, ex
 )
 def test_what_is_not_taken_is_named(tmp_path: Path, content: bytes, code: str, says: str) -> None:
     with pytest.raises(InvalidInput, match=says) as refused:
-        found(written(tmp_path, content), "table.csv")
+        detect_type(written(tmp_path, content), "table.csv")
     assert (refused.value.code, refused.value.field) == (code, "file")
 
 
 def test_bytes_that_are_nothing_known_need_a_table_s_name(tmp_path: Path) -> None:
     path = written(tmp_path, b"a,b\n\x00\x01\x02,3\n")
     with pytest.raises(InvalidInput, match=r"CSV or \.xlsx") as refused:
-        found(path, "odd.bin")
+        detect_type(path, "odd.bin")
     assert refused.value.code == "FILE_TYPE_UNKNOWN"
 
 
@@ -114,7 +114,7 @@ def test_any_bytes_are_found_or_refused_with_a_known_code(
     tmp_path_factory: pytest.TempPathFactory, start: bytes, rest: bytes, name: str
 ) -> None:
     try:
-        outcome: str = found(written(tmp_path_factory.getbasetemp(), start + rest), name)
+        outcome: str = detect_type(written(tmp_path_factory.getbasetemp(), start + rest), name)
     except InvalidInput as refused:
         outcome = refused.code
     assert outcome in {*Found, "FILE_EMPTY", "FILE_TYPE_UNKNOWN", "NOT_A_TABLE"}

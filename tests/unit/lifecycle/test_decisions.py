@@ -24,7 +24,18 @@ from penstock.errors import (
     WorkerCrashed,
 )
 from penstock.lifecycle import outcomes
-from penstock.lifecycle.decisions import AddFinalize, Fail, Ledger, Next, Nothing, Retry, Succeed, again, follows, judge
+from penstock.lifecycle.decisions import (
+    AddFinalize,
+    Fail,
+    JobCounters,
+    Next,
+    Nothing,
+    Retry,
+    Succeed,
+    next_step,
+    outcome_for_error,
+    retry_or_fail,
+)
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ErrorType, ItemStatus, KilledBy, Phase
@@ -54,7 +65,7 @@ JUDGED: list[tuple[BaseException, int, ItemStatus, str, KilledBy | None]] = [
 
 @pytest.mark.parametrize(("error", "attempt", "status", "code", "killed_by"), JUDGED)
 def test_judge(error: BaseException, attempt: int, status: ItemStatus, code: str, killed_by: KilledBy | None) -> None:
-    outcome = judge(error, attempt, POLICY, traceback="trace")
+    outcome = outcome_for_error(error, attempt, POLICY, traceback="trace")
     assert (outcome.status, outcome.code, outcome.killed_by) == (status, code, killed_by)
     assert outcome.ended == (status is not PENDING)
     assert outcome.delay == (10.0 if status is PENDING else None)
@@ -71,29 +82,32 @@ def test_judge(error: BaseException, attempt: int, status: ItemStatus, code: str
     ],
 )
 def test_the_words_of_an_error(error: BaseException, text: str) -> None:
-    assert judge(error, 1, POLICY).error == text
+    assert outcome_for_error(error, 1, POLICY).error == text
 
 
 def test_a_server_that_asks_for_more_time_gets_it() -> None:
-    assert judge(Retryable("busy", retry_after=60), 1, POLICY).delay == 60
-    assert judge(Retryable("busy", retry_after=1), 1, POLICY).delay == 10
-    assert judge(Retryable("busy", retry_after=1e9), 1, POLICY).delay == 86400
+    assert outcome_for_error(Retryable("busy", retry_after=60), 1, POLICY).delay == 60
+    assert outcome_for_error(Retryable("busy", retry_after=1), 1, POLICY).delay == 10
+    assert outcome_for_error(Retryable("busy", retry_after=1e9), 1, POLICY).delay == 86400
 
 
 def test_what_is_not_found_has_retries_of_its_own() -> None:
     policy = Policy.of(retries=0, not_found_retries=1, backoff="10s fixed")
-    assert [judge(NotFound("n"), attempt, policy).status for attempt in (1, 2)] == [PENDING, ItemStatus.NOT_FOUND]
+    assert [outcome_for_error(NotFound("n"), attempt, policy).status for attempt in (1, 2)] == [
+        PENDING,
+        ItemStatus.NOT_FOUND,
+    ]
 
 
 def test_an_error_made_of_a_kill_still_says_who_killed() -> None:
     with pytest.raises(Permanent) as raised:
         raise Permanent("told apart by classify") from MemoryLimitExceeded("too much")
-    assert judge(raised.value, 1, POLICY).killed_by is KilledBy.OOM
+    assert outcome_for_error(raised.value, 1, POLICY).killed_by is KilledBy.OOM
 
 
 @pytest.mark.parametrize(("retries", "attempt", "status"), [(0, 1, ERROR), (1, 1, PENDING), (1, 2, ERROR)])
 def test_again_until_the_retries_are_used_up(retries: int, attempt: int, status: ItemStatus) -> None:
-    assert again("x", "X", attempt, Policy.of(retries=retries)).status is status
+    assert retry_or_fail("x", "X", attempt, Policy.of(retries=retries)).status is status
 
 
 def test_long_words_are_cut() -> None:
@@ -114,15 +128,15 @@ RELEASED = outcomes.released()
 GONE = outcomes.not_found("g", "G")
 
 
-def ledger(**given: Any) -> Ledger:
-    return Ledger(**{"single_step": False, "planned": True, "finalizes": True, "finalize_added": False,
+def ledger(**given: Any) -> JobCounters:
+    return JobCounters(**{"single_step": False, "planned": True, "has_finalizer": True, "finalize_added": False,
                      "total": 2, "processed": 1} | given)  # fmt: skip
 
 
-SINGLE = ledger(single_step=True, finalizes=False, total=1, processed=1)
+SINGLE = ledger(single_step=True, has_finalizer=False, total=1, processed=1)
 FINALIZING = ledger(processed=2, finalize_added=True)
 
-FOLLOWS: list[tuple[Ledger, dict[str, Outcome], Next]] = [
+FOLLOWS: list[tuple[JobCounters, dict[str, Outcome], Next]] = [
     # A single step is its job.
     (SINGLE, {"single": DONE}, Succeed('"r"')),
     (SINGLE, {"single": SKIPPED}, Succeed(None)),
@@ -136,9 +150,9 @@ FOLLOWS: list[tuple[Ledger, dict[str, Outcome], Next]] = [
     (ledger(), {"single": FAILED}, Nothing()),
     (ledger(processed=2), {"single": FAILED}, AddFinalize()),
     (ledger(processed=2), {}, AddFinalize()),
-    (ledger(processed=2, finalizes=False), {}, Succeed(None)),
+    (ledger(processed=2, has_finalizer=False), {}, Succeed(None)),
     (ledger(total=0, processed=0), {}, AddFinalize()),
-    (ledger(total=0, processed=0, finalizes=False), {}, Succeed(None)),
+    (ledger(total=0, processed=0, has_finalizer=False), {}, Succeed(None)),
     # The finalize item decides, and is added once.
     (FINALIZING, {}, Nothing()),
     (FINALIZING, {"finalize": DONE}, Succeed('"r"')),
@@ -158,8 +172,8 @@ FOLLOWS: list[tuple[Ledger, dict[str, Outcome], Next]] = [
 
 
 @pytest.mark.parametrize(("before", "deciding", "expected"), FOLLOWS)
-def test_follows(before: Ledger, deciding: dict[str, Outcome], expected: Next) -> None:
-    assert follows(before, **deciding) == expected
+def test_follows(before: JobCounters, deciding: dict[str, Outcome], expected: Next) -> None:
+    assert next_step(before, **deciding) == expected
 
 
 def test_errors_everybody_meets_have_codes_of_their_own() -> None:
@@ -180,6 +194,6 @@ def test_errors_everybody_meets_have_codes_of_their_own() -> None:
         (StoreUnavailable("gone"), "DB_CONN_REFUSED"),
         (ConnectionRefusedError(111, "Connection refused"), "UNEXPECTED_ERROR"),
     ):
-        outcome = judge(error, 1, Policy())
+        outcome = outcome_for_error(error, 1, Policy())
         assert (outcome.code, outcome.status) == (code, ItemStatus.PENDING), error
-        assert judge(error, 99, Policy()).status is ItemStatus.ERROR
+        assert outcome_for_error(error, 99, Policy()).status is ItemStatus.ERROR

@@ -79,7 +79,7 @@ def test_whoever_stops_flowing_leaves_the_line() -> None:
     """A job without a turn is not claimed: that is what makes pause and cancel O(1)."""
     for one in TRANSITIONS:
         stops = one.target in FINISHED | {JobState.PAUSED} and not one.sources <= FINISHED
-        assert ("turn_at" in one.clears) == stops, one.name
+        assert ("next_claim_at" in one.clears) == stops, one.name
 
 
 @pytest.mark.parametrize(

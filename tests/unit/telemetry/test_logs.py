@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from penstock.telemetry.logs import configure_logs
+from penstock.logs import configure_logs
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ if len(sys.argv) > 1:
 app = Penstock("sqlite://")
 app.kind("greet")(lambda item: "hello")
 app.submit("greet")
-app.work_off()
+app.drain()
 """
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from penstock import Permanent, Retryable
 
 if TYPE_CHECKING:
-    from penstock import Penstock, WorkItem, WorkJob
+    from penstock import ItemContext, JobContext, Penstock
 
 COUNT_WORDS = "count-words"
 SLOW_COUNT = "slow-count"
@@ -25,12 +25,12 @@ _WORDS = ("water", "gate", "wheel", "mill", "head", "sluice", "stream", "turbine
 class CountWords:
     """Counts the words of generated lines, as if each had to be fetched from somewhere."""
 
-    def plan(self, job: WorkJob) -> Iterator[Any]:
+    def plan(self, job: JobContext) -> Iterator[Any]:
         """Yield the lines; each becomes an item in the database."""
         for number in range(1, job.params["lines"] + 1):
             yield " ".join(_WORDS[(number * step) % len(_WORDS)] for step in range(1, number % 7 + 2))
 
-    async def process(self, item: WorkItem) -> int:
+    async def process(self, item: ItemContext) -> int:
         """Count one line. Some are busy at the first try, and a few cannot be read at all."""
         await asyncio.sleep(0.025)
         if item.position % UNREADABLE_EVERY == 0:
@@ -39,12 +39,12 @@ class CountWords:
             raise Retryable("somebody else is reading this line", code="LINE_BUSY")
         return len(str(item.input).split())
 
-    def finalize(self, job: WorkJob) -> dict[str, int]:
+    def finalize(self, job: JobContext) -> dict[str, int]:
         """Add them up, once, after the last line."""
         return {"words": sum(job.results()), "lines": job.progress.done, "unreadable": job.progress.failed}
 
 
-def count_slowly(item: WorkItem) -> int:
+def count_slowly(item: ItemContext) -> int:
     """Take a while, and stop when told to."""
     for _ in range(15):
         item.check()

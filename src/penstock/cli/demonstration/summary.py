@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from penstock.cli import endings
+from penstock.cli import job_summary
 from penstock.cli.demonstration.kinds import COUNT_WORDS
 from penstock.cli.texts import on_one_line
 
@@ -27,13 +27,13 @@ def told(app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpect
         if job.state.value == "canceled":
             done = f"after {job.progress.processed:,} of {job.progress.total:,} items"
             reason = on_one_line(job.killed_reason or "")
-            yield f"1 canceled: {names[job.id]} {done}, by {endings.stopped_by(app, job)}: {reason}"
+            yield f"1 canceled: {names[job.id]} {done}, by {job_summary.stopped_by(app, job)}: {reason}"
     for job in jobs:
         if names[job.id] == COUNT_WORDS and isinstance(job.result, dict):
             lines = f"{job.result['lines']:,} lines; {job.result['unreadable']} could not be read"
             yield f"{COUNT_WORDS} found {job.result['words']:,} words in {lines}"
     for job in unexpected:
-        yield f"NOT AS EXPECTED: {names[job.id]} is {job.state.value} {endings.failure(job)}"
+        yield f"NOT AS EXPECTED: {names[job.id]} is {job.state.value} {job_summary.failure(job)}"
 
 
 def where_to_look(kept: Path | None) -> Iterator[str]:

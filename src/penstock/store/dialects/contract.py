@@ -36,7 +36,7 @@ def fields(*columns: Column[Any] | Field) -> tuple[Field, ...]:
     return tuple(one if isinstance(one, Field) else Field(one.name, one.type) for one in columns)
 
 
-class Ways(Protocol):
+class Dialect(Protocol):
     """One database's ways. Statements are built once for each, so it must be hashable."""
 
     name: str
@@ -107,10 +107,10 @@ class Ways(Protocol):
 class ByTheHeldClock:
     """The same ways, but the time is a parameter: for tests that hold the clock."""
 
-    def __init__(self, ways: Ways) -> None:
-        self.name = ways.name
-        self.in_our_process = ways.in_our_process
-        self._ways = ways
+    def __init__(self, dialect: Dialect) -> None:
+        self.name = dialect.name
+        self.in_our_process = dialect.in_our_process
+        self._ways = dialect
 
     def now(self) -> ColumnElement[datetime]:
         """The moment the test has set, handed in with each statement."""
@@ -121,11 +121,11 @@ class ByTheHeldClock:
 
 
 @cache
-def ways_of(dialect_name: str, *, held: bool = False) -> Ways:
+def dialect_of(dialect_name: str, *, held: bool = False) -> Dialect:
     """The ways of the named database; one object for each, so that statements built for it are built once."""
     from penstock.store.dialects import postgresql, sqlite
 
-    known: dict[str, Ways] = {"sqlite": sqlite.SQLite(), "postgresql": postgresql.PostgreSQL()}
+    known: dict[str, Dialect] = {"sqlite": sqlite.SQLite(), "postgresql": postgresql.PostgreSQL()}
     if dialect_name not in known:
         raise ConfigurationError(
             f"PENSTOCK_DATABASE_URL names {dialect_name!r}; Penstock runs on {' and '.join(sorted(known))}"

@@ -31,7 +31,7 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.engine import Dialect
+from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 from sqlalchemy.types import TypeDecorator, TypeEngine
@@ -51,7 +51,7 @@ class JsonArray(TypeDecorator[list[Any]]):
         super().__init__()
         self.element = type(element)
 
-    def process_bind_param(self, value: Sequence[Any] | None, dialect: Dialect) -> str:
+    def process_bind_param(self, value: Sequence[Any] | None, dialect: SQLAlchemyDialect) -> str:
         """Translated like every value that travels as JSON."""
         translate = _TRANSLATIONS.get(self.element)
         given = value or ()

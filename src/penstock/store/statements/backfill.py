@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy import Integer, Select, Update, bindparam, or_, select, update
 
-from penstock.store.dialects.contract import Ways
+from penstock.store.dialects.contract import Dialect
 from penstock.store.statements.built_once import built_once
 from penstock.store.tables import job_items, jobs
 from penstock.store.types import Identifier
 
 
 @built_once
-def next_jobs(ways: Ways) -> Select[Any]:
+def next_jobs(dialect: Dialect) -> Select[Any]:
     """A stretch of all jobs, in the order of their ids."""
     return (
         select(jobs.c.id)
@@ -24,12 +24,12 @@ def next_jobs(ways: Ways) -> Select[Any]:
 
 
 @built_once
-def copy_owner_and_kind(ways: Ways) -> Update:
+def copy_owner_and_kind(dialect: Dialect) -> Update:
     """The owner and the kind of these jobs, to those of their items that say otherwise."""
     return (
         update(job_items)
         .where(
-            ways.among(job_items.c.job_id, "the_jobs"),
+            dialect.among(job_items.c.job_id, "the_jobs"),
             jobs.c.id == job_items.c.job_id,
             or_(job_items.c.user_id.is_distinct_from(jobs.c.user_id), job_items.c.kind != jobs.c.kind),
         )

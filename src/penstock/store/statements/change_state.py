@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle.transitions import Transition
-from penstock.store.dialects.contract import Field, Ways
+from penstock.store.dialects.contract import Dialect, Field
 from penstock.store.statements.built_once import built_once
 from penstock.store.tables import job_events, jobs
 from penstock.store.types import Identifier
@@ -33,7 +33,7 @@ CHANGED = (
     jobs.c.previous_state,
     jobs.c.run,
     jobs.c.event_sequence,
-    jobs.c.followed,
+    jobs.c.has_followers,
     jobs.c.processed_items,
     jobs.c.total_items,
 )
@@ -41,13 +41,13 @@ CHANGED = (
 
 
 def change_state(
-    ways: Ways, transition: Transition, which: ColumnElement[bool], values: Mapping[str, Any] | None = None
+    dialect: Dialect, transition: Transition, which: ColumnElement[bool], values: Mapping[str, Any] | None = None
 ) -> Update:
     """Make ``transition`` for the jobs ``which`` names that are in one of its sources, and for no others.
 
     The rows it returns are the jobs it happened to; a job that is not among them was in another state.
     """
-    now = ways.now()
+    now = dialect.now()
     changes: dict[str, Any] = dict.fromkeys(transition.clears, null())
     changes |= dict.fromkeys(transition.stamps, now)
     changes |= values or {}
@@ -55,7 +55,7 @@ def change_state(
         changes["run"] = jobs.c.run + 1
     return (
         update(jobs)
-        .where(which, ways.check(or_(*(jobs.c.state == source.value for source in sorted(transition.sources)))))
+        .where(which, dialect.check(or_(*(jobs.c.state == source.value for source in sorted(transition.sources)))))
         .values(
             previous_state=jobs.c.state,
             state=transition.target.value,
@@ -77,9 +77,9 @@ EXPLAINED_EVENTS = (*EVENTS, Field("reason", Text()), Field("data", Text()))
 
 
 @built_once
-def insert_events(ways: Ways, *, explained: bool) -> Insert:
+def insert_events(dialect: Dialect, *, explained: bool) -> Insert:
     """Write one history row for each change; where it went and who made it is the same for all of them."""
-    rows = ways.rows("events", EXPLAINED_EVENTS if explained else EVENTS)
+    rows = dialect.rows("events", EXPLAINED_EVENTS if explained else EVENTS)
     columns = ["job_id", "sequence", "run", "from_state", "reason", "data", "to_state", "actor", "actor_id", "at"]
     source = select(
         rows.c.job_id,
@@ -87,16 +87,16 @@ def insert_events(ways: Ways, *, explained: bool) -> Insert:
         rows.c.run,
         rows.c.from_state,
         rows.c.reason if explained else null(),
-        ways.json(rows.c.data) if explained else null(),
+        dialect.json(rows.c.data) if explained else null(),
         bindparam("the_to_state", type_=String),
         bindparam("the_actor", type_=String),
         bindparam("the_actor_id", type_=String),
-        ways.now(),
+        dialect.now(),
     )
     return insert(job_events).from_select(columns, source)
 
 
-def tell_of(ways: Ways, change: Update, transition: Transition) -> Insert:
+def tell_of(dialect: Dialect, change: Update, transition: Transition) -> Insert:
     """The change and one history row for each job it happens to, in one statement."""
     changed = change.cte("changed")
     columns = ["job_id", "sequence", "run", "from_state", "to_state", "actor", "actor_id", "at"]
@@ -108,6 +108,6 @@ def tell_of(ways: Ways, change: Update, transition: Transition) -> Insert:
         literal(transition.target.value),
         bindparam("the_actor", type_=String),
         bindparam("the_actor_id", type_=String),
-        ways.now(),
+        dialect.now(),
     )
     return insert(job_events).from_select(columns, source)

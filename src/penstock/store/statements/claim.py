@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.states import ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import START
-from penstock.store.dialects.contract import Field, Ways
+from penstock.store.dialects.contract import Dialect, Field
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state, tell_of
 from penstock.store.statements.line import JOB, VERSION, due_jobs, not_before_now
@@ -36,16 +36,16 @@ _NONE, _ONE = (literal_column(number, Integer) for number in ("0", "1"))
 """Written out: a statement of a claim has to be short."""
 
 
-def _taken(ways: Ways) -> dict[str, Any]:
+def _taken(dialect: Dialect) -> dict[str, Any]:
     """What taking an item writes: the lease is the fence of everything that is written about it later."""
-    now = ways.now()
+    now = dialect.now()
     return {
         "status": ItemStatus.PROCESSING.value,
         "attempts": job_items.c.attempts + 1,
         "lease": bindparam("the_lease", type_=Identifier),
         "locked_by": bindparam("the_worker", type_=String),
         "locked_at": now,
-        "lock_expires_at": ways.later(now, bindparam("the_lease_seconds", type_=Float)),
+        "lock_expires_at": dialect.later(now, bindparam("the_lease_seconds", type_=Float)),
         "ready_at": null(),
         "updated_at": now,
     }
@@ -65,46 +65,46 @@ RANGES = (Field("job_id", Identifier()), Field("first", Integer()), Field("last"
 
 
 @built_once
-def take_fresh_of_one(ways: Ways) -> Update:
+def take_fresh_of_one(dialect: Dialect) -> Update:
     """Take the items of one job between two positions."""
     return (
         update(job_items)
         .where(
             job_items.c.job_id == bindparam("the_job_id", type_=Identifier),
             job_items.c.position.between(bindparam("the_first", type_=Integer), bindparam("the_last", type_=Integer)),
-            ways.check(job_items.c.status == _PENDING),
+            dialect.check(job_items.c.status == _PENDING),
         )
-        .values(_taken(ways))
+        .values(_taken(dialect))
         .returning(*_TAKEN_OF_ONE, null())
     )
 
 
 @built_once
-def take_fresh(ways: Ways) -> Update:
+def take_fresh(dialect: Dialect) -> Update:
     """Take the items of several jobs, each between two positions."""
-    ranges = ways.rows("ranges", RANGES)
+    ranges = dialect.rows("ranges", RANGES)
     return (
         update(job_items)
         .where(
             job_items.c.job_id == ranges.c.job_id,
             job_items.c.position >= ranges.c.first,
             job_items.c.position <= ranges.c.last,
-            ways.check(job_items.c.status == _PENDING),
+            dialect.check(job_items.c.status == _PENDING),
         )
-        .values(_taken(ways))
+        .values(_taken(dialect))
         .returning(*_TAKEN)
     )
 
 
 @built_once
-def returned_items(ways: Ways) -> Select[Any]:
+def returned_items(dialect: Dialect) -> Select[Any]:
     """Items of the picked jobs that came back and may be tried again, those that waited longest first."""
     return (
         select(job_items.c.id, job_items.c.deaths)
         .where(
-            ways.among(job_items.c.job_id, "the_jobs"),
+            dialect.among(job_items.c.job_id, "the_jobs"),
             job_items.c.status == _PENDING,
-            job_items.c.ready_at <= ways.now(),
+            job_items.c.ready_at <= dialect.now(),
         )
         .order_by(job_items.c.ready_at)
         .limit(bindparam("the_limit", type_=Integer))
@@ -113,23 +113,23 @@ def returned_items(ways: Ways) -> Select[Any]:
 
 
 @built_once
-def take_returned(ways: Ways) -> Update:
+def take_returned(dialect: Dialect) -> Update:
     """Take items that came back, by their ids."""
     return (
         update(job_items)
-        .where(ways.among(job_items.c.id, "the_items"), job_items.c.status == _PENDING)
-        .values(_taken(ways))
+        .where(dialect.among(job_items.c.id, "the_items"), job_items.c.status == _PENDING)
+        .values(_taken(dialect))
         .returning(*_TAKEN)
     )
 
 
 @built_once
-def soonest_returned(ways: Ways) -> Select[Any]:
+def soonest_returned(dialect: Dialect) -> Select[Any]:
     """When the first of the items that are still to come back may be tried, by job."""
     return (
         select(job_items.c.job_id, func.min(job_items.c.ready_at))
         .where(
-            ways.among(job_items.c.job_id, "the_jobs"),
+            dialect.among(job_items.c.job_id, "the_jobs"),
             job_items.c.status == _PENDING,
             job_items.c.ready_at.is_not(None),
         )
@@ -139,32 +139,32 @@ def soonest_returned(ways: Ways) -> Select[Any]:
 
 SERVED = (
     Field("id", Identifier()),
-    Field("claimed_to", Integer()),
+    Field("last_claimed", Integer()),
     Field("returned_taken", Integer()),
     Field("more", Boolean()),
-    Field("turn_at", Moment()),
+    Field("next_claim_at", Moment()),
 )
 
 
-def _served(ways: Ways, rows: Any, otherwise: Any) -> dict[str, Any]:
+def _served(dialect: Dialect, rows: Any, otherwise: Any) -> dict[str, Any]:
     """A job that still has items to hand out goes to the back of the line; one that has none leaves it."""
     return {
-        "claimed_to": rows.c.claimed_to,
-        "turn_at": case((rows.c.more, ways.now()), else_=otherwise),
-        "last_heartbeat": ways.now(),
+        "last_claimed": rows.c.last_claimed,
+        "next_claim_at": case((rows.c.more, dialect.now()), else_=otherwise),
+        "last_heartbeat": dialect.now(),
     }
 
 
-def _served_in_steps(ways: Ways, rows: Any) -> dict[str, Any]:
+def _served_in_steps(dialect: Dialect, rows: Any) -> dict[str, Any]:
     """The same where items came back: some were taken, and for others the job's turn is known."""
     left = jobs.c.returned_items - rows.c.returned_taken
-    return _served(ways, rows, not_before_now(ways, rows.c.turn_at)) | {"returned_items": left}
+    return _served(dialect, rows, not_before_now(dialect, rows.c.next_claim_at)) | {"returned_items": left}
 
 
-def _start(ways: Ways, rows: Any, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
-    phase = case((jobs.c.open_to > jobs.c.total_items, Phase.FINALIZING.value), else_=Phase.PROCESSING.value)
+def _start(dialect: Dialect, rows: Any, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
+    phase = case((jobs.c.last_claimable > jobs.c.total_items, Phase.FINALIZING.value), else_=Phase.PROCESSING.value)
     return change_state(
-        ways,
+        dialect,
         START,
         and_(jobs.c.id == rows.c.id, *conditions),
         served
@@ -175,26 +175,26 @@ def _start(ways: Ways, rows: Any, served: dict[str, Any], *conditions: ColumnEle
     )
 
 
-def _note(ways: Ways, rows: Any, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
+def _note(dialect: Dialect, rows: Any, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
     return (
         update(jobs)
-        .where(jobs.c.id == rows.c.id, *conditions, ways.check(jobs.c.state == JobState.RUNNING.value))
-        .values(served | {"updated_at": ways.now()})
+        .where(jobs.c.id == rows.c.id, *conditions, dialect.check(jobs.c.state == JobState.RUNNING.value))
+        .values(served | {"updated_at": dialect.now()})
     )
 
 
 @built_once
-def start_served(ways: Ways) -> Update:
+def start_served(dialect: Dialect) -> Update:
     """START for the queued jobs among those served."""
-    rows = ways.rows("served", SERVED)
-    return _start(ways, rows, _served_in_steps(ways, rows))
+    rows = dialect.rows("served", SERVED)
+    return _start(dialect, rows, _served_in_steps(dialect, rows))
 
 
 @built_once
-def note_served(ways: Ways) -> Update:
+def note_served(dialect: Dialect) -> Update:
     """The same for jobs that run already."""
-    rows = ways.rows("served", SERVED)
-    return _note(ways, rows, _served_in_steps(ways, rows))
+    rows = dialect.rows("served", SERVED)
+    return _note(dialect, rows, _served_in_steps(dialect, rows))
 
 
 # A whole claim in one statement, where a statement can be so large (PostgreSQL) ---------------------------------------
@@ -202,12 +202,12 @@ def note_served(ways: Ways) -> Update:
 
 def _plain(job: Any) -> Any:
     """Is taking the next stretch all there is to do for a job?"""
-    begins = (job.state == JobState.QUEUED.value) & ~job.followed
+    begins = (job.state == JobState.QUEUED.value) & ~job.has_followers
     return (begins | (job.state == JobState.RUNNING.value)) & (job.returned_items == _NONE)
 
 
 @built_once
-def claim_at_once(ways: Ways) -> Update:
+def claim_at_once(dialect: Dialect) -> Update:
     """Pick jobs, lock them, take a stretch of each, START those that wait and write their history.
 
     All of it or nothing: where one of the jobs asks for more (items that came back, followers), or was changed after
@@ -215,20 +215,20 @@ def claim_at_once(ways: Ways) -> Update:
     first item only.
     """
     one = JOB.c
-    due = due_jobs(ways, one.id, VERSION.label("version")).cte("due")
+    due = due_jobs(dialect, one.id, VERSION.label("version")).cte("due")
     how_many = func.count().over()
     share = func.greatest(_ONE, bindparam("the_limit", type_=Integer) // how_many)
     data = func.jsonb_build_array(
-        one.id, one.user_id, one.run, one.max_retries, one.single_step, one.open_to, one.params
+        one.id, one.user_id, one.run, one.max_retries, one.single_step, one.last_claimable, one.params
     )
     # A job that was changed meanwhile is locked in a version that this join does not see, and then one is missing.
     complete = how_many == select(func.count()).select_from(due).scalar_subquery()
     ranges = (
         select(
             one.id,
-            (one.claimed_to + _ONE).label("first"),
-            func.least(one.claimed_to + share, one.open_to).label("claimed_to"),
-            (one.claimed_to + share < one.open_to).label("more"),
+            (one.last_claimed + _ONE).label("first"),
+            func.least(one.last_claimed + share, one.last_claimable).label("last_claimed"),
+            (one.last_claimed + share < one.last_claimable).label("more"),
             func.row_number().over().label("number"),
             data.label("job"),
             (func.bool_and(_plain(one)).over() & complete).label("served"),
@@ -236,18 +236,18 @@ def claim_at_once(ways: Ways) -> Update:
         .select_from(due.join(JOB, (one.id == due.c.id) & (due.c.version == VERSION)))
         .cte("ranges")
     )
-    served = _served(ways, ranges, null())
-    told = tell_of(ways, _start(ways, ranges, served, ranges.c.served), START).cte("told")
-    noted = _note(ways, ranges, served, ranges.c.served).cte("noted")
+    served = _served(dialect, ranges, null())
+    told = tell_of(dialect, _start(dialect, ranges, served, ranges.c.served), START).cte("told")
+    noted = _note(dialect, ranges, served, ranges.c.served).cte("noted")
     return (
         update(job_items)
         .where(
             ranges.c.served,
             job_items.c.job_id == ranges.c.id,
-            job_items.c.position.between(ranges.c.first, ranges.c.claimed_to),
-            ways.check(job_items.c.status == _PENDING),
+            job_items.c.position.between(ranges.c.first, ranges.c.last_claimed),
+            dialect.check(job_items.c.status == _PENDING),
         )
-        .values(_taken(ways))
+        .values(_taken(dialect))
         .returning(
             *_TAKEN_OF_ONE,
             ranges.c.number,

@@ -24,15 +24,15 @@ from sqlalchemy import (
     select,
 )
 
-from penstock.store.dialects.contract import Field, Ways
+from penstock.store.dialects.contract import Dialect, Field
 from penstock.store.statements.built_once import built_once
-from penstock.store.statements.selecting import by_id, by_ids
+from penstock.store.statements.visibility import by_id, by_ids
 from penstock.store.tables import jobs
 from penstock.store.types import Moment
 
 _OF_KIND = jobs.c.kind == bindparam("the_kind")
-_IN_LINE = _OF_KIND & jobs.c.turn_at.is_not(None)
-_IN_ORDER = (jobs.c.priority.desc(), jobs.c.turn_at)
+_IN_LINE = _OF_KIND & jobs.c.next_claim_at.is_not(None)
+_IN_ORDER = (jobs.c.priority.desc(), jobs.c.next_claim_at)
 _LIMIT: ColumnElement[int] = bindparam("the_limit", type_=Integer)
 _ONE = literal_column("1", Integer)
 """A limit that the planner can see; of a parameter it expects a tenth of all rows."""
@@ -43,28 +43,28 @@ PICKED = (
     jobs.c.user_id,
     jobs.c.run,
     jobs.c.params,
-    jobs.c.claimed_to,
-    jobs.c.open_to,
+    jobs.c.last_claimed,
+    jobs.c.last_claimable,
     jobs.c.returned_items,
     jobs.c.max_retries,
     jobs.c.single_step,
-    jobs.c.followed,
+    jobs.c.has_followers,
 )
 """What a claim has to know of a job."""
 
 
-def not_before_now(ways: Ways, turn: ColumnElement[Any]) -> ColumnElement[Any]:
+def not_before_now(dialect: Dialect, turn: ColumnElement[Any]) -> ColumnElement[Any]:
     """A turn as it is written: one that has passed is now, so that nobody gets in line where others have looked."""
-    return case((turn < ways.now(), ways.now()), else_=turn)
+    return case((turn < dialect.now(), dialect.now()), else_=turn)
 
 
 @built_once
-def pick_jobs(ways: Ways, *, one: bool = False) -> Select[Any]:
+def pick_jobs(dialect: Dialect, *, one: bool = False) -> Select[Any]:
     """The jobs of a kind whose turn it is (or ``one`` of them), locked; those that others have locked are left out."""
     known = by_id() if one else jobs.c.priority.in_(select(priorities_in_line().c.priority))
     return (
         select(*PICKED)
-        .where(_OF_KIND, known, jobs.c.turn_at <= ways.now())
+        .where(_OF_KIND, known, jobs.c.next_claim_at <= dialect.now())
         .order_by(*_IN_ORDER)
         .limit(_LIMIT)
         .with_for_update(skip_locked=True, key_share=True)
@@ -72,18 +72,18 @@ def pick_jobs(ways: Ways, *, one: bool = False) -> Select[Any]:
 
 
 @built_once
-def next_turn(ways: Ways, *, one: bool = False) -> Select[Any, Any]:
+def next_turn(dialect: Dialect, *, one: bool = False) -> Select[Any, Any]:
     """The next turn of any job of a kind (or of one), which is null when none is in line; and the time."""
     if one:
-        soonest = select(jobs.c.turn_at).where(_IN_LINE, by_id()).scalar_subquery()
-        return select(soonest, ways.now().label("now"))
+        soonest = select(jobs.c.next_claim_at).where(_IN_LINE, by_id()).scalar_subquery()
+        return select(soonest, dialect.now().label("now"))
     found = priorities_in_line()
-    first = _first_turn(found.c.priority, jobs.c.turn_at.is_not(None))
-    return select(func.min(first), ways.now().label("now")).select_from(found)
+    first = _first_turn(found.c.priority, jobs.c.next_claim_at.is_not(None))
+    return select(func.min(first), dialect.now().label("now")).select_from(found)
 
 
 @built_once
-def priorities(_ways: Ways) -> Select[Any]:
+def priorities(_ways: Dialect) -> Select[Any]:
     """The priorities that are in line."""
     found = priorities_in_line()
     return select(found.c.priority).where(found.c.priority.is_not(None))
@@ -98,9 +98,9 @@ def priorities_in_line() -> CTE:
 
 def _first_turn(priority: ColumnElement[Any], turn: ColumnElement[bool]) -> ColumnElement[Any]:
     return (
-        select(jobs.c.turn_at)
+        select(jobs.c.next_claim_at)
         .where(_OF_KIND, jobs.c.priority == priority, turn)
-        .order_by(jobs.c.turn_at)
+        .order_by(jobs.c.next_claim_at)
         .limit(_ONE)
         .scalar_subquery()
     )
@@ -119,19 +119,19 @@ VERSION: ColumnElement[Any] = literal_column("j.xmin")
 """Changes with each change of the row."""
 
 
-def due_jobs(ways: Ways, *columns: ColumnElement[Any]) -> Select[Any]:
+def due_jobs(dialect: Dialect, *columns: ColumnElement[Any]) -> Select[Any]:
     """The given columns of the jobs whose turn it is, locked, found by looks; what others have locked is left out.
 
     There is no ORDER BY around the looks: they come in the order of the array and each one's jobs in the order of the
     index, one by one until there are enough. A sort would lock everything that is due.
     """
     one = JOB.c
-    looks = ways.rows("looks", LOOKS)
+    looks = dialect.rows("looks", LOOKS)
     found = (
         select(*columns)
         .where(one.kind == bindparam("the_kind"), one.priority == looks.c.priority)
-        .where(one.turn_at >= looks.c.since, one.turn_at <= ways.now())
-        .order_by(one.turn_at)
+        .where(one.next_claim_at >= looks.c.since, one.next_claim_at <= dialect.now())
+        .order_by(one.next_claim_at)
         .limit(_LIMIT)
         .with_for_update(skip_locked=True, key_share=True)
         .correlate(looks)
@@ -141,19 +141,19 @@ def due_jobs(ways: Ways, *columns: ColumnElement[Any]) -> Select[Any]:
 
 
 @built_once
-def lock_due(ways: Ways) -> Select[Any]:
+def lock_due(dialect: Dialect) -> Select[Any]:
     """The ids of the jobs whose turn it is, locked."""
-    return due_jobs(ways, JOB.c.id)
+    return due_jobs(dialect, JOB.c.id)
 
 
 @built_once
-def picked_jobs(ways: Ways) -> Select[Any]:
+def picked_jobs(dialect: Dialect) -> Select[Any]:
     """What a claim has to know of the jobs it has locked, in the order of the line."""
-    return select(*PICKED).where(by_ids(ways)).order_by(*_IN_ORDER)
+    return select(*PICKED).where(by_ids(dialect)).order_by(*_IN_ORDER)
 
 
 @built_once
-def first_turns(ways: Ways) -> Select[Any]:
+def first_turns(dialect: Dialect) -> Select[Any]:
     """For each look, the first turn that is in line and the highest priority nobody has heard of; and when this was.
 
     A plain read: jobs that somebody has locked count, because they are in line again if that transaction is undone.
@@ -161,10 +161,10 @@ def first_turns(ways: Ways) -> Select[Any]:
     a lower one), and by the lowest number of a transaction that had not ended (those below it are all in the answer).
     The last column is how long the database has taken until this row.
     """
-    looks = ways.rows("looks", WIDE_LOOKS)
+    looks = dialect.rows("looks", WIDE_LOOKS)
     # Not IS NOT NULL as well, which this implies: where nothing was in line when the table was analyzed, the planner
     # then expects no row from a scan of the whole table, and a third of all from the index.
-    first = _first_turn(looks.c.priority, jobs.c.turn_at >= looks.c.since)
+    first = _first_turn(looks.c.priority, jobs.c.next_claim_at >= looks.c.since)
     unheard = (
         select(jobs.c.priority)
         .where(_IN_LINE, jobs.c.priority > looks.c.priority, jobs.c.priority < looks.c.above)
@@ -179,7 +179,7 @@ def first_turns(ways: Ways) -> Select[Any]:
         looks.c.priority,
         first.label("first"),
         unheard.label("unheard"),
-        ways.now().label("now"),
+        dialect.now().label("now"),
         cast(cast(number, Text), BigInteger).label("number"),
         cast(cast(oldest, Text), BigInteger).label("oldest"),
         cast(took, BigInteger).label("microseconds"),

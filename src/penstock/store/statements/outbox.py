@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import ReturningDelete
 
-from penstock.store.dialects.contract import Ways
+from penstock.store.dialects.contract import Dialect
 from penstock.store.statements.built_once import built_once
 from penstock.store.tables import outbox
 from penstock.store.types import Identifier, RowNumber
@@ -47,20 +47,20 @@ def _behind_one(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
 
 
 @built_once
-def append_message(ways: Ways) -> Insert:
+def append_message(dialect: Dialect) -> Insert:
     """Put one message behind the others."""
     source = select(
         bindparam("the_topic", type_=String),
         bindparam("the_key", type_=String),
-        ways.json(bindparam("the_payload", type_=Text)),
-        ways.now(),
-        ways.now(),
+        dialect.json(bindparam("the_payload", type_=Text)),
+        dialect.now(),
+        dialect.now(),
     )
     return insert(outbox).from_select(["topic", "key", "payload", "ready_at", "created_at"], source)
 
 
 @built_once
-def backlog(ways: Ways) -> Select[Any]:
+def backlog(dialect: Dialect) -> Select[Any]:
     """How many messages wait, how many of them failed and why the first did, how many have no subscriber; since when.
 
     Of the oldest so many: an outbox that nobody empties must not make those who look at it wait.
@@ -73,7 +73,7 @@ def backlog(ways: Ways) -> Select[Any]:
         .subquery("waiting")
     )
     failed = waiting.c.attempts > 0
-    unsubscribed = ~ways.among(waiting.c.topic, "the_subscribed")
+    unsubscribed = ~dialect.among(waiting.c.topic, "the_subscribed")
     counted = select(
         func.count().label("waiting"),
         func.count().filter(failed).label("failing"),
@@ -83,11 +83,11 @@ def backlog(ways: Ways) -> Select[Any]:
         func.min(waiting.c.id).filter(failed).label("first_failed"),
     ).subquery("counted")
     why = select(outbox.c.last_error).where(outbox.c.id == counted.c.first_failed).scalar_subquery()
-    return select(*counted.c, why.label("last_error"), ways.now().label("now"))
+    return select(*counted.c, why.label("last_error"), dialect.now().label("now"))
 
 
 @built_once
-def take_messages(ways: Ways, *, of_topic: bool) -> Update:
+def take_messages(dialect: Dialect, *, of_topic: bool) -> Update:
     """Give the oldest messages that are due to one relay, of one topic or of all; the rows are their ids.
 
     None that is behind one which waits for its next try or is with another relay, as far as this statement sees: what
@@ -95,9 +95,9 @@ def take_messages(ways: Ways, *, of_topic: bool) -> Update:
     """
     conditions = [
         _UNSENT,
-        outbox.c.ready_at <= ways.now(),
-        ~ways.among(outbox.c.id, "the_sending"),
-        ~_behind_one(_earlier.c.ready_at > ways.now()),
+        outbox.c.ready_at <= dialect.now(),
+        ~dialect.among(outbox.c.id, "the_sending"),
+        ~_behind_one(_earlier.c.ready_at > dialect.now()),
     ]
     if of_topic:
         conditions.append(outbox.c.topic == bindparam("the_topic", type_=String))
@@ -112,13 +112,13 @@ def take_messages(ways: Ways, *, of_topic: bool) -> Update:
     return (
         update(outbox)
         .where(outbox.c.id.in_(select(due.c.id)))
-        .values(lease=_LEASE, ready_at=ways.later(ways.now(), bindparam("the_seconds", type_=Float)))
+        .values(lease=_LEASE, ready_at=dialect.later(dialect.now(), bindparam("the_seconds", type_=Float)))
         .returning(outbox.c.id)
     )
 
 
 @built_once
-def taken_messages(ways: Ways) -> Select[Any]:
+def taken_messages(dialect: Dialect) -> Select[Any]:
     """The messages of a take that may be sent, in their order.
 
     None that has an earlier unsent one of its topic and key outside the take. This must be seen after the take was
@@ -127,7 +127,7 @@ def taken_messages(ways: Ways) -> Select[Any]:
     return (
         select(outbox.c.id, outbox.c.topic, outbox.c.key, outbox.c.payload, outbox.c.attempts, outbox.c.created_at)
         .where(
-            ways.among(outbox.c.id, "the_messages"),
+            dialect.among(outbox.c.id, "the_messages"),
             outbox.c.lease == _LEASE,
             _UNSENT,
             ~_behind_one(_earlier.c.lease.is_distinct_from(_LEASE)),
@@ -137,17 +137,17 @@ def taken_messages(ways: Ways) -> Select[Any]:
 
 
 @built_once
-def mark_sent(ways: Ways) -> Update:
+def mark_sent(dialect: Dialect) -> Update:
     """The transport has these, and the take that it had them from still holds."""
     return (
         update(outbox)
-        .where(ways.among(outbox.c.id, "the_messages"), outbox.c.lease == _LEASE, _UNSENT)
-        .values(sent_at=ways.now(), attempts=outbox.c.attempts + 1, lease=null())
+        .where(dialect.among(outbox.c.id, "the_messages"), outbox.c.lease == _LEASE, _UNSENT)
+        .values(sent_at=dialect.now(), attempts=outbox.c.attempts + 1, lease=null())
     )
 
 
 @built_once
-def postpone(ways: Ways) -> Update:
+def postpone(dialect: Dialect) -> Update:
     """This one could not be sent: try again later, if the take still holds."""
     return (
         update(outbox)
@@ -155,32 +155,32 @@ def postpone(ways: Ways) -> Update:
         .values(
             attempts=outbox.c.attempts + 1,
             last_error=bindparam("the_error", type_=Text),
-            ready_at=ways.later(ways.now(), bindparam("the_seconds", type_=Float)),
+            ready_at=dialect.later(dialect.now(), bindparam("the_seconds", type_=Float)),
             lease=null(),
         )
     )
 
 
 @built_once
-def hand_back(ways: Ways) -> Update:
+def hand_back(dialect: Dialect) -> Update:
     """What a take still holds is due at once, for anybody."""
     return (
         update(outbox)
-        .where(ways.among(outbox.c.id, "the_messages"), outbox.c.lease == _LEASE, _UNSENT)
-        .values(ready_at=ways.now(), lease=null())
+        .where(dialect.among(outbox.c.id, "the_messages"), outbox.c.lease == _LEASE, _UNSENT)
+        .values(ready_at=dialect.now(), lease=null())
     )
 
 
 @built_once
-def forget_sent(ways: Ways) -> Delete:
+def forget_sent(dialect: Dialect) -> Delete:
     """Messages sent longer ago than so many seconds."""
-    limit = ways.later(ways.now(), -bindparam("the_seconds", type_=Float))
+    limit = dialect.later(dialect.now(), -bindparam("the_seconds", type_=Float))
     old = select(outbox.c.id).where(outbox.c.sent_at < limit).with_for_update(skip_locked=True)
     return delete(outbox).where(outbox.c.id.in_(old.correlate(None)))
 
 
 @built_once
-def drop_unsubscribed(ways: Ways) -> ReturningDelete[Any]:
+def drop_unsubscribed(dialect: Dialect) -> ReturningDelete[Any]:
     """Messages that waited longer than so many seconds, of topics that nobody subscribes to; the rows are the topics.
 
     None that was tried, nor any behind one that was, and only from the oldest so many.
@@ -192,16 +192,16 @@ def drop_unsubscribed(ways: Ways) -> ReturningDelete[Any]:
         .limit(bindparam("the_limit", type_=Integer))
         .cte("oldest")
     )
-    limit = ways.later(ways.now(), -bindparam("the_seconds", type_=Float))
+    limit = dialect.later(dialect.now(), -bindparam("the_seconds", type_=Float))
     old = (
         select(outbox.c.id)
         .where(
             outbox.c.id.in_(select(oldest.c.id)),
             _UNSENT,
             outbox.c.attempts == 0,
-            outbox.c.ready_at <= ways.now(),
+            outbox.c.ready_at <= dialect.now(),
             outbox.c.created_at < limit,
-            ~ways.among(outbox.c.topic, "the_subscribed"),
+            ~dialect.among(outbox.c.topic, "the_subscribed"),
             ~_behind_one(_earlier.c.attempts > 0),
         )
         .with_for_update(skip_locked=True)

@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
-from penstock.store.dialects.contract import Field, Ways
+from penstock.store.dialects.contract import Dialect, Field
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.tables import job_items, jobs
@@ -37,21 +37,23 @@ DONE = (Field("id", RowNumber), Field("result", Text()))
 
 
 @built_once
-def finish_items(ways: Ways, *, named: bool) -> Update:
+def finish_items(dialect: Dialect, *, named: bool) -> Update:
     """DONE for the items of one lease that is still ours; those that landed are counted, or named."""
-    rows = ways.rows("done", DONE)
+    rows = dialect.rows("done", DONE)
     finished = (
         update(job_items)
-        .where(job_items.c.id == rows.c.id, ways.check(job_items.c.lease == bindparam("the_lease", type_=Identifier)))
+        .where(
+            job_items.c.id == rows.c.id, dialect.check(job_items.c.lease == bindparam("the_lease", type_=Identifier))
+        )
         .values(
             status=ItemStatus.DONE.value,
-            result_json=ways.json(rows.c.result),
+            result_json=dialect.json(rows.c.result),
             last_error=null(),
             error_code=null(),
             error_type=null(),
             killed_by=null(),
             traceback=null(),
-            updated_at=ways.now(),
+            updated_at=dialect.now(),
             **_UNLOCKED,
         )
     )
@@ -74,9 +76,9 @@ ENDINGS = (
 
 
 @built_once
-def end_items(ways: Ways) -> Update:
+def end_items(dialect: Dialect) -> Update:
     """Any other ending, or the way back, for the items whose lease is still ours."""
-    rows = ways.rows("endings", ENDINGS)
+    rows = dialect.rows("endings", ENDINGS)
     goes_back = rows.c.status == ItemStatus.PENDING.value
     counted = case((rows.c.counts, 0), else_=1)
     kept = {
@@ -88,13 +90,13 @@ def end_items(ways: Ways) -> Update:
     }
     return (
         update(job_items)
-        .where(job_items.c.id == rows.c.id, ways.check(job_items.c.lease == rows.c.lease))
+        .where(job_items.c.id == rows.c.id, dialect.check(job_items.c.lease == rows.c.lease))
         .values(
             status=rows.c.status,
-            ready_at=case((goes_back, ways.later(ways.now(), rows.c.delay)), else_=null()),
+            ready_at=case((goes_back, dialect.later(dialect.now(), rows.c.delay)), else_=null()),
             attempts=job_items.c.attempts - counted,
             deaths=job_items.c.deaths + rows.c.died,
-            updated_at=ways.now(),
+            updated_at=dialect.now(),
             **{name: case((rows.c.counts, value), else_=job_items.c[name]) for name, value in kept.items()},
             **_UNLOCKED,
         )
@@ -103,25 +105,25 @@ def end_items(ways: Ways) -> Update:
 
 
 @built_once
-def free_jobs(ways: Ways) -> Select[Any]:
+def free_jobs(dialect: Dialect) -> Select[Any]:
     """Those of the jobs that nobody else has locked, locked."""
     return (
         select(jobs.c.id)
-        .where(ways.among(jobs.c.id, "the_jobs"))
+        .where(dialect.among(jobs.c.id, "the_jobs"))
         .order_by(jobs.c.id)
         .with_for_update(skip_locked=True, key_share=True)
     )
 
 
 @built_once
-def known_items(ways: Ways, *, free: bool) -> Select[Any]:
+def known_items(dialect: Dialect, *, free: bool) -> Select[Any]:
     """Those of the items that there are; of these only the ``free`` ones, which nobody else has locked, locked."""
-    known = select(job_items.c.id).where(ways.among(job_items.c.id, "the_items"))
+    known = select(job_items.c.id).where(dialect.among(job_items.c.id, "the_items"))
     return known.order_by(job_items.c.id).with_for_update(skip_locked=True, key_share=True) if free else known
 
 
 @built_once
-def lock_jobs(ways: Ways) -> Select[Any]:
+def lock_jobs(dialect: Dialect) -> Select[Any]:
     """The jobs the outcomes belong to, locked in the order of their ids: two recorders cannot wait for each other."""
     return (
         select(
@@ -131,15 +133,15 @@ def lock_jobs(ways: Ways) -> Select[Any]:
             jobs.c.user_id,
             jobs.c.single_step,
             jobs.c.planned,
-            jobs.c.finalizes,
+            jobs.c.has_finalizer,
             jobs.c.total_items,
             jobs.c.processed_items,
-            jobs.c.claimed_to,
-            jobs.c.open_to,
+            jobs.c.last_claimed,
+            jobs.c.last_claimable,
             jobs.c.returned_items,
-            jobs.c.turn_at,
+            jobs.c.next_claim_at,
         )
-        .where(ways.among(jobs.c.id, "the_jobs"))
+        .where(dialect.among(jobs.c.id, "the_jobs"))
         .order_by(jobs.c.id)
         .with_for_update(key_share=True)
     )
@@ -155,33 +157,33 @@ COUNTS = (
 )
 
 
-def _counted(ways: Ways, rows: Any) -> dict[str, Any]:
+def _counted(dialect: Dialect, rows: Any) -> dict[str, Any]:
     return {
         "processed_items": jobs.c.processed_items + rows.c.processed,
         "failed_items": jobs.c.failed_items + rows.c.failed,
         "not_found_items": jobs.c.not_found_items + rows.c.not_found,
         "skipped_items": jobs.c.skipped_items + rows.c.skipped,
         "returned_items": jobs.c.returned_items + rows.c.returned,
-        "last_heartbeat": ways.now(),
+        "last_heartbeat": dialect.now(),
     }
 
 
-TURNS = (*COUNTS, Field("turn_at", Moment()))
+TURNS = (*COUNTS, Field("next_claim_at", Moment()))
 
 
 @built_once
-def count_outcomes(ways: Ways) -> Update:
+def count_outcomes(dialect: Dialect) -> Update:
     """Add up what ended and what came back; a job with something to hand out gets its turn, if it is one that runs."""
-    rows = ways.rows("counts", TURNS)
+    rows = dialect.rows("counts", TURNS)
     flows = jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])
-    sooner = case((jobs.c.turn_at < rows.c.turn_at, jobs.c.turn_at), else_=rows.c.turn_at)
+    sooner = case((jobs.c.next_claim_at < rows.c.next_claim_at, jobs.c.next_claim_at), else_=rows.c.next_claim_at)
     return (
         update(jobs)
         .where(jobs.c.id == rows.c.id)
         .values(
-            turn_at=case((flows & rows.c.turn_at.is_not(None), sooner), else_=jobs.c.turn_at),
-            updated_at=ways.now(),
-            **_counted(ways, rows),
+            next_claim_at=case((flows & rows.c.next_claim_at.is_not(None), sooner), else_=jobs.c.next_claim_at),
+            updated_at=dialect.now(),
+            **_counted(dialect, rows),
         )
     )
 
@@ -190,11 +192,11 @@ RESULTS = (*COUNTS, Field("result", Text()))
 
 
 @built_once
-def succeed_jobs(ways: Ways) -> Update:
+def succeed_jobs(dialect: Dialect) -> Update:
     """SUCCEED, with the result and the last counts."""
-    rows = ways.rows("results", RESULTS)
+    rows = dialect.rows("results", RESULTS)
     return change_state(
-        ways, SUCCEED, jobs.c.id == rows.c.id, {"result": ways.json(rows.c.result), **_counted(ways, rows)}
+        dialect, SUCCEED, jobs.c.id == rows.c.id, {"result": dialect.json(rows.c.result), **_counted(dialect, rows)}
     )
 
 
@@ -213,11 +215,11 @@ def _failure(rows: Any) -> dict[str, Any]:
 
 
 @built_once
-def fail_jobs(ways: Ways) -> Update:
+def fail_jobs(dialect: Dialect) -> Update:
     """FAIL, with what went wrong, where, and who killed it if somebody did."""
-    rows = ways.rows("failures", FAILURES)
+    rows = dialect.rows("failures", FAILURES)
     return change_state(
-        ways,
+        dialect,
         FAIL,
         jobs.c.id == rows.c.id,
         {
@@ -225,7 +227,7 @@ def fail_jobs(ways: Ways) -> Update:
             "killed_by": rows.c.killed_by,
             "killed_reason": case((rows.c.killed_by.is_not(None), rows.c.error), else_=null()),
             **_failure(rows),
-            **_counted(ways, rows),
+            **_counted(dialect, rows),
         },
     )
 
@@ -235,42 +237,48 @@ RETRIES = (
     Field("error", Text()),
     Field("code", String()),
     Field("error_type", String()),
-    Field("turn_at", Moment()),
+    Field("next_claim_at", Moment()),
 )
 
 
 @built_once
-def retry_jobs(ways: Ways) -> Update:
+def retry_jobs(dialect: Dialect) -> Update:
     """RETRY: the next turn is when the backoff has passed."""
-    rows = ways.rows("retried", RETRIES)
+    rows = dialect.rows("retried", RETRIES)
     return change_state(
-        ways,
+        dialect,
         RETRY,
         jobs.c.id == rows.c.id,
-        {"turn_at": rows.c.turn_at, "retries": jobs.c.retries + 1, **_failure(rows), **_counted(ways, rows)},
+        {
+            "next_claim_at": rows.c.next_claim_at,
+            "retries": jobs.c.retries + 1,
+            **_failure(rows),
+            **_counted(dialect, rows),
+        },
     )
 
 
 @built_once
-def open_planned(ways: Ways) -> Update:
+def open_planned(dialect: Dialect) -> Update:
     """The plan is complete: every planned item may be handed out."""
     return (
         update(jobs)
-        .where(ways.among(jobs.c.id, "the_jobs"))
+        .where(dialect.among(jobs.c.id, "the_jobs"))
         .values(
             planned=true(),
-            open_to=jobs.c.total_items,
+            last_claimable=jobs.c.total_items,
             phase=Phase.PROCESSING.value,
-            turn_at=case(
-                ((jobs.c.state == JobState.RUNNING.value) & (jobs.c.total_items > 0), ways.now()), else_=jobs.c.turn_at
+            next_claim_at=case(
+                ((jobs.c.state == JobState.RUNNING.value) & (jobs.c.total_items > 0), dialect.now()),
+                else_=jobs.c.next_claim_at,
             ),
-            updated_at=ways.now(),
+            updated_at=dialect.now(),
         )
     )
 
 
 @built_once
-def add_finalize_items(ways: Ways) -> Insert:
+def add_finalize_items(dialect: Dialect) -> Insert:
     """The one item that finalizes, behind the last of the others; a second one cannot be: the position is taken."""
     source = select(
         jobs.c.id,
@@ -279,29 +287,29 @@ def add_finalize_items(ways: Ways) -> Insert:
         literal(ItemRole.FINALIZE.value),
         jobs.c.total_items + 1,
         literal(ItemStatus.PENDING.value),
-        ways.now(),
-    ).where(ways.among(jobs.c.id, "the_jobs"))
+        dialect.now(),
+    ).where(dialect.among(jobs.c.id, "the_jobs"))
     columns = ["job_id", "user_id", "kind", "role", "position", "status", "updated_at"]
     return insert(job_items).from_select(columns, source)
 
 
 @built_once
-def open_finalize(ways: Ways) -> Update:
+def open_finalize(dialect: Dialect) -> Update:
     """The finalize item may be handed out."""
     return (
         update(jobs)
-        .where(ways.among(jobs.c.id, "the_jobs"))
+        .where(dialect.among(jobs.c.id, "the_jobs"))
         .values(
-            open_to=jobs.c.total_items + 1,
+            last_claimable=jobs.c.total_items + 1,
             phase=Phase.FINALIZING.value,
-            turn_at=ways.now(),
-            updated_at=ways.now(),
+            next_claim_at=dialect.now(),
+            updated_at=dialect.now(),
         )
     )
 
 
 @built_once
-def deciding_item(ways: Ways) -> Select[Any]:
+def deciding_item(dialect: Dialect) -> Select[Any]:
     """The plan, the only, or the finalize item of one job: what it ended as decides what the job becomes."""
     item = job_items.c
     return select(

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Delete, Float, Insert, Integer, Select, String, bindparam, delete, func, select
 
-from penstock.store.dialects.contract import Field, Ways, fields
+from penstock.store.dialects.contract import Dialect, Field, fields
 from penstock.store.statements.built_once import built_once
 from penstock.store.tables import lane_samples
 from penstock.store.types import Moment, Payload
@@ -15,17 +15,17 @@ STRETCHES = fields(Field("begins", Moment()), Field("ends", Moment()))
 
 
 @built_once
-def insert_sample(ways: Ways) -> Insert:
+def insert_sample(dialect: Dialect) -> Insert:
     """One lane's sample; a second one of the same instant is no loss."""
     source = select(
-        bindparam("the_kind", type_=String), ways.now(), bindparam("the_worker", type_=String),
+        bindparam("the_kind", type_=String), dialect.now(), bindparam("the_worker", type_=String),
         bindparam("the_data", type_=Payload),
     )  # fmt: skip
-    return ways.insert_unless_taken(lane_samples).from_select(["kind", "at", "worker", "data"], source)
+    return dialect.insert_unless_taken(lane_samples).from_select(["kind", "at", "worker", "data"], source)
 
 
 @built_once
-def samples_since(ways: Ways, *, of_kind: bool, bounded: bool) -> Select[Any]:
+def samples_since(dialect: Dialect, *, of_kind: bool, bounded: bool) -> Select[Any]:
     """Samples of a kind (or of all) behind a moment, perhaps up to another one, the oldest first."""
     asked = select(*lane_samples.c).where(lane_samples.c.at > bindparam("the_moment", type_=Moment))
     if of_kind:
@@ -36,7 +36,7 @@ def samples_since(ways: Ways, *, of_kind: bool, bounded: bool) -> Select[Any]:
 
 
 @built_once
-def newest_sample(ways: Ways, *, bounded: bool) -> Select[Any]:
+def newest_sample(dialect: Dialect, *, bounded: bool) -> Select[Any]:
     """When the newest sample of a kind was made, perhaps up to some moment."""
     asked = select(func.max(lane_samples.c.at).label("at")).where(
         lane_samples.c.kind == bindparam("the_kind", type_=String)
@@ -45,9 +45,9 @@ def newest_sample(ways: Ways, *, bounded: bool) -> Select[Any]:
 
 
 @built_once
-def last_of_stretches(ways: Ways) -> Select[Any]:
+def last_of_stretches(dialect: Dialect) -> Select[Any]:
     """The last sample of a kind in each stretch of time: one look into the index for each, however many there are."""
-    stretches = ways.rows("stretches", STRETCHES)
+    stretches = dialect.rows("stretches", STRETCHES)
     other = lane_samples.alias("other")
     of_kind = bindparam("the_kind", type_=String)
     last = (
@@ -64,7 +64,7 @@ def last_of_stretches(ways: Ways) -> Select[Any]:
 
 
 @built_once
-def delete_samples(ways: Ways) -> Delete:
+def delete_samples(dialect: Dialect) -> Delete:
     """Samples older than so many seconds."""
-    oldest = ways.later(ways.now(), bindparam("the_seconds_ago", type_=Float))
+    oldest = dialect.later(dialect.now(), bindparam("the_seconds_ago", type_=Float))
     return delete(lane_samples).where(lane_samples.c.at < oldest)

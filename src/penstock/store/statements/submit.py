@@ -31,10 +31,10 @@ from sqlalchemy import (
 
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.lifecycle.transitions import START, SUCCEED
-from penstock.store.dialects.contract import Field, Ways
+from penstock.store.dialects.contract import Dialect, Field
 from penstock.store.statements.built_once import built_once
 from penstock.store.statements.change_state import change_state
-from penstock.store.statements.selecting import by_id
+from penstock.store.statements.visibility import by_id
 from penstock.store.tables import JOB_FOLLOWS, JOB_IS_A_GUESTS, JOB_IS_OWNED, JOB_LEADS, job_events, job_items, jobs
 from penstock.store.types import Identifier
 
@@ -48,10 +48,10 @@ _SHARED: dict[str, Any] = {
     "leader_id": Identifier(),
     "single_step": Boolean(),
     "planned": Boolean(),
-    "finalizes": Boolean(),
+    "has_finalizer": Boolean(),
     "total_items": Integer(),
-    "claimed_to": Integer(),
-    "open_to": Integer(),
+    "last_claimed": Integer(),
+    "last_claimable": Integer(),
     "max_retries": Integer(),
     "file_id": Identifier(),
     "ip_address": String(),
@@ -60,34 +60,34 @@ _SHARED: dict[str, Any] = {
 
 
 @built_once
-def insert_jobs(ways: Ways) -> Insert:
+def insert_jobs(dialect: Dialect) -> Insert:
     """Record jobs that differ only in their id and params."""
-    return insert(jobs).from_select(*_new_jobs(ways))
+    return insert(jobs).from_select(*_new_jobs(dialect))
 
 
 @built_once
-def insert_job(ways: Ways) -> Insert:
+def insert_job(dialect: Dialect) -> Insert:
     """Record one job, wake the workers of its kind and answer when that was; no row when its key is in use."""
-    notice = case((jobs.c.turn_at.is_not(None), ways.notice(jobs.c.kind)), else_=null())
-    return ways.insert_unless_taken(jobs).from_select(*_new_jobs(ways)).returning(jobs.c.created_at, notice)
+    notice = case((jobs.c.next_claim_at.is_not(None), dialect.notice(jobs.c.kind)), else_=null())
+    return dialect.insert_unless_taken(jobs).from_select(*_new_jobs(dialect)).returning(jobs.c.created_at, notice)
 
 
-def _new_jobs(ways: Ways) -> tuple[list[str], Select[Any]]:
-    rows = ways.rows("new_jobs", NEW_JOBS)
+def _new_jobs(dialect: Dialect) -> tuple[list[str], Select[Any]]:
+    rows = dialect.rows("new_jobs", NEW_JOBS)
     shared = {name: bindparam(f"the_{name}", type_=type_) for name, type_ in _SHARED.items()}
-    queued = case((shared["state"] == JobState.QUEUED.value, ways.now()), else_=null())
-    turn = case((shared["open_to"] > shared["claimed_to"], queued), else_=null())
-    columns = ["id", "params", *shared, "created_at", "updated_at", "queued_at", "turn_at"]
-    source = select(rows.c.id, ways.json(rows.c.params), *shared.values(), ways.now(), ways.now(), queued, turn).where(
-        text("1 = 1")
-    )  # without a WHERE, SQLite reads ON CONFLICT as part of a join
+    queued = case((shared["state"] == JobState.QUEUED.value, dialect.now()), else_=null())
+    turn = case((shared["last_claimable"] > shared["last_claimed"], queued), else_=null())
+    columns = ["id", "params", *shared, "created_at", "updated_at", "queued_at", "next_claim_at"]
+    source = select(
+        rows.c.id, dialect.json(rows.c.params), *shared.values(), dialect.now(), dialect.now(), queued, turn
+    ).where(text("1 = 1"))  # without a WHERE, SQLite reads ON CONFLICT as part of a join
     return columns, source
 
 
 @built_once
-def insert_first_items(ways: Ways) -> Insert:
+def insert_first_items(dialect: Dialect) -> Insert:
     """One item for each new job: its plan, or its only item."""
-    rows = ways.rows("new_jobs", NEW_JOBS)
+    rows = dialect.rows("new_jobs", NEW_JOBS)
     source = select(
         rows.c.id,
         bindparam("the_user_id", type_=String),
@@ -95,17 +95,17 @@ def insert_first_items(ways: Ways) -> Insert:
         bindparam("the_role", type_=String),
         bindparam("the_position", type_=Integer),
         literal(ItemStatus.PENDING.value),
-        case((bindparam("the_own_input", type_=Boolean), ways.json(rows.c.params)), else_=null()),
-        ways.now(),
+        case((bindparam("the_own_input", type_=Boolean), dialect.json(rows.c.params)), else_=null()),
+        dialect.now(),
     )
     columns = ["job_id", "user_id", "kind", "role", "position", "status", "input_json", "updated_at"]
     return insert(job_items).from_select(columns, source)
 
 
 @built_once
-def insert_first_events(ways: Ways) -> Insert:
+def insert_first_events(dialect: Dialect) -> Insert:
     """The first line of each new job's history."""
-    rows = ways.rows("new_jobs", NEW_JOBS)
+    rows = dialect.rows("new_jobs", NEW_JOBS)
     source = select(
         rows.c.id,
         literal(1),
@@ -113,7 +113,7 @@ def insert_first_events(ways: Ways) -> Insert:
         bindparam("the_state", type_=String),
         bindparam("the_actor", type_=String),
         bindparam("the_actor_id", type_=String),
-        ways.now(),
+        dialect.now(),
     )
     columns = ["job_id", "sequence", "run", "to_state", "actor", "actor_id", "at"]
     return insert(job_events).from_select(columns, source)
@@ -125,9 +125,9 @@ NEW_ITEMS = (
 
 
 @built_once
-def insert_items(ways: Ways) -> Insert:
+def insert_items(dialect: Dialect) -> Insert:
     """Items of one job, in the order of their positions."""
-    rows = ways.rows("new_items", NEW_ITEMS)
+    rows = dialect.rows("new_items", NEW_ITEMS)
     source = select(
         bindparam("the_job_id", type_=Identifier),
         bindparam("the_user_id", type_=String),
@@ -135,9 +135,9 @@ def insert_items(ways: Ways) -> Insert:
         literal(ItemRole.ITEM.value),
         rows.c.position,
         literal(ItemStatus.PENDING.value),
-        ways.json(rows.c.input),
-        ways.json(rows.c.normalized),
-        ways.now(),
+        dialect.json(rows.c.input),
+        dialect.json(rows.c.normalized),
+        dialect.now(),
     )
     columns = [
         "job_id", "user_id", "kind", "role", "position", "status", "input_json", "normalized_json", "updated_at",
@@ -146,7 +146,7 @@ def insert_items(ways: Ways) -> Insert:
 
 
 @built_once
-def hold_lease(ways: Ways) -> Select[Any]:
+def hold_lease(dialect: Dialect) -> Select[Any]:
     """The plan's item, if its lease is still ours, locked so that nobody takes the lease before this commits."""
     return (
         select(job_items.c.id)
@@ -159,7 +159,7 @@ def hold_lease(ways: Ways) -> Select[Any]:
 
 
 @built_once
-def extend_plan(ways: Ways) -> Update:
+def extend_plan(dialect: Dialect) -> Update:
     """A planning job has so many more items, if so many were there before."""
     return (
         update(jobs)
@@ -169,14 +169,14 @@ def extend_plan(ways: Ways) -> Update:
         )
         .values(
             total_items=jobs.c.total_items + bindparam("the_more", type_=Integer),
-            last_heartbeat=ways.now(),
-            updated_at=ways.now(),
+            last_heartbeat=dialect.now(),
+            updated_at=dialect.now(),
         )
     )
 
 
 @built_once
-def forgive_plan(ways: Ways) -> Update:
+def forgive_plan(dialect: Dialect) -> Update:
     """A plan that got further has no deaths behind it."""
     return (
         update(job_items)
@@ -186,7 +186,7 @@ def forgive_plan(ways: Ways) -> Update:
 
 
 @built_once
-def count_queued(ways: Ways) -> Select[Any]:
+def count_queued(dialect: Dialect) -> Select[Any]:
     """How many jobs of a kind wait, counted no further than the bound."""
     some = (
         select(jobs.c.id)
@@ -198,13 +198,13 @@ def count_queued(ways: Ways) -> Select[Any]:
 
 
 @built_once
-def leading_job(ways: Ways) -> Select[Any]:
+def leading_job(dialect: Dialect) -> Select[Any]:
     """The one job that leads a key, locked."""
     return select(jobs.c.id, jobs.c.state).where(JOB_LEADS, *_same_work()).with_for_update(key_share=True)
 
 
 @built_once
-def own_job(ways: Ways, *, guest: bool) -> Select[Any]:
+def own_job(dialect: Dialect, *, guest: bool) -> Select[Any]:
     """The active job of a key that is an owner's, or the guests', and does work: it leads, or is held or paused."""
     if guest:
         return select(jobs.c.id).where(JOB_IS_A_GUESTS, *_same_work())
@@ -216,7 +216,7 @@ def _same_work() -> tuple[ColumnElement[bool], ...]:
 
 
 @built_once
-def followers_job(ways: Ways) -> Select[Any]:
+def followers_job(dialect: Dialect) -> Select[Any]:
     """The active job in which an owner already follows a leader."""
     return select(jobs.c.id).where(
         JOB_FOLLOWS,
@@ -226,7 +226,7 @@ def followers_job(ways: Ways) -> Select[Any]:
 
 
 @built_once
-def fresh_result(ways: Ways) -> Select[Any]:
+def fresh_result(dialect: Dialect) -> Select[Any]:
     """The newest result of a key not older than so many seconds; kept as it is until it has been copied.
 
     The asker's own comes first if it still waits for them. Others' count only where the job did the work: a copy is as
@@ -235,7 +235,7 @@ def fresh_result(ways: Ways) -> Select[Any]:
     own = jobs.c.user_id.is_not_distinct_from(bindparam("the_user_id", type_=String))
     waits = own & (jobs.c.state == JobState.SUCCEEDED.value)
     made_at = func.coalesce(jobs.c.result_at, jobs.c.completed_at)
-    limit = ways.later(ways.now(), bindparam("the_seconds_ago"))
+    limit = dialect.later(dialect.now(), bindparam("the_seconds_ago"))
     return (
         select(jobs.c.id, case((waits, literal(1)), else_=literal(0)).label("waits"))
         .where(
@@ -252,47 +252,47 @@ def fresh_result(ways: Ways) -> Select[Any]:
 
 
 @built_once
-def job_exists(ways: Ways) -> Select[Any]:
+def job_exists(dialect: Dialect) -> Select[Any]:
     """Is there a job of that id?"""
     return select(jobs.c.id).where(by_id())
 
 
 @built_once
-def take_back_job(ways: Ways) -> Delete:
+def take_back_job(dialect: Dialect) -> Delete:
     """A job that this transaction has recorded, and that is not wanted after all: nobody has seen it."""
     return delete(jobs).where(by_id())
 
 
 @built_once
-def mark_followed(ways: Ways) -> Update:
+def mark_followed(dialect: Dialect) -> Update:
     """Others wait for this job now."""
-    return update(jobs).where(jobs.c.id == bindparam("the_job_id", type_=Identifier)).values(followed=true())
+    return update(jobs).where(jobs.c.id == bindparam("the_job_id", type_=Identifier)).values(has_followers=true())
 
 
 @built_once
-def open_items(ways: Ways) -> Update:
+def open_items(dialect: Dialect) -> Update:
     """The items given with a job are all there."""
     count = bindparam("the_count", type_=Integer)
     return (
         update(jobs)
         .where(jobs.c.id == bindparam("the_job_id", type_=Identifier))
-        .values(total_items=count, open_to=count)
+        .values(total_items=count, last_claimable=count)
     )
 
 
 @built_once
-def start_follower(ways: Ways) -> Update:
+def start_follower(dialect: Dialect) -> Update:
     """START for a job that follows one which runs."""
-    return change_state(ways, START, by_id())
+    return change_state(dialect, START, by_id())
 
 
 @built_once
-def succeed_as_leader(ways: Ways) -> Update:
+def succeed_as_leader(dialect: Dialect) -> Update:
     """SUCCEED with the result and the counts of a job that is over; the copy is as old as that result."""
     leader = jobs.alias("leader")
     copied = ("result", "total_items", "processed_items", "failed_items", "not_found_items", "skipped_items", "phase")
     return change_state(
-        ways,
+        dialect,
         SUCCEED,
         by_id() & (jobs.c.leader_id == leader.c.id),
         {name: leader.c[name] for name in copied}

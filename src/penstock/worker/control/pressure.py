@@ -21,14 +21,14 @@ class Pressure(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class HostFigures:
     """One reading, as shares from 0 to 1: processor time of the cores we may use, memory of the limit we live under."""
 
     cpu_share: float
     memory_share: float
 
     @classmethod
-    def of(cls, *, cpu_percent: float, cores: int, memory_used: float, memory_limit: float) -> Figures:
+    def of(cls, *, cpu_percent: float, cores: int, memory_used: float, memory_limit: float) -> HostFigures:
         """From what an operating system tells: percent of one core (200 is two full cores), and two amounts of bytes.
 
         >>> Figures.of(cpu_percent=150.0, cores=2, memory_used=3e9, memory_limit=4e9)
@@ -85,7 +85,7 @@ class PressureGauge:
             return Pressure.MEMORY
         return Pressure.CPU if self._short_of_cpu else Pressure.NONE
 
-    def observe(self, figures: Figures) -> Pressure:
+    def observe(self, figures: HostFigures) -> Pressure:
         """One reading; the answer is the pressure now."""
         if self._cpu_share is None:
             self._cpu_share = figures.cpu_share

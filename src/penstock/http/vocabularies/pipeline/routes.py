@@ -14,24 +14,24 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from penstock.errors import InvalidInput, NotAllowed, SwitchedOff
-from penstock.http.cursors import read_place, written_place
-from penstock.http.forgiving import Forgiving
-from penstock.http.json import Json
-from penstock.http.problems import documented
+from penstock.http.auth import AService, SignedIn
+from penstock.http.blank_params import BlankParams
+from penstock.http.errors import documented
+from penstock.http.pagination import read_place, written_place
+from penstock.http.responses import Json
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 from penstock.http.vocabularies.moments import LONGEST_MOMENT, MOMENT, read_moment
 from penstock.http.vocabularies.pipeline import schemas as shapes
 from penstock.http.vocabularies.pipeline import translation as words
-from penstock.http.vocabularies.tasks.routes import whole
+from penstock.http.vocabularies.tasks.routes import job_report
 from penstock.http.vocabularies.tasks.schemas import JobStatusResponse
-from penstock.http.who import AService, SignedIn
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import ItemStatus
-from penstock.operations.item_pages import Between, ItemRow, Place
+from penstock.operations.read_items import ItemCursor, ItemRow, TimeRange
 
 routes = APIRouter(tags=["pipeline"])
-lists = APIRouter(tags=["pipeline"], route_class=Forgiving)
+lists = APIRouter(tags=["pipeline"], route_class=BlankParams)
 MOST_ON_A_PAGE = 500
 DEEPEST = 10_000
 """Items a numbered page of some statuses may lie behind; further on, cursors lead."""
@@ -104,14 +104,14 @@ def get_items(
         raise InvalidInput("a page is asked for by its number or by a cursor, not by both", field="page")
     descending = order.startswith("-")
 
-    def look(place: Place | None, limit: int) -> list[ItemRow]:
+    def look(place: ItemCursor | None, limit: int) -> list[ItemRow]:
         chosen = wanted if in_order else wanted or list(ItemStatus)
         return one.app.page_of_items(
             job_id, by=who.caller, statuses=chosen, after=place, between=between, limit=limit, descending=descending
         )
 
     if after is not None:
-        place: Place | None = read_place(after, in_order=in_order, descending=descending)
+        place: ItemCursor | None = read_place(after, in_order=in_order, descending=descending)
     else:
         place = _numbered(page or 1, page_size, job, look, in_order=in_order, descending=descending)
     found = look(place, page_size)
@@ -156,13 +156,13 @@ def kickoff(
 ) -> Response:
     """The request ends when the time is over or the job is; again and again, it brings the job to its end."""
     with one.kickoffs.taken():
-        return Json(whole(one.app.kickoff(job_id, by=who.caller, duration=duration_ms / 1000.0), who, one))
+        return Json(job_report(one.app.kickoff(job_id, by=who.caller, duration=duration_ms / 1000.0), who, one))
 
 
 @routes.post("/api/jobs/{job_id}/pause", summary="Pause a job", response_model=JobStatusResponse, responses=_WITH_BODY)
 def pause(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
     """Items in hand finish, no new ones start."""
-    return Json(whole(one.app.pause(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+    return Json(job_report(one.app.pause(job_id, by=who.caller, reason=given.reason if given else None), who, one))
 
 
 @routes.post(
@@ -173,7 +173,7 @@ def pause(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Resp
 )
 def resume(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
     """From where it was."""
-    return Json(whole(one.app.resume(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+    return Json(job_report(one.app.resume(job_id, by=who.caller, reason=given.reason if given else None), who, one))
 
 
 @routes.post(
@@ -181,7 +181,7 @@ def resume(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Res
 )
 def commit(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
     """The owner has used it; it waits no longer."""
-    return Json(whole(one.app.commit(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+    return Json(job_report(one.app.commit(job_id, by=who.caller, reason=given.reason if given else None), who, one))
 
 
 @routes.post(
@@ -192,7 +192,7 @@ def commit(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Res
 )
 def abandon(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
     """The owner does not want it."""
-    return Json(whole(one.app.abandon(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+    return Json(job_report(one.app.abandon(job_id, by=who.caller, reason=given.reason if given else None), who, one))
 
 
 @routes.post(
@@ -216,7 +216,7 @@ def reprocess(job_id: UUID, who: SignedIn, one: AService, given: Again = None) -
         permanent=asked.permanent,
         reason=asked.reason,
     )
-    return Json(whole(job, who, one))
+    return Json(job_report(job, who, one))
 
 
 @routes.post(
@@ -297,8 +297,8 @@ def _waiting_in(
     job_id: UUID,
     job_type: str | None,
     statuses: list[ItemStatus],
-    after: Place | None,
-    between: Between | None,
+    after: ItemCursor | None,
+    between: TimeRange | None,
     limit: int,
     who: Identity,
     one: Service,
@@ -329,34 +329,36 @@ def _statuses(text: str | None) -> list[ItemStatus] | None:
         raise InvalidInput(f"a status is one of {', '.join(ItemStatus)}; got {text!r}", field="statuses") from None
 
 
-def _between(earliest: str | None, latest: str | None) -> Between | None:
+def _between(earliest: str | None, latest: str | None) -> TimeRange | None:
     if earliest is None and latest is None:
         return None
-    whole = Between()
-    return Between(read_moment(earliest, "from") or whole.earliest, read_moment(latest, "to") or whole.latest)
+    job_report = TimeRange()
+    return TimeRange(
+        read_moment(earliest, "from") or job_report.earliest, read_moment(latest, "to") or job_report.latest
+    )
 
 
 def _numbered(
     page: int,
     page_size: int,
     job: Job,
-    look: Callable[[Place | None, int], list[ItemRow]],
+    look: Callable[[ItemCursor | None, int], list[ItemRow]],
     *,
     in_order: bool,
     descending: bool,
-) -> Place | None:
+) -> ItemCursor | None:
     """Where a numbered page begins: by arithmetic in the order of positions, else by a walk that has a bound."""
     skipped = (page - 1) * page_size
     if in_order:
         behind = job.progress.total + 1 - skipped if descending else skipped
-        return Place(position=max(0, min(behind, 2**31 - 1)))
+        return ItemCursor(position=max(0, min(behind, 2**31 - 1)))
     if skipped > DEEPEST:
         raise InvalidInput(
             f"page {page:,} lies behind more than {DEEPEST:,} items; follow `next` with `after` instead",
             field="page",
             code="PAGE_TOO_DEEP",
         )
-    place: Place | None = None
+    place: ItemCursor | None = None
     while skipped:
         passed = look(place, min(skipped, MOST_ON_A_PAGE))
         if not passed:

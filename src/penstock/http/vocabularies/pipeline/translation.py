@@ -9,7 +9,7 @@ from penstock.lifecycle import grid
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.vocabularies import VOCABULARIES
-from penstock.operations.item_pages import ErrorGroup, ItemRow
+from penstock.operations.read_items import ErrorGroup, ItemRow
 from penstock.operations.samples import LaneSample
 
 _WORDS = VOCABULARIES["queue_state"]

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 
 from penstock.errors import InvalidInput
-from penstock.http.cursors import read_cursor, written_cursor
+from penstock.http.pagination import read_cursor, written_cursor
 from penstock.http.vocabularies.moments import LONGEST_MOMENT, MOMENT, read_moment
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.vocabularies import VOCABULARIES
-from penstock.operations.inspect import LONGEST_SEARCH, After, JobFilter, JobPage
+from penstock.operations.read_jobs import LONGEST_SEARCH, JobCursor, JobFilter, JobPage
 
 _STATES = {
     word: [state for state in JobState if VOCABULARIES["tasks"].words[state] == word]
@@ -26,7 +26,7 @@ class PageAsked:
     """Which jobs, and behind which place of the list."""
 
     wanted: JobFilter
-    after: After | None
+    after: JobCursor | None
 
 
 def page_asked(

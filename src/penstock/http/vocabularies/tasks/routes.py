@@ -9,24 +9,24 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from penstock.http.forgiving import Forgiving
-from penstock.http.json import Json
-from penstock.http.problems import documented
+from penstock.http.auth import AService, SignedIn
+from penstock.http.blank_params import BlankParams
+from penstock.http.errors import documented
+from penstock.http.responses import Json
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 from penstock.http.vocabularies.pipeline.translation import controllers, job_fields
 from penstock.http.vocabularies.tasks.filters import Asked, next_cursor
 from penstock.http.vocabularies.tasks.schemas import HistoryLine, JobKilled, JobListed, JobStatusResponse
 from penstock.http.vocabularies.tasks.translation import history_line, listed, shown
-from penstock.http.who import AService, SignedIn
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemStatus, JobState
 from penstock.lifecycle.transitions import actions
-from penstock.operations.inspect import HISTORY_PAGE
+from penstock.operations.read_jobs import HISTORY_PAGE
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
-lists = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=Forgiving)
+lists = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
 MOST_LISTED = 100
 _FAILED_SHOWN = 100
 _OVER_BADLY = (JobState.FAILED, JobState.CANCELED)
@@ -50,7 +50,7 @@ def list_jobs(
 @routes.get("/{job_id}", summary="One job", response_model=JobStatusResponse, responses=documented(401, 404, 422, 503))
 def get_job(job_id: UUID, who: SignedIn, one: AService) -> Response:
     """Its status, how far it is, what it came to, and why it ended."""
-    return Json(whole(one.app.get(job_id, by=who.caller), who, one))
+    return Json(job_report(one.app.get(job_id, by=who.caller), who, one))
 
 
 @routes.delete(
@@ -64,7 +64,7 @@ def kill_job(
 ) -> Response:
     """No new item starts, running ones are stopped, and the history says who did it and why."""
     job = one.app.cancel(job_id, by=who.caller, reason=reason or "User requested cancellation")
-    return Json({**whole(job, who, one), "message": "Job cancelled"})
+    return Json({**job_report(job, who, one), "message": "Job cancelled"})
 
 
 @routes.get(
@@ -96,7 +96,7 @@ def _link_to_next(request: Request, **place: object) -> dict[str, str]:
     return {"Link": f'<{request.url.include_query_params(**place)}>; rel="next"'}
 
 
-def whole(job: Job, who: Identity, one: Service) -> dict[str, Any]:
+def job_report(job: Job, who: Identity, one: Service) -> dict[str, Any]:
     """A job with all that belongs to it; what takes another look into the database is looked up when it matters."""
     caller = who.caller
     ending = one.app.last_change_to(job.id, job.state, by=caller) if job.state in _OVER_BADLY else None

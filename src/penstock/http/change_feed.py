@@ -1,0 +1,82 @@
+"""Who follows which job: one look into the database for all of them, a few times a second while anybody does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+import structlog
+from starlette.concurrency import run_in_threadpool
+
+from penstock.app import Penstock
+from penstock.errors import PenstockError
+
+LOOK_SECONDS = 0.25
+_log = structlog.get_logger("penstock.change_feed")
+
+
+class ChangeFeed:
+    """Wakes those who follow a job when something about it has changed."""
+
+    def __init__(self, app: Penstock) -> None:
+        self._app = app
+        self._followers: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
+        self._seen: dict[UUID, object] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._visitors: set[asyncio.Event] = set()
+        self.closed = False
+
+    @contextmanager
+    def follow(self, job_id: UUID) -> Iterator[asyncio.Event]:
+        """An event that is set whenever the job changes, and when the server stops."""
+        changed = asyncio.Event()
+        self._followers[job_id].add(changed)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_again_and_again())
+        try:
+            yield changed
+        finally:
+            self._followers[job_id].discard(changed)
+            if not self._followers[job_id]:
+                del self._followers[job_id]
+                self._seen.pop(job_id, None)
+
+    @contextmanager
+    def until_closed(self) -> Iterator[asyncio.Event]:
+        """An event that is set when the server stops: for those who look by themselves."""
+        closing = asyncio.Event()
+        if self.closed:
+            closing.set()
+        self._visitors.add(closing)
+        try:
+            yield closing
+        finally:
+            self._visitors.discard(closing)
+
+    def close(self) -> None:
+        """Let everybody go."""
+        self.closed = True
+        for closing in self._visitors:
+            closing.set()
+        for followers in self._followers.values():
+            for changed in followers:
+                changed.set()
+
+    async def _look_again_and_again(self) -> None:
+        while self._followers and not self.closed:
+            try:
+                await self._look()
+            except PenstockError as error:
+                _log.warning("cannot see what changed; looking again", error=error.message, code=error.code)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look(self) -> None:
+        found = await run_in_threadpool(self._app.marks, list(self._followers))
+        for job_id, mark in found.items():
+            if job_id in self._followers and self._seen.get(job_id) != mark:
+                self._seen[job_id] = mark
+                for changed in self._followers[job_id]:
+                    changed.set()

@@ -1,0 +1,90 @@
+"""Figures that many requests ask for and that need not be of this very second: read once, and kept for a while."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, TypeVar
+
+from penstock.app import Penstock
+from penstock.operations.samples import LaneSample
+
+Value = TypeVar("Value")
+_COUNTED_SECONDS = 45.0
+_JOBS_COUNTED_SECONDS = 15.0
+_SAMPLED_SECONDS = 2.0
+_SAMPLES_LOOKED_AT = timedelta(seconds=60)
+_MOST_KEPT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class CachedValue(Generic[Value]):
+    """A value, when it was read, and until when it will do."""
+
+    value: Value
+    at: datetime
+    until: float
+
+
+class TTLCache(Generic[Value]):
+    """Values by key, each read again when it is older than so many seconds; one thread reads, the others wait."""
+
+    def __init__(self, seconds: float, read: Callable[[str | None], Value]) -> None:
+        self._seconds = seconds
+        self._read = read
+        self._lock = threading.Lock()
+        self._kept: dict[str | None, CachedValue[Value]] = {}
+
+    def get(self, key: str | None = None) -> CachedValue[Value]:
+        """The value of a key."""
+        found = self._kept.get(key)
+        if found is not None and time.monotonic() < found.until:
+            return found
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None or time.monotonic() >= found.until:
+                found = CachedValue(self._read(key), datetime.now(UTC), time.monotonic() + self._seconds)
+                if len(self._kept) >= _MOST_KEPT:
+                    self._kept.clear()
+                self._kept[key] = found
+            return found
+
+
+class StatsCache:
+    """One server's."""
+
+    def __init__(self, app: Penstock) -> None:
+        self._app = app
+        self.started_at = datetime.now(UTC)
+        """When this server began."""
+        self.open_items = TTLCache(_COUNTED_SECONDS, lambda user: app.open_counts(user=user))
+        """By kind, of a user or of everybody."""
+        self.lanes = TTLCache(_SAMPLED_SECONDS, self._latest)
+        """What each worker said last of each of its kinds."""
+        self.jobs = TTLCache(_JOBS_COUNTED_SECONDS, lambda _key: app.counts())
+        """By kind and state; counting a million takes a while."""
+        self.workers = TTLCache(_SAMPLED_SECONDS, lambda _key: app.workers())
+        """Those that are there, and those that died lately."""
+        self.worker_deaths = TTLCache(_SAMPLED_SECONDS, lambda _key: app.worker_deaths())
+        """Since the database was made."""
+        self.ages = TTLCache(_JOBS_COUNTED_SECONDS, lambda _key: app.ages())
+        """How old the oldest items are."""
+        self.backlog = TTLCache(_SAMPLED_SECONDS, lambda _key: app.backlog())
+        """What the outbox has not sent yet."""
+
+    def _latest(self, _key: str | None) -> list[LaneSample]:
+        since = datetime.now(UTC) - _SAMPLES_LOOKED_AT
+        newest = {(one.kind, one.worker): one for one in self._app.lane_samples(since=since)}
+        return list(newest.values())
+
+
+def providers_of(lane: LaneSample) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What a lane's application says of those it asks, by their names."""
+    gauges = lane.data.get("gauges")
+    providers = gauges.get("providers") if isinstance(gauges, dict) else None
+    for name, figures in providers.items() if isinstance(providers, dict) else ():
+        if isinstance(figures, dict):
+            yield name, figures

@@ -1,0 +1,325 @@
+"""One maintenance pass: what nobody else will notice. Safe to run at any time, by any number of processes at once.
+
+Each part finds a bounded number of rows, passes over those that another pass or somebody's open transaction has locked,
+and changes the others by the same guarded statements as everybody else. What was passed over is found again by the next
+pass. A part that meets a lock all the same, or takes longer than the server allows, does not keep the others from
+theirs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from penstock.errors import StoreLocked, StoreUnavailable
+from penstock.lifecycle import outcomes
+from penstock.lifecycle.callers import SYSTEM
+from penstock.lifecycle.decisions import after_death
+from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.policy import Policy
+from penstock.lifecycle.states import FLOWING, ErrorType, ItemRole, JobState, KilledBy
+from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
+from penstock.operations.change import Changed, change
+from penstock.operations.control import reschedule
+from penstock.operations.outbox import forget_sent
+from penstock.operations.record import ItemResult, record
+from penstock.operations.samples import forget_samples
+from penstock.operations.single_flight import fail_followers, hand_over, succeed_followers
+from penstock.operations.workers import forget_workers, note_death
+from penstock.store.engine import Store, Transaction
+from penstock.store.statements import maintenance as statements
+
+AT_ONCE = 1_000
+_log = structlog.get_logger("penstock.sweep")
+_GOOD_ENDS = frozenset({JobState.SUCCEEDED, JobState.COMMITTED, JobState.ABANDONED})
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceReport:
+    """What a pass put right."""
+
+    leases_expired: int = 0
+    retries_due: int = 0
+    waited_too_long: int = 0
+    ran_too_long: int = 0
+    abandoned: int = 0
+    left_behind: int = 0
+    stale: int = 0
+    postponed: int = 0
+
+    @property
+    def total(self) -> int:
+        """Everything together."""
+        return sum(getattr(self, one.name) for one in fields(self))
+
+
+@dataclass(slots=True)
+class LastLook:
+    """When a worker's sweep last looked at the leases, by the database's clock; a look counts for so long at least."""
+
+    least_seconds: float
+    at: datetime | None = None
+
+    def move_on(self, now: datetime) -> datetime | None:
+        """Look again; the answer is when the last look was, None while it is too young or the clock was set back."""
+        last = self.at
+        if last is None or now < last:
+            self.at = now
+            return None
+        if (now - last).total_seconds() < self.least_seconds:
+            return None
+        self.at = now
+        return last
+
+
+def sweep(
+    store: Store, kinds: Kinds, *, stale_seconds: float, suspect_deaths: int, last_look: LastLook | None = None
+) -> MaintenanceReport:
+    """Make one pass over everything, each part in transactions of its own.
+
+    Who makes passes again and again keeps ``last_look`` from one to the next.
+    """
+    swept = MaintenanceReport(
+        leases_expired=rescue_expired(store, kinds, suspect_deaths, last_look),
+        retries_due=_until_done(store, requeue_due),
+        waited_too_long=sum(_until_done(store, partial(fail_waiting, kind=kind)) for kind in kinds),
+        ran_too_long=sum(_until_done(store, partial(fail_overrunning, kind=kind)) for kind in kinds),
+        abandoned=sum(_until_done(store, partial(abandon_unused, kind=kind)) for kind in kinds),
+        left_behind=settle_left_behind(store),
+        stale=_unless_locked(store, partial(rescue_stuck, seconds=stale_seconds)),
+        postponed=sum(_until_done(store, partial(mend_postponed, kind=kind)) for kind in kinds),
+    )
+    for forget in (forget_sent, forget_samples, forget_workers):
+        _unless_locked(store, forget)
+    return swept
+
+
+def _until_done(store: Store, part: Callable[..., int]) -> int:
+    """Batch after batch until one is not full; smaller ones when the server says that one took too long."""
+    total, limit = 0, AT_ONCE
+    while True:
+        try:
+            count = _unless_locked(store, partial(part, limit=limit))
+        except StoreUnavailable as error:
+            if error.code != "STATEMENT_TIMEOUT" or limit == 1:
+                raise
+            limit = max(1, limit // 4)
+            continue
+        total += count
+        if count < limit:
+            return total
+
+
+def _unless_locked(store: Store, part: Callable[[Transaction], int]) -> int:
+    """One transaction of a part; nothing when somebody has locked what it needs: the next pass comes by again."""
+    try:
+        return store.write(part, bounded=True)
+    except StoreLocked as error:
+        _log.info("a part of the sweep is left to the next one", error=str(error))
+        return 0
+
+
+def rescue_expired(store: Store, kinds: Kinds, suspect_deaths: int, last_look: LastLook | None) -> int:
+    """Items whose lease ran out go back in line, unless their worker may only have been kept from renewing it.
+
+    While nobody can write (a long transaction on SQLite, a server that is away) all leases run out, and those of living
+    workers are renewed the moment it is over: but a sweep may come first. So a worker's sweep takes only what had run
+    out when it looked the last time, and the time from then on was there to renew it. A single pass knows no last time;
+    it passes over workers that are alive on this machine, and leaves them to their own sweeps.
+    """
+    part = partial(rescue, kinds=kinds, suspect_deaths=suspect_deaths)
+    if last_look is None:
+        return _until_done(store, partial(part, but_of=store.peers.alive()))
+    # In a transaction that writes: so at this moment everybody could.
+    before = last_look.move_on(store.write(lambda one: one.run(statements.current_moment(one.dialect)).scalar()))
+    return 0 if before is None else _until_done(store, partial(part, before=before))
+
+
+def rescue(
+    transaction: Transaction,
+    kinds: Kinds,
+    suspect_deaths: int,
+    *,
+    before: datetime | None = None,
+    but_of: Sequence[str] = (),
+    limit: int = AT_ONCE,
+) -> int:
+    """Items whose lease has run out, ``before`` then if that is given, go back in line; their worker counts as dead."""
+    asked = {"the_limit": limit, "the_moment": before, "the_workers": list(but_of)}
+    rows = transaction.run(statements.expired_items(transaction.dialect), asked).all()
+    return _take_back(transaction, kinds, rows, "stopped responding", suspect_deaths)
+
+
+def rescue_from(store: Store, kinds: Kinds, worker: str, suspect_deaths: int) -> int:
+    """The same for all a worker holds that is known to be dead, but for jobs that somebody has locked just now."""
+
+    def part(transaction: Transaction, limit: int) -> int:
+        named = {"the_worker": worker, "the_limit": limit}
+        rows = transaction.run(statements.items_held_by(transaction.dialect), named).all()
+        return _take_back(transaction, kinds, rows, "died", suspect_deaths)
+
+    return _until_done(store, part)
+
+
+def holds_any(store: Store, worker: str) -> bool:
+    """Is anything still in the hands of this worker?"""
+    named = {"the_worker": worker}
+    return store.read(lambda one: one.run(statements.holds_any(one.dialect), named).scalar(), at_once=True) is not None
+
+
+def _take_back(transaction: Transaction, kinds: Kinds, rows: Sequence[Any], what: str, suspect_deaths: int) -> int:
+    """What dead workers held goes back without the loss of a try; the history of each job that runs says so."""
+    ended = [
+        ItemResult(row.id, row.lease, row.job_id, ItemRole(row.role), _orphaned(row, kinds, what, suspect_deaths))
+        for row in rows
+    ]
+    if not ended:
+        return 0
+    landed = record(transaction, ended, SYSTEM)
+    by_worker: defaultdict[str, Counter[UUID]] = defaultdict(Counter)
+    for row in rows:
+        if row.id in landed:
+            by_worker[row.locked_by][row.job_id] += 1
+    for worker, held in by_worker.items():
+        note_death(transaction, worker, held.total())
+        said = f"worker {worker} {what} while it held %s; no try is used up"
+        reasons = {job_id: said % ("an item" if count == 1 else f"{count:,} items") for job_id, count in held.items()}
+        parameters = {"the_jobs": sorted(held)}
+        change(transaction, RESCUE, statements.rescue_jobs(transaction.dialect), parameters, SYSTEM, reasons=reasons)
+        transaction.log(
+            f"a worker {what}", level="warning", worker=worker, items_taken_back=held.total(), jobs=len(held)
+        )
+    return len(rows)
+
+
+def _orphaned(row: Any, kinds: Kinds, what: str, suspect_deaths: int) -> outcomes.Outcome:
+    deaths = row.deaths + 1
+    return after_death(
+        f"worker {row.locked_by} {what} while it ran this item alone, after {row.deaths} deaths before",
+        deaths,
+        _policy(kinds, row.kind),
+        alone=row.alone is not None and row.alone == row.lease,
+        suspect_deaths=suspect_deaths,
+    )
+
+
+def _policy(kinds: Kinds, name: str) -> Policy:
+    """A kind this process does not know gets the default rules: its items must not stay locked for ever."""
+    return kinds.get(name).policy if name in kinds else Policy()
+
+
+def requeue_due(transaction: Transaction, *, limit: int = AT_ONCE) -> int:
+    """Retries whose backoff has passed wait for a worker again."""
+    ids = transaction.run(statements.due_retries(transaction.dialect), {"the_limit": limit}).scalars()
+    if not ids:
+        return 0
+    changed = change(transaction, REQUEUE, statements.requeue_due(transaction.dialect), {"the_jobs": ids}, SYSTEM)
+    transaction.wake(*dict.fromkeys(one.kind for one in changed))
+    return len(changed)
+
+
+def fail_waiting(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
+    """Jobs no worker took within their kind's ``wait_limit`` fail as resource exhaustion."""
+    seconds = kind.policy.wait_limit
+    if seconds is None:
+        return 0
+    error = f"no worker took the job within {seconds:g} s; submit again later"
+    found = {"the_kind": kind.name, "the_seconds": seconds, "the_limit": limit}
+    return _fail_overdue(transaction, statements.waited_too_long, found, error, "QUEUE_WAIT_EXCEEDED", None)
+
+
+def fail_overrunning(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
+    """Jobs that run longer than their kind's ``run_limit`` fail, killed by the clock."""
+    seconds = kind.policy.run_limit
+    if seconds is None:
+        return 0
+    error = f"the job ran longer than {seconds:g} s"
+    found = {"the_kind": kind.name, "the_seconds": seconds, "the_limit": limit}
+    return _fail_overdue(transaction, statements.ran_too_long, found, error, "JOB_TIMEOUT", KilledBy.TIMEOUT)
+
+
+def _fail_overdue(
+    transaction: Transaction, overdue: Any, found: dict[str, Any], error: str, code: str, killed_by: KilledBy | None
+) -> int:
+    dialect = transaction.dialect
+    ids = transaction.run(overdue(dialect), found).scalars()
+    if not ids:
+        return 0
+    parameters = {
+        "the_jobs": ids,
+        "the_error": error,
+        "the_code": code,
+        "the_error_type": ErrorType.RETRYABLE.value if killed_by is None else ErrorType.TERMINAL.value,
+        "the_killed_by": None if killed_by is None else killed_by.value,
+    }
+    changed = change(transaction, FAIL, statements.fail_overdue(dialect), parameters, SYSTEM, reason=error)
+    fail_followers(transaction, changed, SYSTEM)
+    transaction.stop(*(one.id for one in changed))
+    return len(changed)
+
+
+def abandon_unused(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
+    """Results nobody used within their kind's ``abandon_after`` are abandoned."""
+    seconds = kind.policy.abandon_after
+    if seconds is None:
+        return 0
+    found = {"the_kind": kind.name, "the_seconds": seconds, "the_limit": limit}
+    ids = transaction.run(statements.unused_results(transaction.dialect), found).scalars()
+    if not ids:
+        return 0
+    statement = statements.abandon_unused(transaction.dialect, prune=kind.policy.prune_result)
+    return len(change(transaction, ABANDON, statement, {"the_jobs": ids}, SYSTEM, reason="nobody used the result"))
+
+
+def settle_left_behind(store: Store) -> int:
+    """Followers whose leader does not lead any more end as it did, or one of them inherits the work.
+
+    Whoever ends, cancels or pauses a leader sees to its followers in the same transaction. This is for the others:
+    followers that somebody had locked then, and what a program of another version beside this one left behind. Each
+    leader is a transaction of its own, so that one whose followers are locked keeps no other.
+    """
+    asked = {"the_limit": AT_ONCE}
+    ids = store.read(lambda one: one.run(statements.left_behind(one.dialect), asked).scalars(), at_once=True)
+    return sum(_unless_locked(store, partial(_settle_followers, leader_id=one)) for one in dict.fromkeys(ids))
+
+
+def _settle_followers(transaction: Transaction, leader_id: UUID) -> int:
+    """How many followers of one leader are settled: none while somebody has the leader locked."""
+    row = transaction.run(statements.lock_leaders(transaction.dialect), {"the_jobs": [leader_id]}).one_or_none()
+    if row is None:
+        return 0
+    leader, state = Changed(row.id, row.kind, has_followers=True), JobState(row.state)
+    if state in _GOOD_ENDS:
+        return succeed_followers(transaction, [leader], SYSTEM)
+    if state is JobState.FAILED:
+        return fail_followers(transaction, [leader], SYSTEM)
+    successor = None if state in FLOWING else hand_over(transaction, row.id)
+    if successor is None:
+        return 0
+    reschedule(transaction, successor)
+    return 1
+
+
+def rescue_stuck(transaction: Transaction, seconds: float) -> int:
+    """Jobs that should flow but have nothing that will move them are put back on the way their items show."""
+    found = {"the_seconds": seconds, "the_limit": AT_ONCE}
+    ids = transaction.run(statements.stale_jobs(transaction.dialect), found).scalars()
+    for job_id in ids:
+        reschedule(transaction, job_id)
+    return len(ids)
+
+
+def mend_postponed(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
+    """Jobs that wait for a turn in the future although they have something to hand out get it now."""
+    found = {"the_kind": kind.name, "the_limit": limit}
+    ids = transaction.run(statements.postponed_jobs(transaction.dialect), found).scalars()
+    for job_id in ids:
+        reschedule(transaction, job_id)
+    return len(ids)

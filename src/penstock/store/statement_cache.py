@@ -1,0 +1,163 @@
+"""Statements made ready once: the text for the database, and what its parameters and columns have to be turned into.
+
+SQLAlchemy writes each statement's text once too, but looks it up anew each time by walking through the statement, and
+makes an object of every row. Somebody waits for a submit and a claim: here a statement that is run again costs a
+dictionary look-up, and its rows are the driver's tuples.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import orjson
+from sqlalchemy import BindParameter, Connection, CursorResult, Delete, Insert, Select, Update
+from sqlalchemy.engine import Dialect as SQLAlchemyDialect
+from sqlalchemy.types import TypeEngine
+
+from penstock.store.types import json_of
+
+Statement = Select[Any] | Insert | Update | Delete
+Turn = Callable[[Sequence[Any]], Iterable[Any]]
+_KEPT = 1_000
+_WIDE = 16
+"""Beyond so many columns SQLAlchemy is quicker: it remembers what they are, and looks at those of a text each time."""
+
+
+class StatementResult:
+    """What a statement has answered: how many rows it changed, and its rows, by name and in order."""
+
+    __slots__ = ("_rows", "rowcount")
+
+    def __init__(self, rows: list[Any], rowcount: int) -> None:
+        self._rows = rows
+        self.rowcount = rowcount
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows)
+
+    def all(self) -> list[Any]:
+        """Every row."""
+        return self._rows
+
+    def one(self) -> Any:
+        """The only row."""
+        [row] = self._rows
+        return row
+
+    def one_or_none(self) -> Any:
+        """The only row, if there is one."""
+        return self.one() if self._rows else None
+
+    def scalars(self) -> list[Any]:
+        """The first value of every row."""
+        return [row[0] for row in self._rows]
+
+    def scalar(self) -> Any:
+        """The first value of the only row, if there is one."""
+        return self._rows[0][0] if self._rows else None
+
+
+class Prepared:
+    """One statement for one database."""
+
+    def __init__(self, statement: Statement, dialect: SQLAlchemyDialect) -> None:
+        self._dialect = dialect
+        compiled = statement.compile(dialect=dialect)
+        turns = {name: _outward(bind, dialect) or _as_it_is for bind, name in compiled.bind_names.items()}
+        asked = [name for bind, name in compiled.bind_names.items() if bind.required]
+        # Constants are turned, and lists of them written out, here and never again.
+        written = compiled.construct_expanded_state(dict.fromkeys(asked))
+        self._asked = asked
+        self._text = written.statement
+        self._plain = [name for name in asked if turns[name] is _as_it_is]
+        self._turned = [(name, turns[name]) for name in asked if turns[name] is not _as_it_is]
+        self._constants = {
+            name: turns.get(name, _as_it_is)(value) for name, value in written.parameters.items() if name not in asked
+        }
+        self._arrange = _arrange(written.positiontup)
+        described = (
+            statement.column_descriptions if isinstance(statement, Select) else statement.returning_column_descriptions
+        )
+        self._wide = statement if isinstance(statement, Select) and len(described) > _WIDE else None
+        self._named = _named([one["name"] or "_" for one in described]) if described else None
+        self._turns = _inward([one["type"] for one in described], dialect)
+
+    def run(self, connection: Connection, parameters: Mapping[str, Any]) -> StatementResult:
+        """Execute it; rows know their columns' names."""
+        # A caller's own connection would compile it with a dialect that does not know where our tables are.
+        if self._wide is not None and connection.dialect is self._dialect:
+            found = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
+            return StatementResult(list(found.all()), 0)
+        result = self._execute(connection, parameters)
+        rows = [] if self._named is None else list(map(self._named, self._fetch(result)))
+        return StatementResult(rows, result.rowcount)
+
+    def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+        """Execute it; rows are plain tuples."""
+        return self._fetch(self._execute(connection, parameters))
+
+    def _execute(self, connection: Connection, parameters: Mapping[str, Any]) -> CursorResult[Any]:
+        values = self._constants.copy()
+        for name in self._plain:
+            values[name] = parameters[name]
+        for name, turn in self._turned:
+            values[name] = turn(parameters[name])
+        return connection.exec_driver_sql(self._text, self._arrange(values))
+
+    def _fetch(self, result: CursorResult[Any]) -> Sequence[tuple[Any, ...]]:
+        rows: Sequence[tuple[Any, ...]] = result.cursor.fetchall()
+        result.close()
+        if not rows or not self._turns:
+            return rows
+        columns: list[Any] = list(zip(*rows, strict=True))
+        for index, turn in self._turns:
+            columns[index] = turn(columns[index])
+        return list(zip(*columns, strict=True))
+
+
+@lru_cache(_KEPT)
+def prepared(statement: Statement, dialect: SQLAlchemyDialect) -> Prepared:
+    """The statement, made ready the first time it is asked for."""
+    return Prepared(statement, dialect)
+
+
+def _outward(bind: BindParameter[Any], dialect: SQLAlchemyDialect) -> Callable[[Any], Any] | None:
+    return bind.type.dialect_impl(dialect).bind_processor(dialect)
+
+
+def _inward(types: Sequence[TypeEngine[Any]], dialect: SQLAlchemyDialect) -> tuple[tuple[int, Turn], ...]:
+    """Which columns come from the driver as something else than their type says, and what to do: each as a whole."""
+    turns: list[tuple[int, Turn]] = []
+    for index, type_ in enumerate(types):
+        one = type_.dialect_impl(dialect).result_processor(dialect, None)
+        if one is json_of:
+            turns.append((index, _values_of_json))
+        elif one is not None:
+            turns.append((index, partial(map, one)))
+    return tuple(turns)
+
+
+def _values_of_json(texts: Sequence[str | None]) -> Iterable[Any]:
+    """A thousand small texts are read in a third of the time as one large one."""
+    values: list[Any] = orjson.loads(f"[{','.join([text or 'null' for text in texts])}]")
+    return values
+
+
+def _arrange(order: Sequence[str] | None) -> Callable[[dict[str, Any]], Any]:
+    """Values as the driver takes them: by name, or in order."""
+    if order is None:
+        return _as_it_is
+    return lambda values: tuple([values[name] for name in order])
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _named(columns: list[str]) -> Callable[[tuple[Any, ...]], Any]:
+    """Rows whose values are known by their columns' names."""
+    made: Any = namedtuple("Row", columns, rename=True)  # type: ignore[misc]
+    return made._make

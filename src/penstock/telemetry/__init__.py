@@ -1,1 +1,0 @@
-"""What Penstock tells those who run it."""

@@ -1,1 +1,0 @@
-"""Carrying messages out of the outbox."""

@@ -1,0 +1,119 @@
+"""Turning what a handler returned or raised into an outcome.
+
+Here the worker meets whatever somebody's code made: values that are not JSON, exceptions that cannot be printed, a
+``classify`` that answers nothing. :func:`outcome_of_call` is the only way from there to an outcome, and it never
+raises: what cannot be read in the usual way ends as an outcome made of nothing but our own words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from penstock.errors import HandlerError, InvalidInput, Killed, Stopped
+from penstock.lifecycle import outcomes
+from penstock.lifecycle.decisions import outcome_for_error, retry_or_fail
+from penstock.lifecycle.error_text import cause_of, class_name, traceback_of
+from penstock.lifecycle.job import ClaimedItem
+from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.outcomes import Outcome
+from penstock.lifecycle.payloads import JSON, encode
+from penstock.runners.contract import Call, Unread
+
+LOST = "CALL_LOST"
+UNREADABLE = "OUTCOME_UNREADABLE"
+
+
+def outcome_of_call(
+    kind: Kind,
+    call: Call,
+    value: JSON,
+    error: BaseException | None,
+    most: int,
+    *,
+    apart: Callable[[Call, BaseException], Outcome | None] | None = None,
+) -> Outcome:
+    """How a try ended; at most ``most`` bytes of a result are kept.
+
+    Of one that ran apart from the others, ``apart`` knows errors that say something about that.
+    """
+    claimed: ClaimedItem = call.owner
+    try:
+        if type(value) is Unread:
+            value, error = value.read()
+        if error is None:
+            return returned(kind, claimed, value, most)
+        if isinstance(error, Stopped) and call.stop.set:
+            return outcomes.released()
+        known = None if apart is None else apart(call, error)
+        return known or raised(kind, claimed, error)
+    except BaseException as broken:  # noqa: BLE001 - whatever is wrong with the answer, the item has an outcome
+        return _unreadable(kind, claimed, error, broken)
+
+
+def returned(kind: Kind, claimed: ClaimedItem, value: JSON, most: int) -> Outcome:
+    """The handler answered; at most so many bytes of it are kept."""
+    if value is None:
+        return outcomes.done(None)
+    try:
+        return outcomes.done(encode(value, most=most, at="result"))
+    except InvalidInput as error:
+        return outcome_for_error(error, claimed.attempt, kind.policy)
+
+
+def raised(kind: Kind, claimed: ClaimedItem, error: BaseException) -> Outcome:
+    """The handler raised; the kind may know better what that means."""
+    text = _text(error)
+    if kind.classify is not None:
+        try:
+            classified: object = kind.classify(error)
+        except BaseException as broken:  # noqa: BLE001 - a classify that fails must not hide what it was asked about
+            text = f"{text or ''}\nand the kind's classify failed:\n{traceback_of(broken)}"
+        else:
+            if isinstance(classified, BaseException):
+                error = _caused(classified, error)
+            else:
+                answer = class_name(classified)
+                text = f"{text or ''}\nand the kind's classify answered with {answer}, which is no exception"
+    judged = outcome_for_error(error, claimed.attempt, kind.policy.allowing(claimed.max_retries), traceback=text)
+    return judged._replace(exception=error)
+
+
+def undecided(kind: Kind, claimed: ClaimedItem, error: BaseException | None, seconds: float) -> Outcome:
+    """What is made of the answer takes too long (a ``classify`` that hangs): decided without asking anybody."""
+    policy = kind.policy.allowing(claimed.max_retries)
+    if type(error).__module__ == Killed.__module__ and isinstance(error, Killed):
+        return outcome_for_error(error, claimed.attempt, policy)  # one of ours, with a message of ours
+    what = "the handler's result" if error is None else class_name(error)
+    text = f"{what}: what it means was not decided within {seconds:g} s; does the kind's classify hang?"
+    return retry_or_fail(text, UNREADABLE, claimed.attempt, policy)
+
+
+def lost(kind: Kind, claimed: ClaimedItem) -> Outcome:
+    """No runner knows of the call any more: a fault of ours, and nobody knows whether the handler ran."""
+    text = "the worker lost sight of this call, and nobody knows how far it came"
+    return retry_or_fail(text, LOST, claimed.attempt, kind.policy.allowing(claimed.max_retries))
+
+
+def _unreadable(kind: Kind, claimed: ClaimedItem, error: BaseException | None, broken: BaseException) -> Outcome:
+    """An outcome made from nothing that the handler's objects can influence."""
+    reason = f"reading it ends in {class_name(broken)}"
+    if error is None:
+        return outcomes.failed(f"the result cannot be kept as JSON: {reason}", "PAYLOAD_NOT_STORABLE")
+    text = f"{class_name(error)}, which cannot be read: {reason}"
+    return retry_or_fail(text, UNREADABLE, claimed.attempt, kind.policy.allowing(claimed.max_retries))
+
+
+def _caused(classified: BaseException, error: BaseException) -> BaseException:
+    """What a classify made of an error, with that error as its cause."""
+    if classified is not error and cause_of(classified) is None:
+        with contextlib.suppress(BaseException):
+            classified.__cause__ = error
+    return classified
+
+
+def _text(error: BaseException) -> str | None:
+    """The traceback, where there is one worth keeping: a handler that says how it ends needs none."""
+    if isinstance(error, HandlerError) and cause_of(error) is None:
+        return None
+    return traceback_of(error)

@@ -1,0 +1,136 @@
+"""What a handler is given: the item it works on, or the job it plans or finalizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from penstock.errors import Stopped
+from penstock.lifecycle.files import path_of
+from penstock.lifecycle.job import ClaimedItem, Item, Progress
+from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.states import ItemStatus
+from penstock.runners.contract import StopFlag
+
+
+class ItemContext:
+    """One unit of work, as ``process`` sees it.
+
+    ``input`` is what was planned or submitted for it (a single-step job's is its params), ``attempt`` counts from 1.
+    """
+
+    __slots__ = ("_claimed", "files_directory", "stop")
+
+    def __init__(self, claimed: ClaimedItem, files_directory: Path, stop: StopFlag) -> None:
+        self._claimed = claimed
+        self.files_directory = files_directory
+        self.stop = stop
+
+    @property
+    def id(self) -> int:
+        """The item's number in the store."""
+        return self._claimed.item_id
+
+    @property
+    def job_id(self) -> UUID:
+        """The job it belongs to."""
+        return self._claimed.job_id
+
+    @property
+    def kind(self) -> str:
+        """The kind of that job."""
+        return self._claimed.kind
+
+    @property
+    def owner(self) -> str | None:
+        """Whose job it is; None when nobody's."""
+        return self._claimed.user_id
+
+    @property
+    def position(self) -> int:
+        """Its place in the job, from 1."""
+        return self._claimed.position
+
+    @property
+    def attempt(self) -> int:
+        """Which try this is, from 1."""
+        return self._claimed.attempt
+
+    @property
+    def last_attempt(self) -> bool:
+        """Will there be no other try after this one?"""
+        return self._claimed.attempt > self._claimed.max_retries
+
+    @property
+    def run(self) -> int:
+        """Which run of the job this is, from 1."""
+        return self._claimed.run
+
+    @property
+    def input(self) -> JSON:
+        """What to work on."""
+        return self._claimed.input
+
+    @property
+    def normalized(self) -> JSON:
+        """The input in canonical fields, where the plan said them."""
+        return self._claimed.normalized
+
+    @property
+    def params(self) -> JSON:
+        """The job's params."""
+        return self._claimed.params
+
+    @property
+    def stopped(self) -> bool:
+        """Was the job stopped? A handler in a thread looks at this now and then; others are stopped for real."""
+        return self.stop.set
+
+    def kept_file(self, digest: str) -> Path:
+        """Where the bytes of a kept file are; the handler may run in a process that has no database."""
+        return path_of(self.files_directory, digest)
+
+    def check(self) -> None:
+        """Raise if the job was stopped: ``item.check()`` inside a long loop is all a thread's handler needs."""
+        if self.stopped:
+            raise Stopped(f"job {self.job_id} was stopped")
+
+    def __repr__(self) -> str:
+        return f"<ItemContext {self.position} of {self.kind} job {self.job_id}, attempt {self.attempt}>"
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """A whole job, as ``plan`` and ``finalize`` see it."""
+
+    id: UUID
+    kind: str
+    owner: str | None
+    run: int
+    attempt: int
+    params: JSON
+    progress: Progress
+    planned: int
+    """Items already persisted by an earlier try of the plan."""
+    _say: Callable[[str], None]
+    _items: Callable[[ItemStatus | None], Iterator[Item]]
+    stop: StopFlag
+
+    def say(self, message: str) -> None:
+        """Tell the people who watch what is going on."""
+        self._say(message)
+
+    def items(self, status: ItemStatus | None = None) -> Iterator[Item]:
+        """All items in order, read from the store as they are asked for."""
+        return self._items(status)
+
+    def results(self) -> Iterator[JSON]:
+        """The results of the items that are DONE, in order; ``sum(job.results())`` reads them page by page."""
+        return (item.result for item in self._items(ItemStatus.DONE))
+
+    def check(self) -> None:
+        """Raise if the job was stopped."""
+        if self.stop.set:
+            raise Stopped(f"job {self.id} was stopped")
