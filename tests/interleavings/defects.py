@@ -18,13 +18,13 @@ from penstock.operations import control, plan, reprocess, single_flight, submit
 from penstock.operations.read_jobs import get_job
 from penstock.store import engine
 from penstock.store.dialects.postgresql import PostgreSQL
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements import change_state
 from penstock.store.statements import control as control_statements
 from penstock.store.statements import maintenance as sweep_statements
 from penstock.store.statements import record as record_statements
 from penstock.store.statements import reprocess as reprocess_statements
 from penstock.store.statements import submit as submit_statements
-from penstock.store.statements.built_once import built_once
 
 PutBack = Callable[[pytest.MonkeyPatch], None]
 

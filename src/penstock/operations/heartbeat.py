@@ -9,7 +9,7 @@ from uuid import UUID
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.payloads import storable_text
 from penstock.store.engine import Transaction
-from penstock.store.statements import heartbeat as statements
+from penstock.store.queries import heartbeat as queries
 
 
 class Extended(NamedTuple):
@@ -23,32 +23,26 @@ class Extended(NamedTuple):
 
 def extend(transaction: Transaction, held: Sequence[ClaimedItem], lease_seconds: float) -> Extended:
     """Extend the leases on ``held``, without waiting for anybody; the answer is where that was not possible."""
-    dialect = transaction.dialect
-    ids = [one.item_id for one in held]
-    ours = {"the_items": ids, "the_leases": list({one.lease for one in held})}
-    extended = transaction.run(statements.extend_leases(dialect), ours | {"the_lease_seconds": lease_seconds}).scalars()
-    transaction.run(statements.beat(dialect), {"the_jobs": list({one.job_id for one in held})})
-    left = frozenset(ids).difference(extended)
+    item_ids, leases = [one.item_id for one in held], list({one.lease for one in held})
+    extended = queries.extend_leases(transaction, item_ids, leases, seconds=lease_seconds)
+    queries.beat(transaction, list({one.job_id for one in held}))
+    left = frozenset(item_ids).difference(extended)
     if not left:
         return Extended()
-    locked = left.intersection(transaction.run(statements.held_items(dialect), ours).scalars())
+    locked = left.intersection(queries.held_items(transaction, item_ids, leases))
     return Extended(left - locked, locked)
 
 
 def stopped(transaction: Transaction, job_ids: Iterable[UUID]) -> frozenset[UUID]:
     """Which of these jobs do not run any more, or not with us."""
-    parameters = {"the_jobs": list(job_ids)}
-    return frozenset(transaction.run(statements.stopped_jobs(transaction.dialect), parameters).scalars())
+    return frozenset(queries.stopped_jobs(transaction, list(job_ids)))
 
 
 def note_alone(transaction: Transaction, claimed: ClaimedItem) -> None:
     """This item is all its worker has in hand, for as long as this lease holds."""
-    parameters = {"the_item_id": claimed.item_id, "the_lease": claimed.lease}
-    transaction.run(statements.note_alone(transaction.dialect), parameters)
+    queries.note_alone(transaction, claimed.item_id, claimed.lease)
 
 
 def say(transaction: Transaction, job_id: UUID, message: str) -> None:
     """Tell the people who watch a running job what it is doing."""
-    transaction.run(
-        statements.say(transaction.dialect), {"the_job_id": job_id, "the_message": storable_text(message)[:2000]}
-    )
+    queries.set_message(transaction, job_id, storable_text(message)[:2000])

@@ -47,11 +47,12 @@ from penstock.store.placement import (
     placement_of,
 )
 from penstock.store.sqlite_engine import BUSY_SECONDS, is_current, opened_file, sqlite_engine
-from penstock.store.statement_cache import Statement, StatementResult, prepared
+from penstock.store.statement_cache import Row, Statement, StatementResult, prepared
 from penstock.store.write_lock import WriteLock
 
 _log = structlog.get_logger("penstock.jobs")
 Result = TypeVar("Result")
+Value = TypeVar("Value")
 CallersConnection = Connection
 """The connection of a caller who wants something done inside their own transaction."""
 Heard = Callable[[frozenset[str] | None], None]
@@ -90,6 +91,19 @@ class Transaction:
     def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
         """What the statement returns, in plain tuples: for answers of thousands of rows."""
         return prepared(statement, self._compiling).rows(self.connection, self._given(parameters))
+
+    def fetch(self, row: type[Row], statement: Statement, parameters: dict[str, Any] | None = None) -> list[Row]:
+        """Execute one statement; its columns are the fields of ``row``."""
+        return prepared(statement, self._compiling).fetch(self.connection, self._given(parameters), row)
+
+    def values(self, _type: type[Value], statement: Statement, parameters: dict[str, Any] | None = None) -> list[Value]:
+        """Execute one statement of one column; the answer is that column."""
+        found = prepared(statement, self._compiling).rows(self.connection, self._given(parameters))
+        return [value for (value,) in found]
+
+    def execute(self, statement: Statement, parameters: dict[str, Any] | None = None) -> int:
+        """Execute one statement; the answer is how many rows it changed."""
+        return prepared(statement, self._compiling).execute(self.connection, self._given(parameters))
 
     def _given(self, parameters: dict[str, Any] | None) -> dict[str, Any]:
         parameters = parameters or {}

@@ -22,9 +22,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from penstock.store.engine import Observer, Store, Transaction
-from penstock.store.statement_cache import Statement, StatementResult
-from penstock.store.statements.built_once import name_of
+from penstock.store.engine import Observer, Store, Transaction, Value
+from penstock.store.queries.built_once import name_of
+from penstock.store.statement_cache import Row, Statement, StatementResult
 
 TAKE_TURNS, NOTIFY = "take turns", "notify"
 
@@ -67,6 +67,18 @@ class _ObservedTransaction(Transaction):
     def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
         self._announce(name_of(statement))
         return super().rows(statement, parameters)
+
+    def fetch(self, row: type[Row], statement: Statement, parameters: dict[str, Any] | None = None) -> list[Row]:
+        self._announce(name_of(statement))
+        return super().fetch(row, statement, parameters)
+
+    def values(self, type_: type[Value], statement: Statement, parameters: dict[str, Any] | None = None) -> list[Value]:
+        self._announce(name_of(statement))
+        return super().values(type_, statement, parameters)
+
+    def execute(self, statement: Statement, parameters: dict[str, Any] | None = None) -> int:
+        self._announce(name_of(statement))
+        return super().execute(statement, parameters)
 
     def take_turns(self, name: str) -> None:
         self._announce(TAKE_TURNS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import orjson
 from sqlalchemy import BindParameter, Connection, CursorResult, Delete, Insert, Select, Update
@@ -21,6 +21,19 @@ from penstock.store.types import json_of
 
 Statement = Select[Any] | Insert | Update | Delete
 Turn = Callable[[Sequence[Any]], Iterable[Any]]
+
+
+class NamedRow(Protocol):
+    """A NamedTuple: what a query declares its rows to be."""
+
+    _fields: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> Self:
+        """One of them, of values in order."""
+
+
+Row = TypeVar("Row", bound=NamedRow)
 _KEPT = 1_000
 _WIDE = 16
 """Beyond so many columns SQLAlchemy is quicker: it remembers what they are, and looks at those of a text each time."""
@@ -82,6 +95,8 @@ class Prepared:
             statement.column_descriptions if isinstance(statement, Select) else statement.returning_column_descriptions
         )
         self._wide = statement if isinstance(statement, Select) and len(described) > _WIDE else None
+        self._columns = tuple(str(one["name"]) for one in described)
+        self._fitting: set[type] = set()
         self._named = _named([one["name"] or "_" for one in described]) if described else None
         self._turns = _inward([one["type"] for one in described], dialect)
 
@@ -98,6 +113,25 @@ class Prepared:
     def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         """Execute it; rows are plain tuples."""
         return self._fetch(self._execute(connection, parameters))
+
+    def fetch(self, connection: Connection, parameters: Mapping[str, Any], row: type[Row]) -> list[Row]:
+        """Execute it; rows are NamedTuples whose fields are its columns, in their order."""
+        if row not in self._fitting:
+            self._require_fitting(row)
+        if self._wide is not None and connection.dialect is self._dialect:
+            found: Iterable[Any] = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
+        else:
+            found = self._fetch(self._execute(connection, parameters))
+        return list(map(row._make, found))
+
+    def execute(self, connection: Connection, parameters: Mapping[str, Any]) -> int:
+        """Execute it; the answer is how many rows it changed."""
+        return self._execute(connection, parameters).rowcount
+
+    def _require_fitting(self, row: type[NamedRow]) -> None:
+        if self._columns != row._fields:
+            raise TypeError(f"{row.__name__} has the fields {row._fields}, the statement the columns {self._columns}")
+        self._fitting.add(row)
 
     def _execute(self, connection: Connection, parameters: Mapping[str, Any]) -> CursorResult[Any]:
         values = self._constants.copy()

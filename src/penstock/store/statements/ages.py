@@ -8,7 +8,7 @@ from sqlalchemy import Integer, Select, String, bindparam, func, select
 
 from penstock.lifecycle.states import ItemStatus
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.tables import ITEM_IS_OPEN, job_items
 
 

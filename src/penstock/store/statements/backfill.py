@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Integer, Select, Update, bindparam, or_, select, update
 
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_items, jobs
 from penstock.store.types import Identifier
 

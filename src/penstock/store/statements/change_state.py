@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.transitions import Transition
 from penstock.store.dialects.contract import Dialect, Field
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_events, jobs
 from penstock.store.types import Identifier
 

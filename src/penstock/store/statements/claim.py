@@ -25,7 +25,7 @@ from sqlalchemy import (
 from penstock.lifecycle.states import ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import START
 from penstock.store.dialects.contract import Dialect, Field
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements.change_state import change_state, tell_of
 from penstock.store.statements.line import JOB, VERSION, due_jobs, not_before_now
 from penstock.store.tables import job_items, jobs

@@ -30,7 +30,7 @@ from penstock.lifecycle.callers import Visibility
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import CANCEL, FAIL, PAUSE, RESUME, START, SUBMIT, SUCCEED, Transition
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.line import not_before_now
 from penstock.store.statements.visibility import by_id, free_followers, is_followed, key_in_use, visible_to

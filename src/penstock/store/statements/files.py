@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Insert, Select, String, bindparam, insert, se
 
 from penstock.lifecycle.callers import Visibility
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements.visibility import visible_to
 from penstock.store.tables import files
 from penstock.store.types import Identifier

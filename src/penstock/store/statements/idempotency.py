@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Insert, Select, String, Update, bindparam, select, update
 
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.tables import idempotency_keys as keys
 from penstock.store.tables import jobs
 from penstock.store.types import Identifier

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Insert, Integer, String, Text, bindparam, insert, literal
 
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_events, jobs
 from penstock.store.types import Identifier, Moment
 

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 from penstock.store.dialects.contract import Dialect, Field
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements.visibility import by_id, by_ids
 from penstock.store.tables import jobs
 from penstock.store.types import Moment

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from penstock.lifecycle.states import FLOWING, ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.line import priorities_in_line
 from penstock.store.statements.visibility import by_ids, is_followed

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningDelete
 
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.tables import outbox
 from penstock.store.types import Identifier, RowNumber
 

@@ -30,7 +30,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.tables import ITEM_IS_OPEN, job_items, jobs
 from penstock.store.types import Identifier, Moment, RowNumber
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from penstock.lifecycle.callers import Visibility
 from penstock.lifecycle.states import FLOWING, ItemRole, ItemStatus, JobState
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements.visibility import by_id, visible_to
 from penstock.store.tables import job_events, job_items, jobs
 from penstock.store.types import Identifier, Moment

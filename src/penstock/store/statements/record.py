@@ -26,7 +26,7 @@ from sqlalchemy import (
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
 from penstock.store.dialects.contract import Dialect, Field
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.tables import job_items, jobs
 from penstock.store.types import Identifier, Moment, RowNumber

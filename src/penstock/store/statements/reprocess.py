@@ -28,7 +28,7 @@ from penstock.lifecycle.callers import Visibility
 from penstock.lifecycle.states import ENDED, ErrorType, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.visibility import by_id, key_in_use, visible_to
 from penstock.store.tables import job_items, jobs

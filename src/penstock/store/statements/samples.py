@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Delete, Float, Insert, Integer, Select, String, bindparam, delete, func, select
 
 from penstock.store.dialects.contract import Dialect, Field, fields
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.tables import lane_samples
 from penstock.store.types import Moment, Payload
 

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.lifecycle.transitions import START, SUCCEED
 from penstock.store.dialects.contract import Dialect, Field
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.statements.change_state import change_state
 from penstock.store.statements.visibility import by_id
 from penstock.store.tables import JOB_FOLLOWS, JOB_IS_A_GUESTS, JOB_IS_OWNED, JOB_LEADS, job_events, job_items, jobs

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from penstock.store.dialects.contract import Dialect
-from penstock.store.statements.built_once import built_once
+from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_items, worker_deaths, workers
 from penstock.store.types import Payload
 

@@ -16,12 +16,13 @@ _NAME = "penstock_name"
 def built_once(build: Callable[Arguments, Statement]) -> Callable[Arguments, Statement]:
     """Keep what ``build`` answers for each combination of arguments; values go in as parameters, so these are few.
 
-    The statement is named like the function that builds it. It keeps its name when others are joined to it.
+    The statement is named like the query that it is built for: ``_claim_items`` builds what ``claim_items`` runs. It
+    keeps its name when others are joined to it.
     """
 
     @wraps(build)
     def build_named(*arguments: Arguments.args, **named: Arguments.kwargs) -> Statement:
-        return build(*arguments, **named).execution_options(**{_NAME: build.__name__})
+        return build(*arguments, **named).execution_options(**{_NAME: build.__name__.lstrip("_")})
 
     return cache(build_named)  # type: ignore[return-value]
 
@@ -31,8 +32,8 @@ def name_of(statement: Any) -> str:
 
     >>> from sqlalchemy import select, text
     >>> @built_once
-    ... def everything(): return select(text("*"))
-    >>> name_of(everything()), name_of(select(1))
+    ... def _everything(): return select(text("*"))
+    >>> name_of(_everything()), name_of(select(1))
     ('everything', 'unnamed')
     """
     name: str = statement.get_execution_options().get(_NAME, "unnamed")
