@@ -198,12 +198,12 @@ def run(databases: Databases, items: int, fixed: Fixed | None, most_seconds: flo
                 if fixed is not None:
                     _hold(worker, fixed.concurrency)
                 begun = time.perf_counter()
-                app.release(job.id)
+                app.jobs.release(job.id)
                 moments = _watch(app, worker, job.id, begun, most_seconds)
                 taken = time.perf_counter() - begun
             finally:
                 worker.stop(grace=0.5)
-            job = app.get(job.id)
+            job = app.jobs.get(job.id)
         finally:
             app.close()
     if job.state not in FINISHED:
@@ -235,7 +235,7 @@ def _watch(app: Penstock, worker: Worker, job_id: Any, begun: float, most_second
     while True:
         idle = worker.signals.wait("idle", worker.signals.count("idle") + 1, timeout=SAMPLE_SECONDS)
         now = time.perf_counter() - begun
-        job = app.get(job_id)
+        job = app.jobs.get(job_id)
         moments.append(Moment(now, lane.controllers.claim_size.setting, lane.controllers.slots, job.progress.done))
         if job.state in FINISHED:
             return moments

@@ -29,7 +29,7 @@ class SQLiteDatabases:
         self._template = directory / "template.db"
         self._numbers = count(1)
         app = Penstock(f"sqlite:///{self._template}")
-        app.migrate()
+        app.system.migrate()
         app.close()
         with sqlite3.connect(self._template) as link:
             link.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -61,7 +61,7 @@ class PostgreSQLDatabases:
         self._numbers = count(1)
         server.create_database("bench_template")
         app = Penstock(server.url("bench_template"))
-        app.migrate()
+        app.system.migrate()
         app.close()
 
     @contextmanager

@@ -89,7 +89,7 @@ def job(databases: Databases, of: list[int]) -> float:
     with databases.fresh() as url, tempfile.TemporaryDirectory() as folder:
         app = Penstock(url)
         catalogs = Catalogs(app, CatalogSettings(roots=(Path(folder).resolve(),)))
-        app.migrate()
+        app.system.migrate()
         catalog = catalogs.create("bench", [folder], user="ada")
         begun = time.perf_counter()
         catalogs.records.save(catalog.id, _facts(of))
@@ -98,9 +98,9 @@ def job(databases: Databases, of: list[int]) -> float:
             assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()
             asked = catalogs.start(catalog.id, "duplicates", by=SYSTEM, more={"distance": DISTANCE})
-            wait_until(worker, lambda: app.get(asked.id).state in FINISHED)
+            wait_until(worker, lambda: app.jobs.get(asked.id).state in FINISHED)
             taken = time.perf_counter() - begun
-        ended = app.get(asked.id)
+        ended = app.jobs.get(asked.id)
         app.close()
         assert ended.state is JobState.SUCCEEDED, f"the job ended as {ended.state}: {ended.last_error}"
         result: Any = ended.result

@@ -100,7 +100,7 @@ def _measured(databases: Databases, plan: Plan, form: str, folder: Path, ours: W
 
 def _csv_ours(app: Penstock, job_id: UUID) -> Write:
     def write(path: Path) -> None:
-        names, rows = app.export(job_id)
+        names, rows = app.items.export(job_id)
         with path.open("wb") as target:
             for piece in csv_chunks(names, rows):
                 target.write(piece)
@@ -110,7 +110,7 @@ def _csv_ours(app: Penstock, job_id: UUID) -> Write:
 
 def _xlsx_ours(app: Penstock, job_id: UUID) -> Write:
     def write(path: Path) -> None:
-        names, rows = app.export(job_id)
+        names, rows = app.items.export(job_id)
         write_workbook(path, names, rows)
 
     return write

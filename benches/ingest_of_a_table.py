@@ -31,7 +31,8 @@ from benches.memory import MemoryLine
 from benches.plan import Plan, in_turns, say
 from benches.report import Answer, Bar, by_pairs
 from benches.workload import working
-from penstock import Penstock, Planned, TableShape, look_at_table, open_table, table_limits
+from penstock import Penstock, Planned
+from penstock.ingest import TableShape, look_at_table, open_table, table_limits
 from penstock.lifecycle.states import Phase
 from penstock.settings import load_settings
 from penstock_apps.products.service import Products, ProductSettings
@@ -147,14 +148,14 @@ def _application(url: str, kind: str, files: Path) -> Iterator[Penstock]:
             """Each row of a table."""
 
             def plan(self, job: Any, after: int) -> Iterator[Planned]:
-                path = app.file(UUID(job.params["file_id"]))[1]
+                path = app.files.path(UUID(job.params["file_id"]))
                 shape = TableShape.from_json(job.params["shape"])
                 return planned(path, OWN, shape, table_limits(app.settings), after)
 
             async def process(self, _item: Any) -> None:
                 """Nothing: the job is cancelled before it comes to that."""
 
-    app.migrate()
+    app.system.migrate()
     try:
         yield app
     finally:
@@ -168,7 +169,7 @@ def ours(databases: Databases, kind: str, table: Path, rows: int) -> Ingested:
         url = open_now.enter_context(databases.fresh())
         app = open_now.enter_context(_application(url, kind, files))
         with table.open("rb") as stream:
-            kept = app.keep_file(stream, name=table.name)
+            kept = app.files.keep(stream, name=table.name)
         shape = look_at_table(table, table.name, table_limits(app.settings))
         params: dict[str, Any] = {"file_id": str(kept.id), "sha256": kept.sha256, "name": kept.name}
         params |= {"shape": shape.to_json(), "mapping": MAPPING}
@@ -177,14 +178,14 @@ def ours(databases: Databases, kind: str, table: Path, rows: int) -> Ingested:
         assert worker.signals.wait("idle"), "the worker did not become idle"
         with MemoryLine() as memory:
             begun = time.perf_counter()
-            app.release(job.id)
-            while (job := app.get(job.id)).phase in (Phase.INIT, Phase.BATCHING):
+            app.jobs.release(job.id)
+            while (job := app.jobs.get(job.id)).phase in (Phase.INIT, Phase.BATCHING):
                 assert job.last_error is None, f"the plan failed: {job.last_error}"
                 assert time.perf_counter() - begun < _MOST_SECONDS, f"{job.progress.total} rows in {_MOST_SECONDS} s"
                 time.sleep(_LOOK_SECONDS)
             taken = time.perf_counter() - begun
-        app.cancel(job.id)
-        total = app.get(job.id).progress.total
+        app.jobs.cancel(job.id)
+        total = app.jobs.get(job.id).progress.total
         assert total == rows, f"{total} of {rows} rows became items"
         return Ingested(rows / taken, memory.peak, memory.growth())
 

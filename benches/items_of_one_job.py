@@ -53,10 +53,10 @@ def ours(databases: Databases, count: int) -> tuple[float, float]:
         with working(app) as worker:
             assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()
-            app.release(job.id)
-            wait_until(worker, lambda: app.get(job.id).state in FINISHED)
+            app.jobs.release(job.id)
+            wait_until(worker, lambda: app.jobs.get(job.id).state in FINISHED)
             taken = time.perf_counter() - begun
-        job = app.get(job.id)
+        job = app.jobs.get(job.id)
         assert job.state is JobState.SUCCEEDED, f"the job ended as {job.state}"
         assert job.progress.done == count, f"{job.progress.done} of {count} items are done"
         assert job.started_at is not None

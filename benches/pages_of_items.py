@@ -49,12 +49,12 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
         app.kind(KIND)(_nothing)
         try:
             dialect: dict[str, tuple[UUID, Ask]] = {
-                "by position": (done, lambda place: app.page_of_items(done, after=place, limit=PAGE)),
+                "by position": (done, lambda place: app.items.page(done, after=place, limit=PAGE)),
                 "by change": (
                     done,
-                    lambda place: app.page_of_items(done, statuses=[ItemStatus.DONE], after=place, limit=PAGE),
+                    lambda place: app.items.page(done, statuses=[ItemStatus.DONE], after=place, limit=PAGE),
                 ),
-                "pending": (waiting, lambda place: app.pending(user=OWNER, after=place, limit=PAGE)),
+                "pending": (waiting, lambda place: app.items.pending(user=OWNER, after=place, limit=PAGE)),
             }
             return [_answer(databases, url, plan, way, *asked) for way, asked in dialect.items()]
         finally:

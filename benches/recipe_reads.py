@@ -74,7 +74,7 @@ def fill(url: str) -> None:
     """Keep recipes as a worker does that has parsed their pages."""
     app = Penstock(url)
     recipes = Recipes(app, RecipeSettings())
-    app.migrate()
+    app.system.migrate()
     result = recipe_of(json_ld(), ADDRESS).as_json(ADDRESS)
 
     def keep_all(link: Any) -> None:

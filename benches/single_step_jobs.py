@@ -49,16 +49,18 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
 def ours(databases: Databases, count: int) -> tuple[float, float]:
     """Seconds to submit, and to drain."""
     with databases.fresh() as url, application(url) as app:
-        assert not app.jobs(limit=1)
+        assert not app.jobs.list(limit=1)
         params = [given(number) for number in range(count)]
         begun = time.perf_counter()
         ids = app.submit_many(KIND, params)
         submitted = time.perf_counter() - begun
         begun = time.perf_counter()
         with working(app) as worker:
-            wait_until(worker, lambda: worker.signals.count("idle") > 0 and not app.jobs(states=IN_FLIGHT, limit=1))
+            wait_until(
+                worker, lambda: worker.signals.count("idle") > 0 and not app.jobs.list(states=IN_FLIGHT, limit=1)
+            )
             drained = time.perf_counter() - begun
-        last = app.get(ids[-1])
+        last = app.jobs.get(ids[-1])
         assert last.state is JobState.SUCCEEDED, f"the last job ended as {last.state}"
         return submitted, drained
 

@@ -80,7 +80,7 @@ def ours(databases: Databases, files: list[Path]) -> float:
         app = Penstock(url)
         folder = files[0].parent.resolve()
         catalogs = Catalogs(app, CatalogSettings(roots=(folder,), thumbnails_directory=Path(made)))
-        app.migrate()
+        app.system.migrate()
         catalog = catalogs.create("bench", [str(folder)], user="ada")
         catalogs.records.save(catalog.id, [_facts(number, file) for number, file in enumerate(files)])
         with working(app) as worker:
@@ -88,9 +88,9 @@ def ours(databases: Databases, files: list[Path]) -> float:
             begun = time.perf_counter()
             options = catalogs.thumbnail_options(list(SIZES), QUALITY)
             asked = catalogs.start(catalog.id, "thumbnails", by=SYSTEM, more=options)
-            wait_until(worker, lambda: app.get(asked.id).state in FINISHED)
+            wait_until(worker, lambda: app.jobs.get(asked.id).state in FINISHED)
             taken = time.perf_counter() - begun
-        ended = app.get(asked.id)
+        ended = app.jobs.get(asked.id)
         app.close()
         assert ended.state is JobState.SUCCEEDED, f"the job ended as {ended.state}: {ended.last_error}"
         _check(Path(made), len(files))

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock import Penstock
+from penstock.lifecycle.kind import Kinds
+from penstock.messages import InProcessMessages
 from penstock.settings import load_settings
 from penstock.store.engine import Store
 
@@ -15,8 +17,12 @@ class OnStore(Penstock):
 
     def __init__(self, store: Store, files: Path, **settings: Any) -> None:
         super().__init__(settings=load_settings(database_url="sqlite://", files_directory=files, **settings))
-        self._given_store = store
+        self._runtime.use_store(store)
 
-    @property
-    def store(self) -> Store:
-        return self._given_store
+    def deploy(self, kinds: Kinds) -> None:
+        """Other kinds than until now, as with a new version of a program."""
+        self._runtime.kinds = kinds
+
+    def forget_subscribers(self) -> None:
+        """Nobody subscribes to anything."""
+        self._runtime.transport = InProcessMessages()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+__all__ = ["Clock", "DatabaseClock", "ManualClock"]
+
 
 class Clock(Protocol):
     """Either a moment held in the hand, or None for the database's own clock."""

@@ -36,6 +36,37 @@ Nothing here knows about HTTP or SQL: the HTTP layer has one table from these cl
 
 from __future__ import annotations
 
+__all__ = [
+    "PenstockError",
+    "InvalidInput",
+    "PayloadNotStorable",
+    "PayloadTooLarge",
+    "KindUnknown",
+    "JobNotFound",
+    "FileNotFound",
+    "TransitionRefused",
+    "NotSignedIn",
+    "NotAllowed",
+    "TooManyRequests",
+    "SwitchedOff",
+    "StoreUnavailable",
+    "StoreLocked",
+    "StoreRefused",
+    "ConfigurationError",
+    "SchemaOutOfDate",
+    "Stopped",
+    "HandlerError",
+    "Retryable",
+    "Postponed",
+    "Permanent",
+    "NotFound",
+    "Skip",
+    "Killed",
+    "TimeLimitExceeded",
+    "MemoryLimitExceeded",
+    "WorkerCrashed",
+]
+
 
 class PenstockError(Exception):
     """The root of the tree: a message for a person and a code for a program."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from penstock.operations.outbox import Message
 
+__all__ = ["InProcessMessages", "Subscriber"]
+
 Subscriber = Callable[[Message], None]
 
 

@@ -12,6 +12,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from penstock.errors import ConfigurationError
 
+__all__ = ["Settings", "load_settings"]
+
 
 class Settings(BaseSettings):
     """The configuration of one Penstock process, from the environment."""

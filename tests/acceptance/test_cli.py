@@ -35,7 +35,7 @@ def test_submit_prints_the_id_alone_and_the_job_can_be_watched(terminal: Termina
         "submit", "greet", '{"name": "world"}', "--owner", "alice", "--priority", "7", "--title", "a greeting"
     )
     assert said.code == 0
-    assert [job.title for job in terminal.app.jobs()] == ["a greeting"]
+    assert [job.title for job in terminal.app.jobs.list()] == ["a greeting"]
     assert ID.fullmatch(said.out.strip())
     assert "penstock watch" in said.err
     terminal.app.drain()
@@ -55,7 +55,10 @@ def test_params_come_from_a_file_or_standard_input(terminal: Terminal) -> None:
     (terminal.directory / "params.json").write_text('{"name":\n "file"}')
     assert terminal.run("submit", "greet", "@params.json").code == 0
     assert terminal.run("submit", "greet", "-", stdin='{"name": "pipe"}').code == 0
-    assert [terminal.app.get(job.id).params for job in terminal.app.jobs()] == [{"name": "pipe"}, {"name": "file"}]
+    assert [terminal.app.jobs.get(job.id).params for job in terminal.app.jobs.list()] == [
+        {"name": "pipe"},
+        {"name": "file"},
+    ]
 
 
 def test_submit_with_keys_answers_with_the_job_that_is_there(terminal: Terminal) -> None:
@@ -122,13 +125,13 @@ def test_exports_more_than_a_page(terminal: Terminal) -> None:
 
 def test_history_and_show_know_the_end_of_a_long_history(terminal: Terminal) -> None:
     app = terminal.app
-    job = app.submit("greet", owner="alice", by=owner("alice")).job
+    job = app.acting_as(owner("alice")).submit("greet").job
     line = {"job_id": job.id, "run": 1, "from_state": "paused", "to_state": "queued", "actor": "owner"}
     lines = [{**line, "at": job.created_at, "sequence": number} for number in range(2, 1_200)]
     with app.store.engine.begin() as connection:
         connection.execute(insert(job_events), lines)
         connection.execute(update(jobs).where(jobs.c.id == job.id).values(event_sequence=1_199))
-    app.cancel(job.id, by=owner("alice"))
+    app.acting_as(owner("alice")).jobs.cancel(job.id)
     told, shown = terminal.run_each(["history", job.id, "--json"], ["show", job.id])
     assert [json.loads(line)["sequence"] for line in told.out.splitlines()] == list(range(1, 1_201))
     assert re.search(r"^canceled by +owner alice$", shown.out, re.MULTILINE)
@@ -137,7 +140,7 @@ def test_history_and_show_know_the_end_of_a_long_history(terminal: Terminal) -> 
 def test_jobs_lists_filters_and_pages(terminal: Terminal) -> None:
     app = terminal.app
     assert terminal.run("jobs").out == "no jobs\n"
-    ids = [app.submit("greet", {"name": str(number)}, owner="alice", by=owner("alice")).job.id for number in range(3)]
+    ids = [app.acting_as(owner("alice")).submit("greet", {"name": str(number)}).job.id for number in range(3)]
     other = app.submit("refuse", owner="bob").job.id
     app.drain(kinds=["refuse"])
 
@@ -177,7 +180,7 @@ def test_pause_resume_cancel_commit_and_abandon(terminal: Terminal) -> None:
     committed, abandoned = terminal.run_each(["commit", second, "--as", "alice"], ["abandon", third])
     assert "is committed" in committed.out
     assert "is abandoned" in abandoned.out
-    assert terminal.app.get(third).state is JobState.ABANDONED
+    assert terminal.app.jobs.get(third).state is JobState.ABANDONED
 
 
 def test_a_failed_job_exits_1_and_has_no_result(terminal: Terminal) -> None:
@@ -269,7 +272,7 @@ def test_another_users_job_is_not_there(terminal: Terminal) -> None:
         commands, terminal.run_each(*[[name, job.id, "--as", "bob"] for name in commands]), strict=True
     ):
         assert (said.code, "(JOB_NOT_FOUND)" in said.err) == (2, True), command
-    assert terminal.app.get(job.id).state is JobState.QUEUED
+    assert terminal.app.jobs.get(job.id).state is JobState.QUEUED
 
 
 def test_what_strangers_send_cannot_steer_the_terminal(terminal: Terminal) -> None:
@@ -302,7 +305,7 @@ def test_documents_are_submitted_by_name(terminal: Terminal, tmp_path: Path) -> 
     assert terminal.run("result", first, "--text", **apart).out == "five words are in here\n"
     missing = terminal.run("submit", "document", "note.txt", "nowhere.pdf", **apart)
     assert (missing.code, missing.out, "(FILE_NOT_READABLE)" in missing.err) == (2, "", True)
-    assert len(terminal.app.jobs()) == 2, "nothing is submitted when one file cannot be read"
+    assert len(terminal.app.jobs.list()) == 2, "nothing is submitted when one file cannot be read"
 
 
 def test_params_that_would_not_come_back_equal_are_refused_with_the_path(terminal: Terminal) -> None:
@@ -313,4 +316,4 @@ def test_params_that_would_not_come_back_equal_are_refused_with_the_path(termina
     assert (params.code, items.code) == (2, 2)
     assert "params.name[0] cannot be kept: it has the character NUL" in params.err
     assert "item 2: items[1].price cannot be kept: it is NaN" in items.err
-    assert terminal.app.jobs() == []
+    assert terminal.app.jobs.list() == []

@@ -27,14 +27,14 @@ def test_a_worker_takes_work_and_hands_back_what_it_cannot_finish(terminal: Term
         about_sqlite = [one for one in logged if one["event"].startswith("SQLite 3.")]  # said once, of some versions
         assert len(about_sqlite) <= 1
         assert [one["event"] for one in logged if one not in about_sqlite] == ["worker started", "worker stopped"]
-    job = terminal.app.jobs(kind="patient")[0]
-    [item] = terminal.app.items(job.id)
+    job = terminal.app.jobs.list(kind="patient")[0]
+    [item] = terminal.app.items.list(job.id)
     assert (item.status, item.locked_by) == (ItemStatus.PENDING, None)
     assert not job.finished
     go.touch()
     with terminal.running("worker", "--kind", "patient"):
         assert terminal.run("watch", job_id).code == 0
-    assert terminal.app.get(job.id).result == "gone"
+    assert terminal.app.jobs.get(job.id).result == "gone"
 
 
 def test_a_second_signal_ends_a_worker_at_once(real_terminal: Terminal) -> None:
@@ -46,7 +46,7 @@ def test_a_second_signal_ends_a_worker_at_once(real_terminal: Terminal) -> None:
         assert "a second signal" in next_line(worker)
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(timeout=10) == 128 + signal.SIGTERM
-    assert real_terminal.app.jobs(kind="stubborn")[0].state is JobState.RUNNING
+    assert real_terminal.app.jobs.list(kind="stubborn")[0].state is JobState.RUNNING
 
 
 def test_control_c_ends_a_watch_quietly_and_the_job_goes_on(terminal: Terminal) -> None:
@@ -57,7 +57,7 @@ def test_control_c_ends_a_watch_quietly_and_the_job_goes_on(terminal: Terminal) 
         assert watch.wait(timeout=60) == 130
         assert watch.stderr is not None
         assert "Traceback" not in watch.stderr.read()
-    assert terminal.app.get(job.id).state is JobState.QUEUED
+    assert terminal.app.jobs.get(job.id).state is JobState.QUEUED
 
 
 def test_a_watch_without_a_worker_says_so(terminal: Terminal) -> None:
@@ -127,6 +127,6 @@ def test_a_worker_ends_at_its_deadline_whatever_hangs(terminal: Terminal) -> Non
         assert "stopping" in next_line(worker)
         assert next_line(worker) == "ending, with threads that still run: left-behind"
     for name in names:
-        [job] = terminal.app.jobs(kind=name)
-        [item] = terminal.app.items(job.id)
+        [job] = terminal.app.jobs.list(kind=name)
+        [item] = terminal.app.items.list(job.id)
         assert (item.status, item.attempts, item.locked_by) == (ItemStatus.PENDING, 0, None)

@@ -20,7 +20,7 @@ def test_it_serves_works_and_stops_when_told(real_terminal: Terminal) -> None:
         token = real_terminal.run("token", "--user", "alice").out
         assert token.count("\n") == 1, "nothing but the token"
         job = real_terminal.app.submit("greet", {"name": "world"}, owner="alice").job
-        done = real_terminal.app.wait(job.id, timeout=60)
+        done = real_terminal.app.jobs.wait(job.id, timeout=60)
         assert done.result == "hello world", "the embedded worker did it"
         with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {token.strip()}"}) as alice:
             shown = alice.get(f"/api/jobs/{job.id}").json()
@@ -105,7 +105,7 @@ def test_samples_that_are_interrupted_are_left_to_the_next_server(terminal: Term
         assert server.wait(timeout=60) == 0
         assert server.stderr is not None
         assert "Traceback" not in server.stderr.read()
-    assert not all(job.finished for job in terminal.app.jobs(limit=100)), "there is something left to do"
+    assert not all(job.finished for job in terminal.app.jobs.list(limit=100)), "there is something left to do"
 
 
 def test_samples_are_not_for_an_application_of_ones_own(terminal: Terminal) -> None:

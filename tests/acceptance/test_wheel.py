@@ -37,7 +37,7 @@ def test_a_job_runs_from_the_wheel_alone(tmp_path: Path) -> None:
         "app.kind('greet')(lambda item: f'hello {item.input}')\n"
         "job = app.submit('greet', 'Ada').job\n"
         "app.drain()\n"
-        "print(penstock.__file__, app.get(job.id).result)\n"
+        "print(penstock.__file__, app.jobs.get(job.id).result)\n"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program],

@@ -83,11 +83,11 @@ class WholeServer:
 
     def ended(self, job_id: UUID) -> Job:
         """The job, once it is over."""
-        return self.app.wait(job_id, timeout=_PATIENCE, every=0.02)
+        return self.app.jobs.wait(job_id, timeout=_PATIENCE, every=0.02)
 
     def _submit(self, kind: str, user: str, gate: kinds.Gate, items: int, title: str | None = None) -> UUID:
         params: dict[str, Any] = {"gate": gate.number, "items": items}
-        return self.app.submit(kind, params, owner=user, by=owner(user), title=title).job.id
+        return self.app.acting_as(owner(user)).submit(kind, params, title=title).job.id
 
 
 @contextmanager

@@ -99,7 +99,7 @@ def test_the_browser_is_signed_in_by_its_cookie(server: WholeServer, page_of: Pa
 
 def test_items_wait_until_they_are_let_through(server: WholeServer) -> None:
     held = server.hold(server.somebody(), items=3)
-    assert server.app.get(held.id).state not in {JobState.SUCCEEDED, JobState.FAILED}
+    assert server.app.jobs.get(held.id).state not in {JobState.SUCCEEDED, JobState.FAILED}
     held.let(1)
     held.let_go()
     assert server.ended(held.id).state is JobState.SUCCEEDED
@@ -108,12 +108,12 @@ def test_items_wait_until_they_are_let_through(server: WholeServer) -> None:
 def test_items_fail_in_two_ways_until_they_are_mended(server: WholeServer) -> None:
     failing = server.fail_some(server.somebody(), items=15)
     assert server.ended(failing.id).progress.failed == 7
-    assert {one.error_code: one.count for one in server.app.error_groups(failing.id)} == {
+    assert {one.error_code: one.count for one in server.app.items.error_groups(failing.id)} == {
         kinds.CLOSED: 5,
         kinds.TORN: 2,
     }
     failing.mend()
-    server.app.reprocess(failing.id)
+    server.app.jobs.reprocess(failing.id)
     assert server.ended(failing.id).progress.failed == 0
 
 

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from penstock import SYSTEM, Permanent, owner
+from penstock import Permanent, owner
 from penstock.web.answers import HEADERS
 from tests.browser.accessibility import no_problems
 from tests.browser.artifacts import screenshot
@@ -86,15 +86,15 @@ def odd_job(server: WholeServer) -> tuple[str, UUID]:
         server.app.kind("odd", retries=0, reprocess=True)(Odd)
     user = server.somebody()
     items = [{"number": number, "value": value} for number, value in enumerate(ODD_VALUES)]
-    job = server.app.submit("odd", items=items, owner=user, by=owner(user)).job
-    return user, server.app.kickoff(job.id, duration=30).id
+    job = server.app.acting_as(owner(user)).submit("odd", items=items).job
+    return user, server.app.jobs.kickoff(job.id, duration=30).id
 
 
 def counted(server: WholeServer, user: str, items: int) -> UUID:
     """A job whose items wait for ever: the worker began before its kind was there."""
     if "counted" not in server.app.kinds:
         server.app.kind("counted", retries=0)(Counted)
-    job_id = server.app.submit("counted", items=range(items), owner=user, by=owner(user)).job.id
+    job_id = server.app.acting_as(owner(user)).submit("counted", items=range(items)).job.id
     _waiting.append(job_id)
     return job_id
 
@@ -104,7 +104,7 @@ def _nothing_waits_for_ever(server: WholeServer) -> Iterator[None]:
     """Other tests look at all that waits on the same server."""
     yield
     while _waiting:
-        server.app.cancel(_waiting.pop(), by=SYSTEM)
+        server.app.jobs.cancel(_waiting.pop())
 
 
 def show(page: Page, job_id: object, **options: Any) -> Locator:

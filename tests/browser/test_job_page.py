@@ -117,7 +117,7 @@ def test_a_cancelled_job_says_who_and_why(server: WholeServer, page_of: PageOf) 
     expect(box).to_contain_text("of 4 items")
     expect(page.locator("#job-title")).to_be_focused()
     expect(page.get_by_role("status").filter(has_text="The job is cancelled.")).to_be_visible()
-    assert server.app.history(held.id)[-1].reason == "the wrong file"
+    assert server.app.jobs.history(held.id)[-1].reason == "the wrong file"
 
 
 def test_a_job_is_paused_and_goes_on(server: WholeServer, page_of: PageOf) -> None:
@@ -201,7 +201,7 @@ def test_what_failed_for_good_is_left_alone_when_that_is_asked(
     dialog.get_by_label("Give each its full number of tries again").uncheck()
     dialog.get_by_role("button", name="Run again").click()
     expect(page.get_by_role("alert")).to_contain_text("NOTHING_TO_REPROCESS")
-    assert server.app.get(failing.id).run == 1
+    assert server.app.jobs.get(failing.id).run == 1
     failing.mend()
     button(page, "Reprocess all failed").click()
     dialog.get_by_role("button", name="Run again").click()
@@ -365,8 +365,8 @@ def test_hostile_texts_stay_texts(server: WholeServer, page_of: PageOf) -> None:
     user = f"{server.somebody()}<b>"
     gate = Gate()
     params = {"gate": gate.number, "items": 2}
-    job = server.app.submit(HOLD, params, owner=user, by=owner(user), title=HOSTILE).job.id
-    server.app.cancel(job, by=owner(user), reason=HOSTILE)
+    job = server.app.acting_as(owner(user)).submit(HOLD, params, title=HOSTILE).job.id
+    server.app.acting_as(owner(user)).jobs.cancel(job, reason=HOSTILE)
     page = opened(page_of(user), job)
     expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
     expect(history(page).last).to_contain_text(HOSTILE)
@@ -402,7 +402,7 @@ def test_everybody_can_read_the_page(
     opened(page, held.id)
     expect(page.locator("[data-part=done]")).to_have_text("120")
     no_problems(page)
-    server.app.cancel(held.id, by=owner(user), reason="long enough")
+    server.app.acting_as(owner(user)).jobs.cancel(held.id, reason="long enough")
     expect(badge(page)).to_have_text("Cancelled")
     no_problems(page)
     opened(page, failing.id)

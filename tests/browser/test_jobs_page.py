@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from penstock import owner, written_cursor
+from penstock import owner
+from penstock.http import written_cursor
 from tests.browser import kinds
 from tests.browser.accessibility import no_problems
 from tests.browser.artifacts import screenshot
@@ -26,9 +27,7 @@ LIVE = re.compile(r"/api/jobs/live")
 def waiting(server: WholeServer, user: str, *titles: str | None, kind: str = kinds.MANY) -> list[UUID]:
     """Jobs that are recorded and do not begin."""
     params = {"gate": 0, "items": 2}
-    return [
-        server.app.submit(kind, params, owner=user, by=owner(user), title=title, hold=True).job.id for title in titles
-    ]
+    return [server.app.acting_as(owner(user)).submit(kind, params, title=title, hold=True).job.id for title in titles]
 
 
 def rows(page: Page) -> Locator:
@@ -149,7 +148,7 @@ def test_paused_is_a_filter_of_its_own(server: WholeServer, page_of: PageOf) -> 
     user = server.somebody()
     held = server.hold(user)
     server.hold(user)
-    server.app.pause(held.id, by=owner(user))
+    server.app.acting_as(owner(user)).jobs.pause(held.id)
     page = page_of(user)
     page.goto("/ui/jobs")
     expect(rows(page)).to_have_count(2)
@@ -241,7 +240,7 @@ def test_hostile_and_long_titles_are_text(server: WholeServer, page_of: PageOf) 
     expect(row(page, hostile).get_by_role("link")).to_have_text(HOSTILE)
     expect(page.locator("#jobs img, #jobs script")).to_have_count(0)
     link = row(page, endless).get_by_role("link")
-    kept = server.app.get(endless).title
+    kept = server.app.jobs.get(endless).title
     assert kept is not None
     expect(link).to_have_attribute("title", kept)
     assert link.evaluate("link => link.scrollWidth > link.clientWidth"), "a long title is cut"
@@ -300,7 +299,7 @@ def test_people_who_see_little_can_use_it(server: WholeServer, page_of: PageOf, 
     gate = kinds.Gate()
     params = {"gate": gate.number, "items": 1_000}
     held = kinds.Held(
-        server.app.submit(kinds.HOLD, params, owner=user, by=owner(user), title="spring-catalogue.xlsx").job.id, gate
+        server.app.acting_as(owner(user)).submit(kinds.HOLD, params, title="spring-catalogue.xlsx").job.id, gate
     )
     held.let(412)
     for place, window in (("jobs", {"width": 1280, "height": 800}), ("jobs-phone", PHONE)):

@@ -113,8 +113,8 @@ def test_an_upload_shows_how_far_it_is_and_can_be_stopped(server: WholeServer, u
     job_id = job_of(page)
     assert keys[0] is not None
     assert keys == [keys[0]] * 2, "the same attempt has the same key"
-    assert [job.id for job in server.app.jobs(by=owner(user))] == [job_id]
-    server.app.cancel(job_id, by=owner(user), reason="so many rows would keep the other tests' worker busy")
+    assert [job.id for job in server.app.acting_as(owner(user)).jobs.list()] == [job_id]
+    server.app.acting_as(owner(user)).jobs.cancel(job_id, reason="so many rows would keep the other tests' worker busy")
 
 
 def test_a_document_is_dropped_and_handed_in(server: WholeServer, page: Page) -> None:
@@ -132,7 +132,7 @@ def test_a_recipe_is_read_from_its_address(server: WholeServer, page: Page) -> N
     asked = form(page, "Read a recipe")
     asked.get_by_label("The page's address").fill(f"http://{server.site}/soup")
     asked.get_by_role("button", name="Read it").click()
-    assert server.app.get(job_of(page)).kind == "recipe"
+    assert server.app.jobs.get(job_of(page)).kind == "recipe"
 
 
 def test_a_catalog_is_made_scanned_and_worked_on(server: WholeServer, page: Page) -> None:
@@ -187,7 +187,7 @@ def test_a_second_click_starts_nothing_more(server: WholeServer, user: str, page
     asked.evaluate("form => { form.requestSubmit(); form.requestSubmit(); }")
     job_id = job_of(page)
     assert len(sent) == 1
-    assert [job.id for job in server.app.jobs(by=owner(user))] == [job_id]
+    assert [job.id for job in server.app.acting_as(owner(user)).jobs.list()] == [job_id]
 
 
 def test_something_that_was_made_and_not_started_is_not_made_twice(

@@ -33,7 +33,7 @@ def test_upload_watch_fix_the_failures_and_export(server: WholeServer, page_of: 
     sample = tmp_path / offered.value.suggested_filename
     offered.value.save_as(sample)
     for kind in ("csv", "image"):  # the shop is shared: what it refuses next is for us alone
-        for job in server.app.jobs(states=ACTIVE, kind=kind):
+        for job in server.app.jobs.list(states=ACTIVE, kind=kind):
             server.ended(job.id)
     server.shop.fail(times=REFUSED, status=400)
     asked.get_by_label("A table, or pictures").set_input_files(sample)
@@ -68,13 +68,13 @@ def test_upload_watch_fix_the_failures_and_export(server: WholeServer, page_of: 
 
 def test_who_canceled_yesterdays_job(server: WholeServer, page_of: PageOf) -> None:
     user = server.somebody()
-    job = server.app.submit("many", {"gate": 0, "items": 1}, owner=user, by=owner(user), hold=True, title="prices.csv")
-    server.app.cancel(job.job.id, by=admin("root"), reason="the supplier sent the wrong file")
+    job = server.app.acting_as(owner(user)).submit("many", {"gate": 0, "items": 1}, hold=True, title="prices.csv")
+    server.app.acting_as(admin("root")).jobs.cancel(job.job.id, reason="the supplier sent the wrong file")
     yesterday = datetime.now(UTC) - timedelta(days=1)
     with server.app.store.engine.begin() as connection:
         connection.execute(update(jobs).where(jobs.c.id == job.job.id).values(created_at=yesterday))
-    today = server.app.submit("many", {"gate": 0, "items": 1}, owner=user, by=owner(user), hold=True, title="today.csv")
-    server.app.cancel(today.job.id, by=owner(user), reason="mine")
+    today = server.app.acting_as(owner(user)).submit("many", {"gate": 0, "items": 1}, hold=True, title="today.csv")
+    server.app.acting_as(owner(user)).jobs.cancel(today.job.id, reason="mine")
 
     page = page_of(user)
     page.goto("/ui/jobs")

@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
-from penstock import Actor, JobState, owner
+from penstock import JobState, owner
+from penstock.lifecycle import Actor
 from penstock_apps.recipes import samples
 from penstock_apps.recipes.service import Recipes
 from tests.browser.accessibility import no_problems
@@ -88,7 +89,7 @@ def test_a_recipe_is_opened_edited_and_saved(server: WholeServer, page_of: PageO
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
     expect(page.get_by_role("link", name="See its job")).to_have_attribute("href", f"/ui/jobs/{job_id}")
     expect(page.get_by_role("heading", name="The mailbox is empty")).to_be_visible()
-    assert server.app.get(job_id).state is JobState.COMMITTED
+    assert server.app.jobs.get(job_id).state is JobState.COMMITTED
     [kept] = recipes_of(server).records.all_saved(user, after=None, limit=10)
     assert kept.title == "Soup of the mill"
     assert kept.parse_job_id == job_id
@@ -110,12 +111,12 @@ def test_a_recipe_is_dismissed_once_one_is_sure(server: WholeServer, page_of: Pa
     expect(question).to_contain_text("leaves the mailbox for good")
     page.keyboard.press("Escape")
     expect(question).to_have_count(0)
-    assert server.app.get(job_id).state is JobState.SUCCEEDED
+    assert server.app.jobs.get(job_id).state is JobState.SUCCEEDED
     card(page, BREAD).get_by_role("button", name="Dismiss").click()
     question.get_by_label("Why?").fill("too much salt")
     question.get_by_role("button", name="Dismiss it").click()
     expect(page.get_by_role("heading", name="The mailbox is empty")).to_be_visible()
-    last = server.app.history(job_id)[-1]
+    last = server.app.jobs.history(job_id)[-1]
     assert last.to_state is JobState.ABANDONED
     assert (last.actor, last.actor_id, last.reason) == (Actor.OWNER, user, "too much salt")
 
@@ -137,7 +138,7 @@ def test_what_is_wrong_is_said_at_its_field(server: WholeServer, page_of: PageOf
     save(page)
     expect(page.get_by_label("Servings")).to_have_accessible_description("Input should be less than or equal to 1000.")
     expect(page.get_by_label("Servings")).to_be_focused()
-    assert server.app.get(job_id).state is JobState.SUCCEEDED
+    assert server.app.jobs.get(job_id).state is JobState.SUCCEEDED
     page.get_by_label("Servings").fill("5")
     save(page)
     expect(page.get_by_role("status").filter(has_text="is saved")).to_be_visible()
@@ -148,7 +149,7 @@ def test_who_comes_too_late_is_told_and_may_save_it_all_the_same(
 ) -> None:
     user = server.somebody()
     page = opened(page_of(user), job_id := read(server, user))
-    server.app.abandon(job_id, by=owner(user))
+    server.app.acting_as(owner(user)).jobs.abandon(job_id)
     trouble.expect("409")
     save(page)
     expect(page.get_by_role("alert").filter(has_text="no longer here")).to_be_visible()
@@ -172,7 +173,7 @@ def test_dismissing_what_is_gone_is_told(server: WholeServer, page_of: PageOf, t
     page.get_by_role("button", name="Dismiss it").click()
     expect(page.get_by_role("alert").filter(has_text="was saved or dismissed meanwhile")).to_be_visible()
     expect(page.get_by_role("heading", name="The mailbox is empty")).to_be_visible()
-    assert server.app.get(job_id).state is JobState.COMMITTED
+    assert server.app.jobs.get(job_id).state is JobState.COMMITTED
 
 
 def test_changes_are_not_lost_without_a_question(server: WholeServer, page_of: PageOf) -> None:
@@ -238,7 +239,7 @@ def test_a_page_is_added_and_comes_by_itself(server: WholeServer, page_of: PageO
 def test_a_page_on_its_way_is_shown_and_can_be_stopped(server: WholeServer, page_of: PageOf) -> None:
     user = server.somebody()
     address = f"http://{server.site}/never"
-    job_id = server.app.submit("recipe", {"url": address}, owner=user, by=owner(user), title=address, hold=True).job.id
+    job_id = server.app.acting_as(owner(user)).submit("recipe", {"url": address}, title=address, hold=True).job.id
     page = page_of(user)
     page.goto("/ui/mailbox")
     way = page.get_by_role("region", name="On its way")
@@ -246,7 +247,7 @@ def test_a_page_on_its_way_is_shown_and_can_be_stopped(server: WholeServer, page
     way.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Stop reading it").click()
     expect(way).to_be_hidden()
-    assert server.app.get(job_id).state is JobState.CANCELED
+    assert server.app.jobs.get(job_id).state is JobState.CANCELED
 
 
 def test_saved_recipes_are_changed_and_removed(server: WholeServer, page_of: PageOf) -> None:

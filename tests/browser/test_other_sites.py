@@ -76,7 +76,7 @@ def test_a_form_of_another_site_changes_nothing(
     page.goto(bait.at(host))
     page.get_by_role("button").click()
     expect(page.locator("body")).to_contain_text(code)
-    assert server.app.get(job.id).state in (JobState.QUEUED, JobState.RUNNING)
+    assert server.app.jobs.get(job.id).state in (JobState.QUEUED, JobState.RUNNING)
     job.let_go()
 
 

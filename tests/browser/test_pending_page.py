@@ -39,7 +39,7 @@ def rows(page: Page) -> Locator:
 
 def items_of(server: WholeServer, job_id: UUID) -> list[str]:
     """The ids of its items that wait or are in hand."""
-    found = server.app.page_of_items(job_id, statuses=[ItemStatus.PENDING, ItemStatus.PROCESSING], limit=100)
+    found = server.app.items.page(job_id, statuses=[ItemStatus.PENDING, ItemStatus.PROCESSING], limit=100)
     return [str(one.id) for one in found]
 
 
@@ -69,7 +69,7 @@ def wait_for_ever(server: WholeServer, user: str, items: Iterable[Any]) -> UUID:
     """A job nobody works on, until the test cancels it: the worker began before its kind was there."""
     if "waiting" not in server.app.kinds:
         server.app.kind("waiting", retries=0)(lambda item: None)
-    return server.app.submit("waiting", items=items, owner=user, by=owner(user)).job.id
+    return server.app.acting_as(owner(user)).submit("waiting", items=items).job.id
 
 
 def refresh_until(page: Page, found: Locator, count: int) -> None:
@@ -183,7 +183,7 @@ def test_a_job_that_cannot_be_reprocessed_now_says_so(server: WholeServer, page_
     page.goto(f"/ui/pending?statuses=ERROR&jobId={job.id}")
     expect(rows(page)).to_have_count(7)
     page.get_by_role("button", name="Select loaded").click()
-    server.app.commit(job.id, by=owner(user))
+    server.app.acting_as(owner(user)).jobs.commit(job.id)
     trouble.expect("409")
     page.get_by_role("button", name="Reprocess selected").click()
     page.get_by_role("dialog").get_by_role("button", name="Reprocess").click()
@@ -219,7 +219,7 @@ def test_many_that_wait_are_a_window_of_few(server: WholeServer, page_of: PageOf
     assert page.locator(".grid-row").count() < 120
     page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_text("The end: 450 rows")).to_be_visible()
-    server.app.cancel(job_id)
+    server.app.jobs.cancel(job_id)
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def without(tmp_path: Path) -> Iterator[Served]:
         database_url=f"sqlite:///{tmp_path}/penstock.db", files_directory=tmp_path / "files", jwt_secret=SECRET
     )
     app = Penstock(settings=settings)
-    app.migrate()
+    app.system.migrate()
     try:
         with serving(app, worker=False) as one:
             yield one
@@ -277,4 +277,4 @@ def test_the_page_is_good_to_look_at(server: WholeServer, page_of: PageOf) -> No
     assert phone.evaluate("() => document.documentElement.scrollWidth") == 360
     no_problems(phone)
     screenshot(phone, "pending-phone")
-    server.app.cancel(waiting)
+    server.app.jobs.cancel(waiting)

@@ -46,7 +46,7 @@ def served(settings: Any, folder: Path, tmp_path: Path) -> Iterator[Served]:
     catalogs = Catalogs(
         app, CatalogSettings(roots=(folder.parent.resolve(),), thumbnails_directory=tmp_path / "thumbnails")
     )
-    app.migrate()
+    app.system.migrate()
     with serving(app, worker=True, more=[routes_of(catalogs)]) as one:
         yield one
     app.close()
@@ -69,7 +69,7 @@ def done(served: Served, client: httpx2.Client, address: str, **options: Any) ->
         seen.append(client.get(path).json())
         if seen[-1]["status"] not in ("queued", "running"):
             break
-        served.app.wait(served.app.jobs()[0].id, timeout=0.02, every=0.02)
+        served.app.jobs.wait(served.app.jobs.list()[0].id, timeout=0.02, every=0.02)
     percents = [one["progress"]["percent"] for one in seen]
     assert percents == sorted(percents)
     assert all(one["progress"]["percent"] < 100 for one in seen[:-1])
@@ -161,7 +161,7 @@ def test_a_folder_that_is_not_mounted_forgets_no_photos(served: Served, folder: 
     address = made(ada, folder)
     done(served, ada, f"{address}/scan")
     folder.rename(folder.with_name("elsewhere"))
-    job = served.app.wait(UUID(ada.post(f"{address}/scan").json()["job_id"]), timeout=PATIENCE)
+    job = served.app.jobs.wait(UUID(ada.post(f"{address}/scan").json()["job_id"]), timeout=PATIENCE)
     shown = ada.get(f"/api/jobs/{job.id}").json()
     assert (shown["status"], shown["error_code"]) == ("failed", "CATALOG_FOLDER_MISSING")
     assert len(ada.get(f"{address}/photos").json()["photos"]) == 5
@@ -186,13 +186,13 @@ def test_a_job_that_is_full_hands_what_is_left_to_another(settings: Any, folder:
     app = Penstock(settings=settings)
     small = CatalogSettings(roots=(folder.parent.resolve(),), thumbnails_directory=tmp_path / "t", most_per_job=3)
     catalogs = Catalogs(app, small)
-    app.migrate()
+    app.system.migrate()
     with serving(app, worker=True, more=[routes_of(catalogs)]) as served:
         ada = served.client()
         first = ada.post(f"{made(ada, folder)}/scan").json()["job_id"]
         chain = [first]
         while True:
-            job = app.wait(UUID(chain[-1]), timeout=PATIENCE)
+            job = app.jobs.wait(UUID(chain[-1]), timeout=PATIENCE)
             shown = ada.get(f"/api/jobs/{job.id}").json()
             assert shown["status"] == "completed"
             if shown["continued_by"] is None:

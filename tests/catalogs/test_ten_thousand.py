@@ -48,7 +48,7 @@ def served(folder: Path, tmp_path: Path) -> Iterator[Served]:
     )
     app = Penstock(settings=settings)
     catalogs = Catalogs(app, CatalogSettings(roots=(folder.resolve(),), thumbnails_directory=tmp_path / "thumbnails"))
-    app.migrate()
+    app.system.migrate()
     with serving(app, worker=True, more=[routes_of(catalogs)]) as one:
         yield one
     app.close()
@@ -106,7 +106,7 @@ class Watched:
         assert (progress["percent"] == 100) is completed, answer
         if completed:
             assert progress["current"] == progress["total"]
-            assert self._app.items(self.id, statuses=OPEN, limit=1) == [], "completed while an item was open"
+            assert self._app.items.list(self.id, statuses=OPEN, limit=1) == [], "completed while an item was open"
         if self.answers:
             self._compare(self.answers[-1], answer)
 
@@ -120,7 +120,7 @@ class Watched:
         """The items of these statuses."""
         found: set[int] = set()
         after = 0
-        while page := self._app.items(self.id, statuses=statuses, after=after):
+        while page := self._app.items.list(self.id, statuses=statuses, after=after):
             found.update(one.position for one in page)
             after = page[-1].position
         return found

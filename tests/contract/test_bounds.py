@@ -11,17 +11,9 @@ from uuid import uuid4
 
 import pytest
 
-from penstock import (
-    ConfigurationError,
-    InvalidInput,
-    ItemContext,
-    ItemStatus,
-    JobState,
-    PastJob,
-    Penstock,
-    admin,
-    owner,
-)
+from penstock import SYSTEM, ItemContext, ItemStatus, JobState, Penstock, admin, owner
+from penstock.app import PastJob
+from penstock.errors import ConfigurationError, InvalidInput
 from penstock.lifecycle import bounds
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,13 +34,13 @@ def app(migrated_url: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def adopted(app: Penstock, **given: Any) -> int:
-    return app.import_job(
+    return app.system.import_jobs(
         "k", [PastJob(uuid4(), JobState.SUCCEEDED, params=None, created_at=NOW, **{"owner": None, **given})]
     )
 
 
 def kept(app: Penstock, **given: Any) -> object:
-    return app.keep_file(BytesIO(b"bytes"), **{"name": "a.csv", **given})
+    return app.files.keep(BytesIO(b"bytes"), **{"name": "a.csv", **given})
 
 
 GIVEN: dict[str, tuple[bounds.TextBound, Give]] = {
@@ -56,17 +48,20 @@ GIVEN: dict[str, tuple[bounds.TextBound, Give]] = {
     "owner of many": (bounds.OWNER, lambda app, text: app.submit_many("k", [1], owner=text)),
     "owner of a past job": (bounds.OWNER, lambda app, text: adopted(app, owner=text)),
     "owner of a file": (bounds.OWNER, lambda app, text: kept(app, owner=text)),
-    "owner of a key": (bounds.OWNER, lambda app, text: app.take_key("i", 1, owner=text)),
-    "caller": (bounds.CALLER, lambda app, text: app.submit("k", by=owner(text))),
-    "admin": (bounds.CALLER, lambda app, text: app.cancel(app.submit("k").job.id, by=admin(text))),
+    "owner of a key": (bounds.OWNER, lambda app, text: app.acting_as(SYSTEM).take_key("i", 1, owner=text)),
+    "caller": (bounds.CALLER, lambda app, text: app.acting_as(owner(text)).submit("k")),
+    "admin": (bounds.CALLER, lambda app, text: app.acting_as(admin(text)).jobs.cancel(app.submit("k").job.id)),
     "unique_key": (bounds.UNIQUE_KEY, lambda app, text: app.submit("k", unique_key=text)),
     "unique_key of a past job": (bounds.UNIQUE_KEY, lambda app, text: adopted(app, unique_key=text)),
     "idempotency_key": (bounds.IDEMPOTENCY_KEY, lambda app, text: app.submit("k", idempotency_key=text)),
-    "idempotency_key taken": (bounds.IDEMPOTENCY_KEY, lambda app, text: app.take_key(text, 1, owner="ann")),
+    "idempotency_key taken": (bounds.IDEMPOTENCY_KEY, lambda app, text: app.acting_as(owner("ann")).take_key(text, 1)),
     "ip_address": (bounds.IP_ADDRESS, lambda app, text: app.submit("k", ip_address=text)),
-    "ip_address of a key": (bounds.IP_ADDRESS, lambda app, text: app.take_key("j", 1, ip_address=text)),
-    "topic": (bounds.TOPIC, lambda app, text: app.publish(text, {})),
-    "key of a message": (bounds.MESSAGE_KEY, lambda app, text: app.publish("t", {}, key=text)),
+    "ip_address of a key": (
+        bounds.IP_ADDRESS,
+        lambda app, text: app.acting_as(SYSTEM).take_key("j", 1, ip_address=text),
+    ),
+    "topic": (bounds.TOPIC, lambda app, text: app.messages.publish(text, {})),
+    "key of a message": (bounds.MESSAGE_KEY, lambda app, text: app.messages.publish("t", {}, key=text)),
     "name of a file": (bounds.FILE_NAME, lambda app, text: kept(app, name=text)),
     "media type": (bounds.MEDIA_TYPE, lambda app, text: kept(app, media_type=text)),
 }
@@ -79,7 +74,7 @@ def test_a_text_at_its_bound_is_kept_and_a_longer_one_refused(app: Penstock) -> 
             give(app, "é" * (bound.longest + 1))
         assert (refused.value.code, refused.value.field) == ("OUT_OF_BOUNDS", bound.field), name
     assert {bound for bound, _ in GIVEN.values()} == set(bounds.TEXTS) - {bounds.KIND}
-    assert all(len(job.user_id or "") in (0, bounds.OWNER.longest) for job in app.jobs())
+    assert all(len(job.user_id or "") in (0, bounds.OWNER.longest) for job in app.jobs.list())
 
 
 @pytest.mark.parametrize("wrong", ["", "a\x00b", "\ud800", 7, b"bytes"], ids=repr)
@@ -103,7 +98,7 @@ def test_a_priority_out_of_bounds_is_refused(app: Penstock, many: bool) -> None:
         with pytest.raises(InvalidInput, match="-32768 to 32767") as refused:
             give(wrong)
         assert (refused.value.code, refused.value.field) == ("OUT_OF_BOUNDS", "priority")
-    assert sorted(job.priority for job in app.jobs()) == [-32768, 32767]
+    assert sorted(job.priority for job in app.jobs.list()) == [-32768, 32767]
 
 
 def test_numbers_of_a_question_are_refused(app: Penstock) -> None:
@@ -111,20 +106,20 @@ def test_numbers_of_a_question_are_refused(app: Penstock) -> None:
     app.drain(timeout=30)
     for wrong in (-1, 2**31, 2**70):
         questions: list[tuple[str, Callable[[], object]]] = [
-            ("after", partial(app.items, job.id, after=wrong)),
-            ("after", partial(app.history, job.id, after=wrong)),
-            ("limit", partial(app.items, job.id, limit=wrong)),
-            ("limit", partial(app.jobs, limit=wrong)),
+            ("after", partial(app.items.list, job.id, after=wrong)),
+            ("after", partial(app.jobs.history, job.id, after=wrong)),
+            ("limit", partial(app.items.list, job.id, limit=wrong)),
+            ("limit", partial(app.jobs.list, limit=wrong)),
         ]
         for field, ask in questions:
             with pytest.raises(InvalidInput) as refused:
                 ask()
             assert (refused.value.code, refused.value.field) == ("OUT_OF_BOUNDS", field)
     with pytest.raises(InvalidInput) as refused:
-        app.reprocess(job.id, item_ids=[2**63])
+        app.jobs.reprocess(job.id, item_ids=[2**63])
     assert (refused.value.code, refused.value.field) == ("OUT_OF_BOUNDS", "item_ids")
-    assert len(app.items(job.id, after=0, limit=2**31 - 1)) == 2
-    assert app.items(job.id, after=2**31 - 1) == []
+    assert len(app.items.list(job.id, after=0, limit=2**31 - 1)) == 2
+    assert app.items.list(job.id, after=2**31 - 1) == []
 
 
 NAMES = ["k\n", "k\r", "K", "", " k", "k!", "-k", ".k", "k" * 65, "é", "k\x00", "k k", 7]
@@ -161,4 +156,4 @@ def test_the_bounds_themselves_can_be_registered_and_used(app: Penstock) -> None
     app.kind(name, retries=2**31 - 2, queue_limit=2**31 - 2, priority=32767, reprocess=True)(nothing)
     job = app.submit(name, items=[1]).job
     assert app.drain(timeout=30)
-    assert app.reprocess(job.id, statuses=[ItemStatus.DONE], reset_attempts=False).run == 2
+    assert app.jobs.reprocess(job.id, statuses=[ItemStatus.DONE], reset_attempts=False).run == 2

@@ -11,22 +11,24 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import create_engine
+from django.utils.connection import ConnectionProxy
+from sqlalchemy import Engine, create_engine
 from sqlalchemy.engine import make_url
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.orm import Session
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
-from penstock import ConfigurationError, Penstock, load_settings
+from penstock import Penstock, load_settings
+from penstock.errors import ConfigurationError
 
 
 def refused(app: Penstock, connection: Any) -> str:
     """The words; every method that takes a connection uses the same code."""
     with pytest.raises(ConfigurationError):
-        app.publish("news", 1, connection=connection)
+        app.messages.publish("news", 1, connection=connection)
     with pytest.raises(ConfigurationError) as told:
         app.submit("noop", connection=connection)
     assert told.value.code == "CONNECTION_UNSUPPORTED"
-    assert app.jobs() == []
+    assert app.jobs.list() == []
     return told.value.message
 
 
@@ -51,14 +53,78 @@ def test_the_users_own_engine_is_welcome(app: Penstock, migrated_url: str) -> No
     with Session(engine) as session, session.begin():
         app.submit("noop", connection=session.connection())
     engine.dispose()
-    assert len(app.jobs()) == 2
+    assert len(app.jobs.list()) == 2
+
+
+def users_engine(url: str) -> Engine:
+    """One of the user's own, by the driver that is ours too."""
+    parsed = make_url(url)
+    return create_engine(parsed.set(drivername="postgresql+psycopg") if parsed.drivername == "postgresql" else parsed)
+
+
+def test_a_session_is_as_good_as_its_connection(app: Penstock, migrated_url: str) -> None:
+    engine = users_engine(migrated_url)
+    with Session(engine) as session, session.begin():
+        kept = app.submit("noop", connection=session).job
+        app.messages.publish("news", 1, connection=session)
+        app.jobs.cancel(kept.id, reason="in the same transaction", connection=session)
+    with Session(engine) as session:
+        app.submit("noop", connection=session)
+        session.rollback()
+    registry = scoped_session(sessionmaker(engine))
+    with registry.begin():
+        app.submit_many("noop", [1, 2], connection=registry)
+    registry.remove()
+    engine.dispose()
+    assert len(app.jobs.list()) == 3
+    assert app.jobs.get(kept.id).killed_reason == "in the same transaction"
+    assert app.messages.backlog().waiting == 1
+
+
+def test_a_session_without_an_engine_of_its_own(app: Penstock) -> None:
+    with Session() as session:
+        assert "several engines, or none" in refused(app, session)
+
+
+@only_sqlite
+def test_both_sides_of_an_asynchronous_session(app: Penstock, migrated_url: str) -> None:
+    async def submit() -> None:
+        engine = create_async_engine(migrated_url.replace("sqlite:", "sqlite+aiosqlite:"))
+        async with AsyncSession(engine) as session:
+            assert "AsyncSession; its statements wait on an event loop" in refused(app, session)
+            words = await session.run_sync(lambda sync_side: refused(app, sync_side))
+            assert "the synchronous side of an AsyncSession (sqlite+aiosqlite)" in words
+            assert refused(app, session.sync_session) == words, "outside of run_sync too"
+        await engine.dispose()
+
+    asyncio.run(submit())
+
+
+@only_postgresql
+def test_an_asynchronous_session_of_our_own_driver(app: Penstock, migrated_url: str) -> None:
+    async def submit() -> str:
+        engine = create_async_engine(make_url(migrated_url).set(drivername="postgresql+psycopg"))
+        async with AsyncSession(engine) as session:
+            words = await session.run_sync(lambda sync_side: refused(app, sync_side))
+        await engine.dispose()
+        return words
+
+    assert "the synchronous side of an AsyncSession (postgresql+psycopg)" in asyncio.run(submit())
+
+
+def test_a_connection_of_django(app: Penstock) -> None:
+    from django.db.backends.sqlite3.base import DatabaseWrapper
+    from django.db.utils import ConnectionHandler
+
+    wrapper = DatabaseWrapper({"NAME": ":memory:"})
+    assert "transaction.on_commit(lambda: app.submit(…))" in refused(app, wrapper)
+    # What people import is a proxy: ``from django.db import connection``.
+    handler = ConnectionHandler({"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}})
+    assert "transaction.on_commit" in refused(app, ConnectionProxy(handler, "default"))
 
 
 def test_what_is_no_connection_of_sqlalchemy(app: Penstock) -> None:
-    engine = app.store.engine
-    with Session(engine) as session:
-        assert "session.connection()" in refused(app, session)
-    assert "not a sqlalchemy.engine.base.Engine" in refused(app, engine)
+    assert "not a sqlalchemy.engine.base.Engine" in refused(app, app.store.engine)
 
 
 @only_sqlite

@@ -29,7 +29,7 @@ def test_a_connection_that_commits_by_itself_is_refused(app: Penstock, migrated_
     with engine.connect() as connection, pytest.raises(ConfigurationError) as refused:
         app.submit("mail", 1, unique_key="u", connection=connection)
     assert refused.value.code == "CONNECTION_AUTOCOMMIT"
-    assert app.jobs() == []
+    assert app.jobs.list() == []
     engine.dispose()
 
 
@@ -45,7 +45,7 @@ def test_a_connection_of_ones_own_engine_with_a_transaction_is_not(
         connection.commit()
         app.submit("mail", 1, unique_key="lost", connection=connection)
         connection.rollback()
-    assert [job.unique_key for job in app.jobs()] == ["kept"]
+    assert [job.unique_key for job in app.jobs.list()] == ["kept"]
     engine.dispose()
 
 
@@ -54,7 +54,7 @@ def test_a_connection_of_our_engine_is_not_refused_either(app: Penstock) -> None
     with app.store.engine.connect() as connection:
         app.submit("mail", 1, unique_key="v", connection=connection)
         connection.commit()
-    assert len(app.jobs()) == 2
+    assert len(app.jobs.list()) == 2
 
 
 def test_the_callers_own_unique_key_is_the_callers(app: Penstock) -> None:
@@ -86,7 +86,7 @@ def test_a_generator_that_is_needed_twice_loses_nothing(app: Penstock, monkeypat
             raise OperationalError("INSERT", {}, busy)
         return ids
 
-    monkeypatch.setattr("penstock.changing.submit_many", interrupted)
+    monkeypatch.setattr("penstock.app.bound.submit_many", interrupted)
     ids = app.submit_many("mail", ({"n": n} for n in range(100)))
-    assert (tries, len(ids), len(app.jobs(limit=200))) == ([100, 100], 100, 100)
+    assert (tries, len(ids), len(app.jobs.list(limit=200))) == ([100, 100], 100, 100)
     assert violations(app.store) == []

@@ -39,7 +39,7 @@ def engine(migrated_url: str) -> Iterator[Engine]:
 def told(app: Penstock) -> Told:
     """What the workers of this process are told, and how many jobs others can see at that moment."""
     heard: Told = []
-    app.store.listen(lambda notices: heard.append((notices, len(app.jobs()))))
+    app.store.listen(lambda notices: heard.append((notices, len(app.jobs.list()))))
     return heard
 
 
@@ -127,11 +127,11 @@ def test_what_is_taken_back_is_not_told(app: Penstock, engine: Engine, told: Tol
     with structlog.testing.capture_logs() as lines:
         with begin(engine) as connection:
             app.submit("mail", 1, connection=connection)
-            app.cancel(app.submit("mail", 2, connection=connection).job.id, connection=connection)
+            app.jobs.cancel(app.submit("mail", 2, connection=connection).job.id, connection=connection)
         by_core(engine, lambda link: link.execute(text("SELECT 1")))
     assert told == []
     assert [line for line in lines if "cancel" in line["event"]] == []
-    assert app.jobs() == []
+    assert app.jobs.list() == []
 
 
 @pytest.mark.parametrize("migrated_url", ["postgresql"], indirect=True)
@@ -141,13 +141,13 @@ def test_a_commit_that_fails_is_not_told(app: Penstock, engine: Engine, told: To
         connection.execute(text("CREATE TABLE orders (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)"))
     with structlog.testing.capture_logs() as lines, engine.connect() as connection:
         job = app.submit("mail", 1, connection=connection).job
-        app.cancel(job.id, connection=connection)
+        app.jobs.cancel(job.id, connection=connection)
         connection.execute(text("INSERT INTO orders VALUES (1), (1)"))
         with pytest.raises(DBAPIError):
             connection.commit()
     assert told == []
     assert [line for line in lines if "cancel" in line["event"]] == []
-    assert app.jobs() == []
+    assert app.jobs.list() == []
 
 
 def test_lines_of_the_log_come_after_the_commit(app: Penstock, engine: Engine) -> None:
@@ -155,7 +155,7 @@ def test_lines_of_the_log_come_after_the_commit(app: Penstock, engine: Engine) -
     event.listen(engine, "commit", lambda _: seen.append(len(lines)))
     job = app.submit("mail", 1).job
     with structlog.testing.capture_logs() as lines:
-        by_core(engine, lambda link: app.cancel(job.id, connection=link))
+        by_core(engine, lambda link: app.jobs.cancel(job.id, connection=link))
     told_of = [line for line in lines if line["event"].startswith("cancel")]
     assert (len(told_of), seen) == (1, [0])
 

@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import Connection, Engine, bindparam, create_engine, insert, select, text
 from sqlalchemy.pool import QueuePool
 
-from penstock import Penstock, StoreUnavailable, load_settings
+from penstock import Penstock, load_settings
+from penstock.errors import StoreUnavailable
 from penstock.store.engine import Store
 from penstock.store.kept_connections import KeptConnections
 from penstock.store.statement_cache import StatementResult, prepared
@@ -80,7 +81,7 @@ def test_when_one_is_broken_none_of_the_others_is_trusted(engine: Engine) -> Non
 
 def test_after_a_servers_restart_no_call_fails(postgres_url: str) -> None:
     app = Penstock(settings=load_settings(database_url=postgres_url))
-    app.migrate()
+    app.system.migrate()
     app.kind("noop")(lambda item: None)
     for _ in range(3):
         app.submit("noop")
@@ -94,7 +95,7 @@ def test_after_a_servers_restart_no_call_fails(postgres_url: str) -> None:
         )
     other.dispose()
     app.submit("noop")
-    assert len(app.jobs()) == 4
+    assert len(app.jobs.list()) == 4
     app.close()
 
 
@@ -137,9 +138,9 @@ def test_when_every_connection_is_busy_that_is_said(tmp_path: Path) -> None:
     engine.pool._timeout = 0.01
     taken = [engine.connect() for _ in range(engine.pool.size())]
     with pytest.raises(StoreUnavailable) as told:
-        app.jobs()
+        app.jobs.list()
     assert told.value.code == "DB_POOL_BUSY"
     for one in taken:
         one.close()
-    assert app.jobs() == []
+    assert app.jobs.list() == []
     app.close()

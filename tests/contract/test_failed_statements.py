@@ -14,18 +14,19 @@ import pytest
 from sqlalchemy import create_engine, event, text
 from sqlalchemy.pool import QueuePool
 
-from penstock import Penstock, PenstockError, StoreUnavailable, load_settings
+from penstock import Penstock, PenstockError, load_settings
+from penstock.errors import StoreUnavailable
 from penstock.testing.fault_points import fail_at
 from penstock.testing.invariants import violations
 
 OPERATIONS: dict[str, Callable[[Penstock, UUID], object]] = {
     "submit": lambda app, _: app.submit("noop", {"a": 1}),
     "submit with items": lambda app, _: app.submit("noop", items=[1, 2, 3], unique_key="one"),
-    "cancel": lambda app, queued: app.cancel(queued),
-    "publish": lambda app, _: app.publish("news", "all is well"),
-    "list": lambda app, _: app.jobs(),
-    "get": lambda app, queued: app.get(queued),
-    "sweep": lambda app, _: app.sweep(),
+    "cancel": lambda app, queued: app.jobs.cancel(queued),
+    "publish": lambda app, _: app.messages.publish("news", "all is well"),
+    "list": lambda app, _: app.jobs.list(),
+    "get": lambda app, queued: app.jobs.get(queued),
+    "sweep": lambda app, _: app.system.sweep(),
 }
 
 
@@ -52,19 +53,19 @@ def driver_error(app: Penstock, code: int = sqlite3.SQLITE_FULL) -> Exception:
 
 def outbox_of(app: Penstock) -> str:
     """The name of a table of ours, as others have to write it."""
-    return "outbox" if app.database_file else "penstock.outbox"
+    return "outbox" if app.system.database_file else "penstock.outbox"
 
 
 def is_well(app: Penstock) -> None:
     """Everything works, no connection is lost, and nobody keeps a lock."""
     accepted = app.submit("noop").job.id
     app.drain()
-    assert app.get(accepted).state.value == "succeeded"
+    assert app.jobs.get(accepted).state.value == "succeeded"
     assert violations(app.store) == []
     app.store.rest()
     assert isinstance(app.store.engine.pool, QueuePool)
     assert app.store.engine.pool.checkedout() == 0
-    other = create_engine(app.store.engine.url, connect_args={"timeout": 0} if app.database_file else {})
+    other = create_engine(app.store.engine.url, connect_args={"timeout": 0} if app.system.database_file else {})
     with other.begin() as connection:
         connection.execute(text(f"DELETE FROM {outbox_of(app)}"))
     other.dispose()
@@ -74,12 +75,12 @@ def is_well(app: Penstock) -> None:
 def test_each_statement_may_fail_and_each_commit(app: Penstock, name: str) -> None:
     for number in count():
         queued = app.submit("noop").job.id
-        before = app.counts()
+        before = app.system.count_jobs()
         told = failure_at(app, number, partial(OPERATIONS[name], app, queued))
         if told is None:
             break
         assert told.code == "DATABASE_FULL"
-        assert app.counts() == before, "nothing is half done"
+        assert app.system.count_jobs() == before, "nothing is half done"
     assert number >= 1
     is_well(app)
 
@@ -122,11 +123,11 @@ def test_a_commit_that_the_server_refuses(app: Penstock) -> None:
         )
     for _ in range(3):
         with pytest.raises(StoreUnavailable) as told:
-            app.publish("news", "all is well")
+            app.messages.publish("news", "all is well")
         assert told.value.code == "DATABASE_FULL"
     with engine.begin() as connection:
         connection.exec_driver_sql("DROP TRIGGER refusing ON penstock.outbox")
-    app.publish("news", "all is well")
+    app.messages.publish("news", "all is well")
     is_well(app)
 
 
@@ -144,10 +145,10 @@ def test_an_interrupt_leaves_no_transaction_behind(app: Penstock) -> None:
 
 def test_what_is_refused_by_us_costs_no_connection(app: Penstock) -> None:
     opened: list[int] = []
-    [job, *_] = app.jobs()
+    [job, *_] = app.jobs.list()
     for number in range(6):
         if number == 1:  # the first may need one of its own
             event.listen(app.store.engine, "connect", lambda *_: opened.append(1))
         with pytest.raises(PenstockError):
-            app.cancel(job.id)
+            app.jobs.cancel(job.id)
     assert not opened

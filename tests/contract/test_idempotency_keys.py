@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import update
 
-from penstock import Penstock
+from penstock import SYSTEM, Penstock, owner
 from penstock.errors import InvalidInput
 from penstock.lifecycle.job import SubmitOutcome
 from penstock.store.engine import Store
@@ -94,7 +94,7 @@ class TestAnotherRequest:
         with pytest.raises(InvalidInput) as refused:
             app.submit(**asked | other)
         assert (refused.value.code, refused.value.field) == ("IDEMPOTENCY_KEY_REUSED", "idempotency_key")
-        assert [job.id for job in app.jobs(limit=10)] == [first.job.id]
+        assert [job.id for job in app.jobs.list(limit=10)] == [first.job.id]
 
     def test_the_same_in_another_order_is_the_same(self, app: Penstock) -> None:
         first = app.submit("charge", {"a": 1, "b": [2]}, owner="ann", idempotency_key="tab", title="first")
@@ -116,7 +116,7 @@ class TestAnotherRequest:
     def kept(self, app: Penstock, data: bytes) -> Any:
         import io
 
-        return app.keep_file(io.BytesIO(data), name="a", owner="ann")
+        return app.files.keep(io.BytesIO(data), name="a", owner="ann")
 
 
 class TestWhose:
@@ -134,17 +134,17 @@ class TestWhose:
 class TestTakenBeforehand:
     def test_a_key_may_be_taken_before_the_job_is_made(self, app: Penstock) -> None:
         asked: dict[str, Any] = {"owner": "ann"}
-        assert app.take_key("tab", "said", **asked) is None
-        assert app.take_key("tab", "said", **asked) is None
+        assert app.acting_as(SYSTEM).take_key("tab", "said", **asked) is None
+        assert app.acting_as(SYSTEM).take_key("tab", "said", **asked) is None
         job = app.submit("charge", 1, fingerprint="said", idempotency_key="tab", **asked).job
-        assert app.take_key("tab", "said", **asked) == job.id
+        assert app.acting_as(SYSTEM).take_key("tab", "said", **asked) == job.id
         with pytest.raises(InvalidInput, match="another request"):
-            app.take_key("tab", "said otherwise", **asked)
+            app.acting_as(SYSTEM).take_key("tab", "said otherwise", **asked)
 
     def test_a_key_may_lead_to_something_that_an_application_keeps(self, app: Penstock) -> None:
         made = uuid4()
-        assert app.take_key("tab", "said", owner="ann", resource_id=made) is None
-        assert app.take_key("tab", "said", owner="ann", resource_id=uuid4()) == made
+        assert app.acting_as(owner("ann")).take_key("tab", "said", resource_id=made) is None
+        assert app.acting_as(owner("ann")).take_key("tab", "said", resource_id=uuid4()) == made
 
 
 def test_a_key_of_the_version_before_is_found(app: Penstock, bench: Workbench) -> None:

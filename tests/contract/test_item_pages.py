@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -19,13 +20,12 @@ from penstock.lifecycle.callers import SYSTEM, owner
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.planned import Planned
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus
-from penstock.looking import Looking
 from penstock.operations import control
 from penstock.operations.claim import claim
 from penstock.operations.read_items import ItemCursor, ItemRow, TimeRange
-from penstock.store.engine import Store
 from penstock.store.tables import job_items, jobs
 from penstock.testing.drive import Workbench
+from tests.on_store import OnStore
 
 PENDING, PROCESSING, DONE = ItemStatus.PENDING, ItemStatus.PROCESSING, ItemStatus.DONE
 OPEN = (PENDING, PROCESSING)
@@ -36,20 +36,10 @@ LONG = 60.0
 """Seconds after which a change is surely before a walk that begins then."""
 
 
-class Eyes(Looking):
-    """Looks at a store a test has already."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    @property
-    def store(self) -> Store:
-        return self._store
-
-
 @pytest.fixture
-def eyes(bench: Workbench) -> Eyes:
-    return Eyes(bench.store)
+def eyes(bench: Workbench, tmp_path: Path) -> OnStore:
+    """Looks at the store of the bench."""
+    return OnStore(bench.store, tmp_path)
 
 
 def bulk(bench: Workbench, count: int, *, kind: str = "bulk", **request: Any) -> UUID:
@@ -98,12 +88,12 @@ class Meddler:
 class TestByPosition:
     @pytest.mark.parametrize("descending", [False, True])
     def test_every_row_is_seen_once_whatever_happens_meanwhile(
-        self, bench: Workbench, eyes: Eyes, descending: bool
+        self, bench: Workbench, eyes: OnStore, descending: bool
     ) -> None:
         job_id, other = bulk(bench, 60), bulk(bench, 3)
         meddler = Meddler(bench, job_id)
         walk = pages(
-            lambda after: eyes.page_of_items(job_id, after=after, limit=7, descending=descending), meanwhile=meddler
+            lambda after: eyes.items.page(job_id, after=after, limit=7, descending=descending), meanwhile=meddler
         )
         sizes, seen = [], []
         for page in walk:
@@ -116,54 +106,54 @@ class TestByPosition:
         assert {row.job_id for row in seen} == {job_id}
         assert other not in {row.job_id for row in seen}
 
-    def test_a_job_without_items_has_an_empty_page(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_a_job_without_items_has_an_empty_page(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bench.submit("planned").job.id
         assert len(bench.claim("planned")) == 1, "its plan step is a row too, but no item"
-        assert eyes.page_of_items(job_id) == []
-        assert eyes.page_of_items(job_id, descending=True) == []
-        assert eyes.page_of_items(job_id, statuses=list(ItemStatus)) == []
+        assert eyes.items.page(job_id) == []
+        assert eyes.items.page(job_id, descending=True) == []
+        assert eyes.items.page(job_id, statuses=list(ItemStatus)) == []
 
-    def test_behind_the_end_there_is_nothing(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_behind_the_end_there_is_nothing(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 3)
-        assert eyes.page_of_items(job_id, after=ItemCursor(position=3)) == []
-        assert eyes.page_of_items(job_id, after=ItemCursor(position=2**31 - 1)) == []
-        assert eyes.page_of_items(job_id, after=ItemCursor(position=1), descending=True) == []
+        assert eyes.items.page(job_id, after=ItemCursor(position=3)) == []
+        assert eyes.items.page(job_id, after=ItemCursor(position=2**31 - 1)) == []
+        assert eyes.items.page(job_id, after=ItemCursor(position=1), descending=True) == []
 
     @pytest.mark.parametrize("size", [0, -1, 1001])
-    def test_a_page_size_out_of_bounds_is_refused(self, bench: Workbench, eyes: Eyes, size: int) -> None:
+    def test_a_page_size_out_of_bounds_is_refused(self, bench: Workbench, eyes: OnStore, size: int) -> None:
         job_id = bulk(bench, 3)
         questions: list[Callable[[], Any]] = [
-            lambda: eyes.page_of_items(job_id, limit=size),
-            lambda: eyes.page_of_items(job_id, limit=size, statuses=OPEN),
-            lambda: eyes.pending(limit=size),
+            lambda: eyes.items.page(job_id, limit=size),
+            lambda: eyes.items.page(job_id, limit=size, statuses=OPEN),
+            lambda: eyes.items.pending(limit=size),
         ]
         for ask in questions:
             with pytest.raises(InvalidInput, match="1 to 1,000") as refused:
                 ask()
             assert refused.value.field == "pageSize"
 
-    def test_the_bounds_themselves_are_taken(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_the_bounds_themselves_are_taken(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 3)
-        assert [len(eyes.page_of_items(job_id, limit=size)) for size in (1, 1000)] == [1, 3]
+        assert [len(eyes.items.page(job_id, limit=size)) for size in (1, 1000)] == [1, 3]
 
-    def test_somebody_elses_job_is_not_there(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_somebody_elses_job_is_not_there(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 3, owner="ann")
-        assert len(eyes.page_of_items(job_id, by=owner("ann"))) == 3
+        assert len(eyes.acting_as(owner("ann")).items.page(job_id)) == 3
         with pytest.raises(JobNotFound):
-            eyes.page_of_items(job_id, by=owner("bob"))
+            eyes.acting_as(owner("bob")).items.page(job_id)
         with pytest.raises(JobNotFound):
-            eyes.error_groups(job_id, by=owner("bob"))
+            eyes.acting_as(owner("bob")).items.error_groups(job_id)
 
 
 class TestByChange:
     def walk(
-        self, eyes: Eyes, job_id: UUID, statuses: Sequence[ItemStatus] = OPEN, limit: int = 7
+        self, eyes: OnStore, job_id: UUID, statuses: Sequence[ItemStatus] = OPEN, limit: int = 7
     ) -> Iterator[list[ItemRow]]:
-        return pages(lambda after: eyes.page_of_items(job_id, statuses=statuses, after=after, limit=limit))
+        return pages(lambda after: eyes.items.page(job_id, statuses=statuses, after=after, limit=limit))
 
     @pytest.mark.parametrize("limit", [1, 7, 16, 50])
     def test_items_of_the_same_moment_are_neither_lost_nor_doubled(
-        self, bench: Workbench, eyes: Eyes, limit: int
+        self, bench: Workbench, eyes: OnStore, limit: int
     ) -> None:
         job_id = bulk(bench, 33)
         seen = [row for page in self.walk(eyes, job_id, limit=limit) for row in page]
@@ -171,7 +161,7 @@ class TestByChange:
         assert [row.position for row in seen] == list(range(1, 34))
 
     def test_items_of_one_moment_in_several_statuses_are_merged_in_one_order(
-        self, bench: Workbench, eyes: Eyes
+        self, bench: Workbench, eyes: OnStore
     ) -> None:
         job_id = bulk(bench, 20)
         held = list(claim(bench.store, "bulk", "w1", size=10, lease_seconds=60, job_id=job_id).items)
@@ -181,58 +171,58 @@ class TestByChange:
         assert Counter(row.status for row in seen) == {PENDING: 10, DONE: 5, ItemStatus.ERROR: 5}
         assert [row.id for row in seen] == sorted(row.id for row in seen)
 
-    def test_backwards_the_last_changed_come_first(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_backwards_the_last_changed_come_first(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 10)
         held = take(bench, job_id, 4)
         bench.clock.advance(LONG)
-        back = pages(lambda after: eyes.page_of_items(job_id, statuses=OPEN, after=after, limit=3, descending=True))
+        back = pages(lambda after: eyes.items.page(job_id, statuses=OPEN, after=after, limit=3, descending=True))
         seen = [row for page in back for row in page]
         forth = [row for page in self.walk(eyes, job_id) for row in page]
         assert [row.id for row in seen] == [row.id for row in forth][::-1]
         assert {row.id for row in seen[:4]} == {one.item_id for one in held}
 
-    def test_backwards_what_changes_meanwhile_comes_after_the_oldest(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_backwards_what_changes_meanwhile_comes_after_the_oldest(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 10)
         bench.clock.advance(LONG)
-        walk = pages(lambda after: eyes.page_of_items(job_id, statuses=OPEN, after=after, limit=4, descending=True))
+        walk = pages(lambda after: eyes.items.page(job_id, statuses=OPEN, after=after, limit=4, descending=True))
         assert [row.position for row in next(walk)] == [10, 9, 8, 7]
         taken = take(bench, job_id, 2)
         rest = [row for page in walk for row in page]
         assert [row.position for row in rest] == [6, 5, 4, 3, 1, 2], "the two that were not reached yet have moved"
         assert [row.status for row in rest[-2:]] == [PROCESSING] * len(taken)
 
-    def test_backwards_a_change_that_commits_late_is_not_missed(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_backwards_a_change_that_commits_late_is_not_missed(self, bench: Workbench, eyes: OnStore) -> None:
         """Its transaction stamped it before the walk began, and others saw it afterwards."""
         job_id = bulk(bench, 10)
         bench.clock.advance(LONG)
-        walk = pages(lambda after: eyes.page_of_items(job_id, statuses=OPEN, after=after, limit=4, descending=True))
+        walk = pages(lambda after: eyes.items.page(job_id, statuses=OPEN, after=after, limit=4, descending=True))
         assert [row.position for row in next(walk)] == [10, 9, 8, 7]
         bench.clock.advance(-3)
         take(bench, job_id, 1)
         assert [row.position for page in walk for row in page] == [6, 5, 4, 3, 2, 1]
 
     def test_backwards_what_changed_just_before_comes_twice_and_is_known_by_its_moment(
-        self, bench: Workbench, eyes: Eyes
+        self, bench: Workbench, eyes: OnStore
     ) -> None:
         job_id = bulk(bench, 4)
         bench.clock.advance(LONG)
         take(bench, job_id, 1)
         bench.clock.advance(1)
-        walk = pages(lambda after: eyes.page_of_items(job_id, statuses=OPEN, after=after, limit=2, descending=True))
+        walk = pages(lambda after: eyes.items.page(job_id, statuses=OPEN, after=after, limit=2, descending=True))
         seen = [row for page in walk for row in page]
         assert [row.position for row in seen] == [1, 4, 3, 2, 1]
         assert seen[0].updated_at == seen[-1].updated_at
 
-    def test_backwards_a_place_made_by_hand_is_refused(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_backwards_a_place_made_by_hand_is_refused(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 4)
-        row = eyes.page_of_items(job_id, statuses=OPEN, limit=2, descending=True)[-1]
+        row = eyes.items.page(job_id, statuses=OPEN, limit=2, descending=True)[-1]
         by_hand = ItemCursor(row.updated_at, row.id)
         with pytest.raises(InvalidInput, match="place") as refused:
-            eyes.page_of_items(job_id, statuses=OPEN, after=by_hand, descending=True)
+            eyes.items.page(job_id, statuses=OPEN, after=by_hand, descending=True)
         assert refused.value.field == "after"
-        assert eyes.page_of_items(job_id, statuses=OPEN, after=by_hand, limit=1)[0].position == row.position + 1
+        assert eyes.items.page(job_id, statuses=OPEN, after=by_hand, limit=1)[0].position == row.position + 1
 
-    def test_one_that_changes_after_it_was_seen_comes_again_at_the_end(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_one_that_changes_after_it_was_seen_comes_again_at_the_end(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 10)
         walk = self.walk(eyes, job_id, limit=4)
         first = next(walk)
@@ -242,7 +232,9 @@ class TestByChange:
         assert [row.position for row in rest] == [5, 6, 7, 8, 9, 10, 1, 2]
         assert [row.status for row in rest[-2:]] == [PROCESSING] * len(taken)
 
-    def test_one_that_leaves_the_statuses_before_it_is_reached_is_not_seen(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_one_that_leaves_the_statuses_before_it_is_reached_is_not_seen(
+        self, bench: Workbench, eyes: OnStore
+    ) -> None:
         job_id = bulk(bench, 10)
         held = take(bench, job_id, 5)
         walk = self.walk(eyes, job_id, limit=4)
@@ -251,7 +243,7 @@ class TestByChange:
         assert [row.position for page in walk for row in page] == [10, 3, 4, 5]
 
     def test_one_that_changes_before_it_is_reached_is_seen_once_at_its_new_place(
-        self, bench: Workbench, eyes: Eyes
+        self, bench: Workbench, eyes: OnStore
     ) -> None:
         job_id = bulk(bench, 10)
         held = take(bench, job_id, 5)
@@ -262,7 +254,7 @@ class TestByChange:
         assert [row.position for row in rest] == [10, 3, 4, 5, 1, 2]
         assert [row.status for row in rest[-2:]] == [PENDING, PENDING]
 
-    def test_only_what_changed_between_two_moments(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_only_what_changed_between_two_moments(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 10)
         begun = bench.clock.held()
         held = take(bench, job_id, 5)
@@ -274,13 +266,13 @@ class TestByChange:
             TimeRange(bench.clock.held()),
             TimeRange(),
         ]
-        found = [[row.position for row in eyes.page_of_items(job_id, between=one)] for one in asked]
+        found = [[row.position for row in eyes.items.page(job_id, between=one)] for one in asked]
         assert found == [[6, 7, 8, 9, 10], [3, 4, 5], [1, 2], [6, 7, 8, 9, 10, 3, 4, 5, 1, 2]]
-        assert eyes.page_of_items(job_id, statuses=[PENDING], between=TimeRange(begun, begun)) == []
+        assert eyes.items.page(job_id, statuses=[PENDING], between=TimeRange(begun, begun)) == []
 
-    def test_no_status_at_all_is_refused(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_no_status_at_all_is_refused(self, bench: Workbench, eyes: OnStore) -> None:
         with pytest.raises(InvalidInput) as refused:
-            eyes.page_of_items(bulk(bench, 1), statuses=[])
+            eyes.items.page(bulk(bench, 1), statuses=[])
         assert refused.value.field == "statuses"
 
 
@@ -302,9 +294,9 @@ def test_no_item_slips_past_a_walk(
     descending: bool,
 ) -> None:
     """Each example is a job of its own: pages are read and items change in any order, then the walk goes to its end."""
-    eyes, job_id = Eyes(bench.store), bulk(bench, count)
+    eyes, job_id = OnStore(bench.store, Path()), bulk(bench, count)
     bench.clock.advance(LONG)
-    status = {row.id: row.status for row in eyes.page_of_items(job_id)}
+    status = {row.id: row.status for row in eyes.items.page(job_id)}
     stayed = {one for one, now in status.items() if now in wanted}
     changes: Counter[int] = Counter()
     held: list[ClaimedItem] = []
@@ -314,7 +306,7 @@ def test_no_item_slips_past_a_walk(
 
     def read() -> int:
         nonlocal after, begun
-        page = eyes.page_of_items(job_id, statuses=wanted, after=after, limit=limit, descending=descending)
+        page = eyes.items.page(job_id, statuses=wanted, after=after, limit=limit, descending=descending)
         begun = begun or bool(page)
         assert all(row.status is status[row.id] for row in page), "each is seen in the state it has"
         seen.extend(page)
@@ -349,19 +341,19 @@ def test_no_item_slips_past_a_walk(
     assert all(times[one] == 1 for one in stayed if not changes[one]), "an unchanged one was not seen exactly once"
     assert all(number <= 1 + changes[one] for one, number in times.items()), "one came again without a change"
     last_seen = {row.id: row.updated_at for row in seen}
-    now = {row.id: row.updated_at for row in eyes.page_of_items(job_id) if row.status in wanted}
+    now = {row.id: row.updated_at for row in eyes.items.page(job_id) if row.status in wanted}
     assert now == {one: last_seen.get(one) for one in now}, "one that changed after it was seen did not come again"
 
 
 class TestPending:
-    def test_ones_own_everybodys_and_those_of_a_kind(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_ones_own_everybodys_and_those_of_a_kind(self, bench: Workbench, eyes: OnStore) -> None:
         bulk(bench, 2, owner="ann")
         bulk(bench, 3, owner="bob")
         bulk(bench, 4, owner="ann", kind="again")
         bench.submit("single", {"title": "nobody's"})
 
         def counted(**asked: Any) -> Counter[tuple[str | None, str]]:
-            walk = pages(lambda after: eyes.pending(after=after, limit=3, **asked))
+            walk = pages(lambda after: eyes.items.pending(after=after, limit=3, **asked))
             rows = [row for page in walk for row in page]
             assert len({row.id for row in rows}) == len(rows)
             return Counter((row.user_id, row.kind) for row in rows)
@@ -372,22 +364,22 @@ class TestPending:
         assert counted() == {("ann", "bulk"): 2, ("bob", "bulk"): 3, ("ann", "again"): 4, (None, "single"): 1}
         assert counted(user="nobody") == counted(kind="nothing") == {}
 
-    def test_nothing_at_all_is_an_empty_page(self, eyes: Eyes) -> None:
-        assert eyes.pending() == []
-        assert eyes.open_counts() == {}
+    def test_nothing_at_all_is_an_empty_page(self, eyes: OnStore) -> None:
+        assert eyes.items.pending() == []
+        assert eyes.items.count_open() == {}
 
-    def test_what_is_in_hand_is_there_and_what_is_over_is_not(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_what_is_in_hand_is_there_and_what_is_over_is_not(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 6, owner="ann")
         held = take(bench, job_id, 4)
         end(bench, held[:1], WELL)
-        assert [(row.position, row.status) for row in eyes.pending(user="ann")] == [
+        assert [(row.position, row.status) for row in eyes.items.pending(user="ann")] == [
             (5, PENDING), (6, PENDING), (2, PROCESSING), (3, PROCESSING), (4, PROCESSING),
         ]  # fmt: skip
-        assert [row.position for row in eyes.pending(statuses=[PROCESSING])] == [2, 3, 4]
-        assert [row.locked_by for row in eyes.pending(statuses=[PROCESSING])] == ["w1"] * 3
-        assert [row.position for row in eyes.pending(statuses=[PENDING])] == [5, 6]
+        assert [row.position for row in eyes.items.pending(statuses=[PROCESSING])] == [2, 3, 4]
+        assert [row.locked_by for row in eyes.items.pending(statuses=[PROCESSING])] == ["w1"] * 3
+        assert [row.position for row in eyes.items.pending(statuses=[PENDING])] == [5, 6]
 
-    def test_of_jobs_that_are_over_nothing_waits_of_paused_ones_it_does(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_of_jobs_that_are_over_nothing_waits_of_paused_ones_it_does(self, bench: Workbench, eyes: OnStore) -> None:
         canceled, paused, flowing = (bulk(bench, 3, owner="ann") for _ in range(3))
         failed = bench.submit("planned", owner="ann").job.id
         [plan] = bench.claim("planned")
@@ -396,10 +388,10 @@ class TestPending:
         bench.store.write(lambda one: control.cancel(one, canceled, SYSTEM))
         bench.store.write(lambda one: control.pause(one, paused, SYSTEM))
         assert bench.job(failed).finished
-        for found in (eyes.pending(), eyes.pending(user="ann")):
+        for found in (eyes.items.pending(), eyes.items.pending(user="ann")):
             assert Counter(row.job_id for row in found) == {paused: 3, flowing: 3}
 
-    def test_between_two_moments(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_between_two_moments(self, bench: Workbench, eyes: OnStore) -> None:
         bulk(bench, 2, owner="ann")
         bench.clock.advance(10)
         second = bench.clock.held()
@@ -409,23 +401,23 @@ class TestPending:
         bulk(bench, 4, owner="ann")
         asked = [TimeRange(latest=second), TimeRange(second, third), TimeRange(third)]
         for user in (None, "ann"):
-            assert [len(eyes.pending(user=user, between=one)) for one in asked] == [2, 3, 4]
+            assert [len(eyes.items.pending(user=user, between=one)) for one in asked] == [2, 3, 4]
 
     @pytest.mark.parametrize("status", sorted(set(ItemStatus) - {PENDING, PROCESSING}))
-    def test_what_is_over_cannot_be_asked_for(self, eyes: Eyes, status: ItemStatus) -> None:
+    def test_what_is_over_cannot_be_asked_for(self, eyes: OnStore, status: ItemStatus) -> None:
         with pytest.raises(InvalidInput, match="PENDING or PROCESSING") as refused:
-            eyes.pending(statuses=[PENDING, status])
+            eyes.items.pending(statuses=[PENDING, status])
         assert refused.value.field == "statuses"
 
 
 class TestSummaries:
-    def summaries(self, bench: Workbench, eyes: Eyes, items: Sequence[Any]) -> list[tuple[str | None, ...]]:
+    def summaries(self, bench: Workbench, eyes: OnStore, items: Sequence[Any]) -> list[tuple[str | None, ...]]:
         job_id = bench.submit("bulk", items=items).job.id
-        in_grid = [row.summary for row in eyes.page_of_items(job_id)]
-        assert [row.summary for row in eyes.pending()] == in_grid
+        in_grid = [row.summary for row in eyes.items.page(job_id)]
+        assert [row.summary for row in eyes.items.pending()] == in_grid
         return [(one.title, one.brand, one.sku) for one in in_grid]
 
-    def test_the_canonical_fields_go_before_the_input(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_the_canonical_fields_go_before_the_input(self, bench: Workbench, eyes: OnStore) -> None:
         given_ = {"title": "raw", "brand": "Raw & Co", "sku": "R-1", "price": 3}
         assert self.summaries(
             bench,
@@ -447,40 +439,40 @@ class TestSummaries:
             ("https://example.org/a", None, None),
         ]
 
-    def test_an_input_of_another_shape_has_none(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_an_input_of_another_shape_has_none(self, bench: Workbench, eyes: OnStore) -> None:
         odd: list[Any] = ["title", 7, 1.5, True, None, ["title"], {}, {"title": None}]
         assert self.summaries(bench, eyes, odd) == [(None, None, None)] * len(odd)
 
-    def test_a_number_is_told_as_text(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_a_number_is_told_as_text(self, bench: Workbench, eyes: OnStore) -> None:
         assert self.summaries(bench, eyes, [{"title": 7, "sku": 4006381333931}]) == [("7", None, "4006381333931")]
 
-    def test_it_is_cut_to_two_hundred_characters(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_it_is_cut_to_two_hundred_characters(self, bench: Workbench, eyes: OnStore) -> None:
         long = "é" * 500
         [(title, brand, sku)] = self.summaries(bench, eyes, [Planned({"title": long, "sku": long}, {"brand": long})])
         assert title == brand == sku == "é" * 200
 
-    def test_a_single_steps_comes_from_its_params(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_a_single_steps_comes_from_its_params(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bench.submit("single", {"title": "one page", "sku": "S"}, owner="ann").job.id
-        [row], [waiting] = eyes.page_of_items(job_id), eyes.pending(user="ann")
+        [row], [waiting] = eyes.items.page(job_id), eyes.items.pending(user="ann")
         assert (row.summary.title, row.summary.sku) == ("one page", "S")
         assert waiting.summary == row.summary
 
-    def test_a_huge_input_does_not_travel(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_a_huge_input_does_not_travel(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bench.submit("bulk", items=[{"title": "heavy", "text": "x" * 990_000}]).job.id
-        [row] = eyes.page_of_items(job_id)
+        [row] = eyes.items.page(job_id)
         assert row.summary.title == "heavy"
         assert "input" not in {one.name for one in fields(ItemRow)}
         assert len(repr(row)) < 1_000
 
     def test_the_grid_has_results_and_canonical_fields_and_the_waiting_list_has_not(
-        self, bench: Workbench, eyes: Eyes
+        self, bench: Workbench, eyes: OnStore
     ) -> None:
         job_id = bench.submit("bulk", items=[Planned({"n": 1}, {"title": "a"}), {"n": 2}]).job.id
         end(bench, take(bench, job_id, 1), WELL)
-        rows = eyes.page_of_items(job_id)
+        rows = eyes.items.page(job_id)
         assert [(row.normalized, row.result) for row in rows] == [({"title": "a"}, {"ok": True}), (None, None)]
-        assert eyes.page_of_items(job_id, statuses=[DONE])[0].result == {"ok": True}
-        assert [(row.normalized, row.result) for row in eyes.pending()] == [(None, None)]
+        assert eyes.items.page(job_id, statuses=[DONE])[0].result == {"ok": True}
+        assert [(row.normalized, row.result) for row in eyes.items.pending()] == [(None, None)]
 
 
 class TestCounting:
@@ -501,7 +493,7 @@ class TestCounting:
         with bench.store.engine.connect() as connection:
             return {row.kind: row[1] for row in connection.execute(asked)}
 
-    def test_open_counts_are_what_counting_would_say(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_open_counts_are_what_counting_would_say(self, bench: Workbench, eyes: OnStore) -> None:
         first, second, third = (bulk(bench, count, owner="ann") for count in (10, 7, 5))
         again = bulk(bench, 6, kind="again", owner="bob")
         bulk(bench, 4, kind="again", hold=True)
@@ -515,18 +507,18 @@ class TestCounting:
         bench.store.write(lambda one: control.pause(one, second, SYSTEM))
         bench.store.write(lambda one: control.cancel(one, third, SYSTEM))
         expected = {"bulk": 7 + 7, "again": 4, "single": 2}
-        assert eyes.open_counts() == self.counted(bench) == expected
-        assert eyes.open_counts(user="ann") == self.counted(bench, "ann") == {"bulk": 14, "single": 2}
-        assert eyes.open_counts(user="bob") == self.counted(bench, "bob") == {}
+        assert eyes.items.count_open() == self.counted(bench) == expected
+        assert eyes.items.count_open(user="ann") == self.counted(bench, "ann") == {"bulk": 14, "single": 2}
+        assert eyes.items.count_open(user="bob") == self.counted(bench, "bob") == {}
 
-    def test_a_kind_that_goes_on_with_nothing_left_is_named(self, bench: Workbench, eyes: Eyes) -> None:
+    def test_a_kind_that_goes_on_with_nothing_left_is_named(self, bench: Workbench, eyes: OnStore) -> None:
         job_id = bulk(bench, 2)
         end(bench, take(bench, job_id, 2), WELL)
         assert not bench.job(job_id).finished, "its finalize step is still to come"
-        assert eyes.open_counts() == {"bulk": 0}
+        assert eyes.items.count_open() == {"bulk": 0}
 
     def test_failures_are_grouped_by_status_and_code_the_most_frequent_first(
-        self, bench: Workbench, eyes: Eyes
+        self, bench: Workbench, eyes: OnStore
     ) -> None:
         job_id, other = bulk(bench, 12), bulk(bench, 2)
         held = take(bench, job_id, 12)
@@ -537,10 +529,10 @@ class TestCounting:
         end(bench, held[9:10], LATER)
         end(bench, held[10:], WELL)
         end(bench, take(bench, other, 2), gone)
-        groups = eyes.error_groups(job_id)
+        groups = eyes.items.error_groups(job_id)
         assert [(one.status, one.error_code, one.count, one.example) for one in groups] == [
             (ItemStatus.NOT_FOUND, "GONE", 5, "not there"),
             (ItemStatus.ERROR, "BROKEN", 3, "it broke"),
             (ItemStatus.ERROR, "GONE", 1, "gone as well"),
         ]
-        assert eyes.error_groups(bulk(bench, 1)) == []
+        assert eyes.items.error_groups(bulk(bench, 1)) == []

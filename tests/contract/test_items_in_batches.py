@@ -37,7 +37,7 @@ def planned_job(store: Store, folder: Path, rows: list[Any], **settings: Any) ->
     app.kind("rows", retries=0)(Rows)
     job = app.submit("rows").job
     assert app.drain(timeout=PATIENCE)
-    return app, app.get(job.id)
+    return app, app.jobs.get(job.id)
 
 
 def kept_texts(store: Store, job: Job) -> list[tuple[str | None, str | None]]:
@@ -115,7 +115,7 @@ def test_every_row_keeps_its_own_text_whatever_its_neighbours_hold(store: Store,
     rows = [Planned({"n": n, "t": letters[n % 9] * (n % 7)}, [n] if n % 3 else None) for n in range(700)]
     app, job = planned_job(store, tmp_path, rows)
     assert (job.state, job.progress.total) == (JobState.SUCCEEDED, len(rows))
-    assert [(one.input, one.normalized) for one in app.items(job.id, limit=1_000)] == rows
+    assert [(one.input, one.normalized) for one in app.items.list(job.id, limit=1_000)] == rows
 
 
 def test_a_row_that_is_converted_changes_no_other(store: Store, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_row_that_is_converted_changes_no_other(store: Store, tmp_path: Path) 
     _, job = planned_job(store, tmp_path, plain)
     app, mixed = planned_job(store, tmp_path, [*plain, *odd])
     assert kept_texts(store, mixed)[: len(plain)] == kept_texts(store, job)
-    converted = [one.input for one in app.items(mixed.id, limit=1_000)][len(plain) :]
+    converted = [one.input for one in app.items.list(mixed.id, limit=1_000)][len(plain) :]
     assert converted == [{"v": expected} for _, expected in CONVERTED]
 
 
@@ -134,4 +134,4 @@ def test_a_row_too_large_ends_the_plan_behind_the_batches_before_it(store: Store
     rows[250] = rows[250]._replace(**{face: {"text": "x" * LIMIT}})
     app, job = planned_job(store, tmp_path, rows, max_payload_bytes=LIMIT, ingest_min_rows=100, ingest_max_rows=100)
     assert (job.state, job.error_code, job.progress.total) == (JobState.FAILED, "PAYLOAD_TOO_LARGE", 200)
-    assert [one.input for one in app.items(job.id, limit=1_000)] == [one.input for one in rows[:200]]
+    assert [one.input for one in app.items.list(job.id, limit=1_000)] == [one.input for one in rows[:200]]

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock import InvalidInput, JobState, Penstock, SubmitOutcome, admin, owner
+from penstock import SYSTEM, Caller, JobState, Penstock, admin, owner
 from penstock.clock import ManualClock
+from penstock.errors import InvalidInput
+from penstock.lifecycle import SubmitOutcome
 from penstock.operations import read_jobs
 from penstock.operations.read_jobs import JobCursor, JobFilter
 from penstock.store.engine import Store
@@ -26,9 +28,9 @@ def app(store: Store, tmp_path: Path) -> Penstock:
     return one
 
 
-def found(app: Penstock, search: str | None, **asked: Any) -> list[str | None]:
+def found(app: Penstock, search: str | None, *, by: Caller = SYSTEM, **asked: Any) -> list[str | None]:
     """The titles of the jobs that are found, newest first."""
-    return [job.title for job in app.jobs(search=search, **asked)]
+    return [job.title for job in app.acting_as(by).jobs.list(search=search, **asked)]
 
 
 # Titles -----------------------------------------------------------------------------------------------------------
@@ -54,7 +56,7 @@ def test_a_title_is_one_line_that_can_be_kept(app: Penstock, given: str | None, 
         app.submit("table", items=[1, 2], title=given).job,
         app.submit("table", {}, title=given, hold=True, idempotency_key="once").job,
     ):
-        assert (job.title, app.get(job.id).title) == (kept, kept)
+        assert (job.title, app.jobs.get(job.id).title) == (kept, kept)
 
 
 def test_whoever_follows_has_the_title_they_gave(app: Penstock, bench: Workbench) -> None:
@@ -66,11 +68,11 @@ def test_whoever_follows_has_the_title_they_gave(app: Penstock, bench: Workbench
     bench.drain("table")
     cached = app.submit("table", {}, owner="cid", unique_key="key", fresh_for="1h", title="cid's")
     assert (cached.answer, cached.job.title) == (SubmitOutcome.CACHED, "cid's")
-    assert [app.get(one.id).title for one in (first, follower.job, cached.job)] == ["ann's", "bob's", "cid's"]
+    assert [app.jobs.get(one.id).title for one in (first, follower.job, cached.job)] == ["ann's", "bob's", "cid's"]
 
 
 def test_many_at_once_have_none(app: Penstock) -> None:
-    assert {app.get(one).title for one in app.submit_many("table", [1, 2])} == {None}
+    assert {app.jobs.get(one).title for one in app.submit_many("table", [1, 2])} == {None}
 
 
 # Finding ----------------------------------------------------------------------------------------------------------
@@ -132,13 +134,13 @@ def test_the_times_bound_a_list(app: Penstock, store: Store) -> None:
     assert found(app, None, created_to=moments[2]) == ["1", "0"]
     assert found(app, None, created_from=moments[1], created_to=moments[3]) == ["2", "1"]
     assert found(app, "2", created_from=moments[1], created_to=moments[3], kind="table") == ["2"]
-    first = app.jobs(created_to=moments[3], limit=1)[0]
+    first = app.jobs.list(created_to=moments[3], limit=1)[0]
     assert found(app, None, created_to=moments[3], after=JobCursor(first.created_at, first.id)) == ["1", "0"]
     assert found(app, None, created_from=moments[3] + timedelta(microseconds=1)) == []
     with pytest.raises(InvalidInput, match="zone"):
-        app.jobs(created_from=datetime(2026, 1, 1))  # noqa: DTZ001
+        app.jobs.list(created_from=datetime(2026, 1, 1))  # noqa: DTZ001
     with pytest.raises(InvalidInput, match="up to 255 characters"):
-        app.jobs(search="x" * 256)
+        app.jobs.list(search="x" * 256)
 
 
 def test_a_search_looks_through_so_many_and_leads_on(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,17 +150,17 @@ def test_a_search_looks_through_so_many_and_leads_on(app: Penstock, monkeypatch:
     pages: list[list[str | None]] = []
     after: JobCursor | None = None
     for _ in titles:
-        page = app.page_of_jobs(JobFilter(search="RED"), after=after, limit=2)
+        page = app.jobs.page(JobFilter(search="RED"), after=after, limit=2)
         pages.append([job.title for job in page.jobs])
         after = page.next
         if after is None:
             break
     # Full; four looked through and none found; one found among the next four; full; the list is over.
     assert pages == [["red", "red"], [], ["red"], ["red", "red"], []]
-    assert app.page_of_jobs(limit=2).next == JobCursor(jobs[-2].created_at, jobs[-2].id)
-    assert app.page_of_jobs(limit=100).next is None
+    assert app.jobs.page(limit=2).next == JobCursor(jobs[-2].created_at, jobs[-2].id)
+    assert app.jobs.page(limit=100).next is None
     # A job somebody can name is found however old it is.
-    page = app.page_of_jobs(JobFilter(search=str(jobs[0].id)))
+    page = app.jobs.page(JobFilter(search=str(jobs[0].id)))
     assert ([job.id for job in page.jobs], page.next) == ([jobs[0].id], None)
-    assert app.page_of_jobs(JobFilter(search=str(jobs[0].id), kind="picture")).jobs == []
-    assert app.page_of_jobs(JobFilter(search=str(jobs[0].id)), by=owner("bob")).jobs == []
+    assert app.jobs.page(JobFilter(search=str(jobs[0].id), kind="picture")).jobs == []
+    assert app.acting_as(owner("bob")).jobs.page(JobFilter(search=str(jobs[0].id))).jobs == []

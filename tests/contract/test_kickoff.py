@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from penstock import ItemContext, ItemStatus, JobContext, JobNotFound, JobState, Penstock, TransitionRefused, owner
+from penstock import ItemContext, ItemStatus, JobContext, JobState, Penstock, owner
+from penstock.errors import JobNotFound, TransitionRefused
 from penstock.store.engine import Store
 from penstock.testing.invariants import violations
 from tests.on_store import OnStore
@@ -67,35 +68,35 @@ def test_a_planned_job_is_brought_to_its_end_by_kicking_again_and_again(app: Pen
     job = app.submit("rows").job
     kicks = 0
     while not job.finished and kicks < ROUNDS:
-        job = app.kickoff(job.id, duration=SHORT)
+        job = app.jobs.kickoff(job.id, duration=SHORT)
         kicks += 1
     assert (job.state, job.result) == (JobState.SUCCEEDED, sum(range(300)))
     assert kicks > 1
     assert {one for one, times in calls.made.items() if times > 1} <= {100, 200}
-    assert [(one.status, one.attempts) for one in app.items(job.id)] == [(ItemStatus.DONE, 1)] * 300
+    assert [(one.status, one.attempts) for one in app.items.list(job.id)] == [(ItemStatus.DONE, 1)] * 300
 
 
 def test_what_may_not_be_kicked_off(app: Penstock) -> None:
     app.kind("one")(lambda item: item.input)
     created = app.submit("one", 1, hold=True).job
-    paused = app.pause(app.submit("one", 2).job.id)
+    paused = app.jobs.pause(app.submit("one", 2).job.id)
     with pytest.raises(TransitionRefused, match="created: submit it"):
-        app.kickoff(created.id)
+        app.jobs.kickoff(created.id)
     with pytest.raises(TransitionRefused, match="paused: resume it"):
-        app.kickoff(paused.id)
-    assert [app.get(one.id).state for one in (created, paused)] == [JobState.CREATED, JobState.PAUSED]
-    assert app.kickoff(app.release(created.id).id, duration=LONG).result == 1
-    assert app.kickoff(app.resume(paused.id).id, duration=LONG).result == 2
+        app.jobs.kickoff(paused.id)
+    assert [app.jobs.get(one.id).state for one in (created, paused)] == [JobState.CREATED, JobState.PAUSED]
+    assert app.jobs.kickoff(app.jobs.release(created.id).id, duration=LONG).result == 1
+    assert app.jobs.kickoff(app.jobs.resume(paused.id).id, duration=LONG).result == 2
 
 
 def test_a_finished_one_is_answered_as_it_is(app: Penstock) -> None:
     calls = Calls()
     app.kind("one")(calls.note)
-    done = app.kickoff(app.submit("one", 1).job.id, duration=LONG)
+    done = app.jobs.kickoff(app.submit("one", 1).job.id, duration=LONG)
     assert (done.state, done.result) == (JobState.SUCCEEDED, 1)
-    canceled = app.cancel(app.submit("one", 2).job.id)
-    assert app.kickoff(done.id) == done
-    assert app.kickoff(canceled.id) == canceled
+    canceled = app.jobs.cancel(app.submit("one", 2).job.id)
+    assert app.jobs.kickoff(done.id) == done
+    assert app.jobs.kickoff(canceled.id) == canceled
     assert calls.made == {1: 1}
 
 
@@ -104,9 +105,9 @@ def test_somebody_elses_job_is_not_there(app: Penstock) -> None:
     app.kind("one")(calls.note)
     job = app.submit("one", 1, owner="ann").job
     with pytest.raises(JobNotFound):
-        app.kickoff(job.id, by=owner("bob"))
-    assert (app.get(job.id).state, calls.made) == (JobState.QUEUED, {})
-    assert app.kickoff(job.id, by=owner("ann"), duration=LONG).state is JobState.SUCCEEDED
+        app.acting_as(owner("bob")).jobs.kickoff(job.id)
+    assert (app.jobs.get(job.id).state, calls.made) == (JobState.QUEUED, {})
+    assert app.acting_as(owner("ann")).jobs.kickoff(job.id, duration=LONG).state is JobState.SUCCEEDED
 
 
 def test_other_jobs_of_the_kind_are_not_touched(app: Penstock) -> None:
@@ -115,12 +116,12 @@ def test_other_jobs_of_the_kind_are_not_touched(app: Penstock) -> None:
     before = app.submit("bulk", items=range(10), priority=5).job
     mine = app.submit("bulk", items=range(100, 130)).job
     behind = app.submit("bulk", items=range(20, 30)).job
-    done = app.kickoff(mine.id, duration=LONG)
+    done = app.jobs.kickoff(mine.id, duration=LONG)
     assert (done.state, done.progress.processed) == (JobState.SUCCEEDED, 30)
     assert set(calls.made) == set(range(100, 130))
     for other in (before, behind):
-        assert app.get(other.id).state is JobState.QUEUED
-        assert {(one.status, one.attempts) for one in app.items(other.id)} == {(ItemStatus.PENDING, 0)}
+        assert app.jobs.get(other.id).state is JobState.QUEUED
+        assert {(one.status, one.attempts) for one in app.items.list(other.id)} == {(ItemStatus.PENDING, 0)}
 
 
 def test_two_kicks_at_once_do_each_item_once(app: Penstock) -> None:
@@ -133,12 +134,12 @@ def test_two_kicks_at_once_do_each_item_once(app: Penstock) -> None:
 
     app.kind("bulk", concurrency=1)(process)
     job = app.submit("bulk", items=["left", "right", *range(200)]).job
-    kicks = [threading.Thread(target=app.kickoff, args=[job.id], kwargs={"duration": LONG}) for _ in range(2)]
+    kicks = [threading.Thread(target=app.jobs.kickoff, args=[job.id], kwargs={"duration": LONG}) for _ in range(2)]
     for kick in kicks:
         kick.start()
     for kick in kicks:
         kick.join()
-    assert app.get(job.id).state is JobState.SUCCEEDED
+    assert app.jobs.get(job.id).state is JobState.SUCCEEDED
     assert calls.made == dict.fromkeys(["left", "right", *range(200)], 1)
 
 
@@ -160,8 +161,8 @@ def test_what_is_in_hand_when_the_time_is_over_is_handed_back_and_is_no_try(app:
     app.kind("long", retries=0, concurrency=2)(in_thread if place == "threads" else on_loop)
     job = app.submit("long", items=range(5)).job
     for _ in range(ROUNDS):
-        assert app.kickoff(job.id, duration=SHORT).progress.processed == 0
-        items = app.items(job.id)
+        assert app.jobs.kickoff(job.id, duration=SHORT).progress.processed == 0
+        items = app.items.list(job.id)
         assert [(one.status, one.attempts) for one in items] == [(ItemStatus.PENDING, 0)] * 5
         assert not any(one.last_error for one in items)
         if len(begun) > 2:  # the same ones were begun in more than one kick
@@ -169,4 +170,4 @@ def test_what_is_in_hand_when_the_time_is_over_is_handed_back_and_is_no_try(app:
     assert len(begun) > 2
     assert set(begun) == {1}
     ready.set()
-    assert app.kickoff(job.id, duration=LONG).state is JobState.SUCCEEDED
+    assert app.jobs.kickoff(job.id, duration=LONG).state is JobState.SUCCEEDED

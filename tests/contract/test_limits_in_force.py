@@ -16,7 +16,7 @@ DONE = outcomes.done("1")
 
 def deployed(bench: Workbench, **policy: Any) -> Workbench:
     """A program on the same database that has the kind with these limits."""
-    return Workbench(bench.store, bench.clock, [Kind.of("k", process, Policy.of(**policy))])
+    return Workbench(bench.store, bench.clock, [Kind.of("k", process, Policy(**policy))])
 
 
 def test_a_deployment_that_changes_a_limit_changes_it_for_the_jobs_that_are_there(bench: Workbench) -> None:

@@ -33,8 +33,8 @@ def app(tmp_path: Path) -> Iterator[Penstock]:
 def test_what_people_and_workers_did_is_told(app: Penstock) -> None:
     with capture_logs() as lines:
         job = app.submit("flaky", owner="ada").job
-        app.pause(job.id, by=owner("ada"), reason="not yet")
-        app.resume(job.id, by=owner("ada"))
+        app.acting_as(owner("ada")).jobs.pause(job.id, reason="not yet")
+        app.acting_as(owner("ada")).jobs.resume(job.id)
         assert app.drain(timeout=PATIENCE)
     told = {(one["event"], one["log_level"]): one for one in lines}
     paused = told["pause: paused", "info"]
@@ -49,12 +49,12 @@ def test_what_was_taken_back_is_not_told(app: Penstock) -> None:
     job = app.submit("flaky", owner="ada").job
 
     def canceled_and_broken(connection: Any) -> None:
-        app.cancel(job.id, by=owner("ada"), connection=connection)
+        app.acting_as(owner("ada")).jobs.cancel(job.id, connection=connection)
         raise Broken
 
     with capture_logs() as lines:
         with pytest.raises(Broken):
             app.in_transaction(canceled_and_broken)
         assert [one for one in lines if one["event"].startswith("cancel")] == []
-        app.in_transaction(lambda connection: app.cancel(job.id, by=owner("ada"), connection=connection))
+        app.in_transaction(lambda connection: app.acting_as(owner("ada")).jobs.cancel(job.id, connection=connection))
     assert [one["by"] for one in lines if one["event"] == "cancel: canceled"] == ["ada"]

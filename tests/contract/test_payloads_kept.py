@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from penstock import ItemContext, JobContext, JobState, PastJob, Penstock, Planned, storable_text, storable_texts
+from penstock import ItemContext, JobContext, JobState, Penstock, Planned
+from penstock.app import PastJob
 from penstock.clock import ManualClock
 from penstock.errors import InvalidInput, PayloadNotStorable, PayloadTooLarge
-from penstock.lifecycle import outcomes
+from penstock.lifecycle import outcomes, storable_text, storable_texts
 from penstock.lifecycle.payloads import encode
 from penstock.lifecycle.states import ItemStatus
 from penstock.operations import outbox
@@ -380,13 +381,13 @@ def odd_job(store: Store, folder: Path, params: str) -> tuple[Penstock, Any]:
     app.kind("odd", retries=3)(Odd)
     job = app.submit("odd", params).job
     assert app.drain(timeout=PATIENCE)
-    return app, app.get(job.id)
+    return app, app.jobs.get(job.id)
 
 
 def test_a_refused_result_is_the_end_of_that_item_alone(store: Store, tmp_path: Path) -> None:
     app, job = odd_job(store, tmp_path, "process")
     assert (job.state, job.result, job.progress.failed, job.progress.done) == (JobState.SUCCEEDED, "well", 1, 3)
-    [bad] = app.items(job.id, statuses=[ItemStatus.ERROR])
+    [bad] = app.items.list(job.id, statuses=[ItemStatus.ERROR])
     assert (bad.position, bad.attempts, bad.error_code) == (3, 1, "PAYLOAD_NOT_STORABLE")
     assert bad.last_error is not None
     assert bad.last_error.startswith("result.bytes cannot be kept: it is of type bytes")
@@ -415,7 +416,7 @@ def test_of_many_jobs_the_one_at_fault_is_named_and_none_is_recorded(store: Stor
     with pytest.raises(PayloadNotStorable) as raised:
         app.submit_many("odd", [{"when": None}, {"when": math.nan}])
     assert raised.value.field == "params[1].when"
-    assert app.jobs() == []
+    assert app.jobs.list() == []
 
 
 def test_names_that_are_looked_up_again_are_refused_and_not_changed(store: Store, tmp_path: Path) -> None:
@@ -427,16 +428,16 @@ def test_names_that_are_looked_up_again_are_refused_and_not_changed(store: Store
                 app.submit("odd", **{name: bad})  # type: ignore[arg-type]  # of four names, all texts
             assert raised.value.field == name
         with pytest.raises(InvalidInput, match="topic has"):
-            app.publish(bad, 1)
+            app.messages.publish(bad, 1)
         with pytest.raises(InvalidInput, match="key has"):
-            app.publish("topic", 1, key=bad)
+            app.messages.publish("topic", 1, key=bad)
         with pytest.raises(InvalidInput, match="owner has"):
             PastJob(ID, JobState.SUCCEEDED, bad, None, datetime.now(UTC))
         past = PastJob(ID, JobState.FAILED, None, None, datetime.now(UTC), error=bad, error_code=bad)
-        app.import_job("odd", [past])
-        assert app.get(ID).error_code == "a\ufffdb"
+        app.system.import_jobs("odd", [past])
+        assert app.jobs.get(ID).error_code == "a\ufffdb"
         job = app.submit("odd", title=bad, hold=True).job
-        assert app.get(job.id).title in ("a b", "a\ufffdb")
+        assert app.jobs.get(job.id).title in ("a b", "a\ufffdb")
 
 
 def test_what_is_too_large_is_refused_with_both_sizes(bench: Workbench) -> None:

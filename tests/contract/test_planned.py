@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from penstock import ItemContext, ItemRole, ItemStatus, Job, JobContext, JobState, Penstock, Planned, StoreUnavailable
+from penstock import ItemContext, ItemStatus, Job, JobContext, JobState, Penstock, Planned
 from penstock.clock import ManualClock
+from penstock.errors import StoreUnavailable
+from penstock.lifecycle import ItemRole
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.operations.items import Encoded
@@ -45,7 +47,7 @@ def app(make_app: Callable[..., Penstock]) -> Penstock:
 
 def done(app: Penstock, job: Job) -> Job:
     assert app.drain(timeout=PATIENCE)
-    return app.get(job.id)
+    return app.jobs.get(job.id)
 
 
 # Both faces -----------------------------------------------------------------------------------------------------------
@@ -102,7 +104,7 @@ def test_both_reach_the_handler_the_items_and_the_grid(app: Penstock, definition
     app.kind("planned")(definition)
     job = done(app, app.submit("planned").job)
     assert (job.state, job.progress.total) == (JobState.SUCCEEDED, len(GIVEN))
-    items, rows = app.items(job.id), app.page_of_items(job.id)
+    items, rows = app.items.list(job.id), app.items.page(job.id)
     assert [tuple(one.result) for one in items] == EXPECTED
     assert [(one.input, one.normalized) for one in items] == EXPECTED
     assert [(row.normalized, tuple(row.result)) for row in rows] == [(one[1], one) for one in EXPECTED]
@@ -114,7 +116,7 @@ def test_both_reach_a_process(app: Penstock) -> None:
     app.kind("planned", runs_in="processes", concurrency=1)(attrgetter("input", "normalized"))
     job = app.submit("planned", items=GIVEN).job
     assert done(app, job).state is JobState.SUCCEEDED
-    assert [tuple(one.result) for one in app.items(job.id)] == EXPECTED
+    assert [tuple(one.result) for one in app.items.list(job.id)] == EXPECTED
 
 
 def test_they_may_be_submitted_as_items_too(app: Penstock) -> None:
@@ -122,7 +124,7 @@ def test_they_may_be_submitted_as_items_too(app: Penstock) -> None:
     app.kind("given-async")(what_came_on_a_loop)
     for kind in ("given", "given-async"):
         job = done(app, app.submit(kind, items=GIVEN).job)
-        assert [tuple(one.result) for one in app.items(job.id)] == EXPECTED
+        assert [tuple(one.result) for one in app.items.list(job.id)] == EXPECTED
 
 
 @pytest.mark.parametrize("bad", [Planned({"n": 2}, {"title": object()}), Planned({"n": object()}, {"title": "t"})])
@@ -228,7 +230,7 @@ def numbers(app: Penstock, job: Job) -> list[int]:
     """What was planned, in order of the positions."""
     found: list[int] = []
     after = 0
-    while page := app.items(job.id, after=after):
+    while page := app.items.list(job.id, after=after):
         found += [one.input["n"] for one in page]
         after = page[-1].position
     return found
@@ -289,7 +291,7 @@ def test_a_batch_that_failed_for_want_of_the_database_is_written_again(
     assert batches.rows[3:5] == [64, 64], "after a failure the batch is small again"
     assert sum(batches.rows) - sum(batches.rows[2:4]) == 600
     assert numbers(app, job) == list(range(600)), "something was lost or doubled"
-    assert {one.status for one in app.items(job.id)} == {ItemStatus.DONE}
+    assert {one.status for one in app.items.list(job.id)} == {ItemStatus.DONE}
 
 
 @both_ways
@@ -308,10 +310,10 @@ def test_a_plan_that_cannot_be_written_at_all_goes_on_behind_the_last_row(
         while plan_of(app, job) != ("PENDING", 1):
             times += 1
             assert worker.signals.wait("recorded", times), "the plan's first try never ended"
-        there = app.get(job.id).progress.total
+        there = app.jobs.get(job.id).progress.total
         assert there == sum(batches.rows[:2]) > 0
         clock.advance(2)
-        job = app.wait(job.id, timeout=PATIENCE, every=0.01)
+        job = app.jobs.wait(job.id, timeout=PATIENCE, every=0.01)
     assert (job.state, job.progress.total) == (JobState.SUCCEEDED, 400)
     assert sum(batches.rows[4:]) == 400 - there
     assert numbers(app, job) == list(range(400))

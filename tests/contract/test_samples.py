@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock import ItemContext, JobContext, JobNotFound, Penstock, Permanent, owner
+from penstock import ItemContext, JobContext, Penstock, Permanent, owner
 from penstock.clock import ManualClock
+from penstock.errors import JobNotFound
 from penstock.operations.samples import forget_samples, keep_samples, samples, thinned_samples
 from penstock.store.engine import Store
 from tests.on_store import OnStore
@@ -97,11 +98,11 @@ def test_a_worker_that_did_something_leaves_one(app: Penstock, clock: ManualCloc
     job = app.submit("busy").job
     worker = app.worker()
     assert worker.run_until_idle(PATIENCE)
-    assert app.get(job.id).progress.processed == 40
-    [kept] = app.lane_samples(since=before)
+    assert app.jobs.get(job.id).progress.processed == 40
+    [kept] = app.system.samples(since=before)
     assert (kept.kind, kept.worker, kept.at) == ("busy", worker.name, clock.held())
-    assert [kept] == app.lane_samples(since=before, kind="busy")
-    assert app.lane_samples(since=before, kind="idle") == []
+    assert [kept] == app.system.samples(since=before, kind="busy")
+    assert app.system.samples(since=before, kind="idle") == []
     assert (kept.data["held"], kept.data["gauges"]) == (0, {"throttled": 3})
     assert kept.data["error_rate"] == round(10 / 41, 4), "ten of forty items and a plan failed"
     assert kept.data["concurrency"] >= 1
@@ -109,7 +110,7 @@ def test_a_worker_that_did_something_leaves_one(app: Penstock, clock: ManualCloc
 
 def test_one_that_did_nothing_leaves_none(app: Penstock, clock: ManualClock) -> None:
     assert app.drain(timeout=PATIENCE)
-    assert app.lane_samples(since=clock.held() - timedelta(days=9)) == []
+    assert app.system.samples(since=clock.held() - timedelta(days=9)) == []
 
 
 def test_a_workers_sweep_forgets_what_is_older_than_a_day(store: Store, clock: ManualClock, tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ def test_so_does_a_sweep_by_hand(app: Penstock, clock: ManualClock) -> None:
     """Where jobs are only kicked off there is no worker that would."""
     keep(app.store, "w", busy=1)
     clock.advance(DAY + 1)
-    app.sweep()
+    app.system.sweep()
     assert found(app.store, clock) == []
 
 
@@ -182,13 +183,13 @@ def test_those_of_a_job_are_of_its_kind_between_its_start_and_its_end(app: Penst
     clock.advance(1)
     keep(app.store, "w", busy=2, idle=3)
     with pytest.raises(JobNotFound):
-        app.samples_of_job(job.id, by=owner("bob"))
+        app.acting_as(owner("bob")).jobs.samples(job.id)
     clock.advance(1)
-    app.cancel(job.id)
+    app.jobs.cancel(job.id)
     for number in (4, 5, 6):
         clock.advance(5)
         keep(app.store, "w", busy=number)
-    shown = app.samples_of_job(job.id, by=owner("ada"))
+    shown = app.acting_as(owner("ada")).jobs.samples(job.id)
     assert [(one.kind, one.data["items"]) for one in shown] == [("busy", 2), ("busy", 4), ("busy", 5)]
 
 
@@ -196,4 +197,4 @@ def test_those_of_a_job_that_is_not_over_reach_to_now(app: Penstock, clock: Manu
     job = app.submit("busy").job
     clock.advance(50)
     keep(app.store, "w", busy=7)
-    assert [one.data["items"] for one in app.samples_of_job(job.id)] == [7]
+    assert [one.data["items"] for one in app.jobs.samples(job.id)] == [7]

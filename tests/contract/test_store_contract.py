@@ -927,7 +927,7 @@ class TestReprocessing:
         assert (again.role, again.attempt, again.run, bench.plan(again, ["b"])) == (ItemRole.PLAN, 1, 2, 2)
 
     def test_a_plan_that_never_ran_runs(self, bench: Workbench) -> None:
-        impatient = Kind.of("impatient", PlanProcessFinalize, Policy.of(reprocess=True, wait_limit=10))
+        impatient = Kind.of("impatient", PlanProcessFinalize, Policy(reprocess=True, wait_limit=10))
         bench.kinds.add(impatient)
         job = bench.submit("impatient").job
         bench.clock.advance(11)
@@ -1009,7 +1009,7 @@ class TestLimits:
         assert history(bench, job.id)[-1].actor is Actor.SYSTEM
 
     def test_a_result_is_kept_where_the_kind_does_not_prune(self, bench: Workbench) -> None:
-        bench.kinds.add(Kind.of("kept", process, Policy.of(abandon_after=10)))
+        bench.kinds.add(Kind.of("kept", process, Policy(abandon_after=10)))
         job = bench.submit("kept").job
         bench.drive_to_end()
         bench.clock.advance(11)
@@ -1135,5 +1135,5 @@ def test_the_job_submit_answers_is_the_job_that_was_recorded(hold: bool, kind: s
     app.kind("planned")(Planned)
     app.kind("finalized", retries=7)(Finalized)
     answered = app.submit(kind, {"n": 1, "sizes": (1, 2)}, owner="ada", hold=hold, priority=3, title="a\nb").job
-    assert answered == app.get(answered.id)
+    assert answered == app.jobs.get(answered.id)
     app.close()

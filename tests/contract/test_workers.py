@@ -83,10 +83,10 @@ def test_a_workers_sweep_forgets_them(store: Store, clock: ManualClock, tmp_path
     worker.start()
     try:
         assert worker.signals.wait("swept"), "no sweep was made"
-        assert [one.name for one in app.workers()] == [worker.name]
+        assert [one.name for one in app.system.workers()] == [worker.name]
     finally:
         worker.stop()
-    assert app.workers() == []
+    assert app.system.workers() == []
 
 
 def test_a_worker_that_cannot_sign_works_all_the_same(
@@ -102,5 +102,5 @@ def test_a_worker_that_cannot_sign_works_all_the_same(
     monkeypatch.setattr(module, "appear", away)
     monkeypatch.setattr(module, "leave", away)
     assert app.drain(timeout=30.0)
-    assert app.get(job.id).result == 42
-    assert app.workers() == []
+    assert app.jobs.get(job.id).result == 42
+    assert app.system.workers() == []

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from penstock import __all__ as public_names
+from penstock import __all__ as names_at_the_root
+from penstock.lifecycle import __all__ as names_of_the_lifecycle
 from penstock.lifecycle.states import ItemStatus
 from penstock.settings import Settings
 from penstock_apps.catalogs.failures import PhotoFailure
@@ -25,7 +26,7 @@ NO_CODES = {"AF_UNIX", "LC_ALL", "NO_COLOR", "XML_PARSE_HUGE", "MAX_BYTES", "QUE
 NO_CODES |= {str(field.validation_alias) for field in Settings.model_fields.values()}
 NO_CODES |= {one.name for variables in VARIABLES.values() for one in variables}
 NO_CODES |= {"LARGEST_ANSWER"}
-NO_CODES |= set(public_names)
+NO_CODES |= {*names_at_the_root, *names_of_the_lifecycle}
 
 
 def codes_in_source() -> dict[str, str]:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from penstock import InvalidInput, ItemContext
+from penstock import ItemContext
+from penstock.errors import InvalidInput
 
 
 def die(item: ItemContext) -> None:

@@ -82,7 +82,7 @@ def settings(migrated_url: str, tmp_path: Path) -> Settings:
 def app(settings: Settings) -> Iterator[Penstock]:
     """A Penstock to serve."""
     one = Penstock(settings=settings)
-    one.migrate()
+    one.system.migrate()
     yield one
     one.close()
 

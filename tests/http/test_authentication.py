@@ -16,15 +16,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from penstock import (
-    ConfigurationError,
-    NotSignedIn,
-    Penstock,
-    Settings,
-    StoreUnavailable,
-    TooManyRequests,
-    load_settings,
-)
+from penstock import Penstock, Settings, load_settings
+from penstock.errors import ConfigurationError, NotSignedIn, StoreUnavailable, TooManyRequests
 from penstock.http.limits import RateLimit
 from penstock.http.server import is_loopback, refuse_open_door
 from penstock.http.signing_key import signing_secret

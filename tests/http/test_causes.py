@@ -85,7 +85,7 @@ def closed_port() -> Iterator[int]:
 
 def finished(app: Penstock, job: Job) -> Job:
     """The job once it is over."""
-    done = app.wait(job.id, timeout=PATIENCE, every=0.01)
+    done = app.jobs.wait(job.id, timeout=PATIENCE, every=0.01)
     assert done.finished, done.state
     return done
 
@@ -233,7 +233,7 @@ def test_a_user_stops_it_and_so_does_the_system(app: Penstock, serve: Serve) -> 
     for _ in range(2):
         assert running.acquire(timeout=PATIENCE)
     served.client().delete(f"/api/jobs/{users.id}")
-    app.cancel(systems.id, reason="deployment of 2.1")  # as programs do that work for nobody in particular
+    app.jobs.cancel(systems.id, reason="deployment of 2.1")  # as programs do that work for nobody in particular
     answer = told(served, users)
     check_killed(answer, "user")
     assert answer["killed_reason"] == "User requested cancellation"
@@ -249,7 +249,7 @@ def test_a_server_that_is_shut_down_kills_no_job(tmp_path: Path) -> None:
         stop_grace_seconds=0,
     )  # fmt: skip
     app = Penstock(settings=settings)
-    app.migrate()
+    app.system.migrate()
     running, deployed = threading.Semaphore(0), threading.Event()
 
     @app.kind("patient", retries=0)
@@ -262,7 +262,7 @@ def test_a_server_that_is_shut_down_kills_no_job(tmp_path: Path) -> None:
     with serving(app, worker=True):
         job = app.submit("patient", {}, owner="ada").job
         assert running.acquire(timeout=PATIENCE)
-    between = app.get(job.id)
+    between = app.jobs.get(job.id)
     assert (between.state in (JobState.QUEUED, JobState.RUNNING), between.killed_by) == (True, None)
     deployed.set()
     with serving(app, worker=True) as served:
@@ -298,7 +298,7 @@ def test_a_catalog_that_is_gone_when_its_turn_comes(app: Penstock, serve: Serve,
     photos = tmp_path / "photos"
     photos.mkdir()
     catalogs = Catalogs(app, CatalogSettings(roots=(photos.resolve(),), thumbnails_directory=tmp_path / "thumbnails"))
-    app.migrate()
+    app.system.migrate()
     catalog = catalogs.create("Gone", [str(photos)], user="ada")
     more = {"duplicates": {"distance": 4}, "thumbnails": catalogs.thumbnail_options(None, None)}
     jobs = [

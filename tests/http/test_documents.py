@@ -36,9 +36,9 @@ def test_a_document_goes_from_created_to_succeeded(app: Penstock, served: Served
     assert (submitted.status_code, submitted.json()["state"]) in [(200, "QUEUED"), (200, "RUNNING")]
     second = ada.post(f"{address}/submit")
     assert (second.status_code, second.json()["code"]) == (409, "TRANSITION_REFUSED")
-    [job] = app.jobs()
+    [job] = app.jobs.list()
     assert job.title == "log.txt"
-    app.wait(job.id, timeout=PATIENCE)
+    app.jobs.wait(job.id, timeout=PATIENCE)
     done = ada.get(address).json()
     DocumentJob.model_validate(done)
     assert (done["state"], done["lastError"], done["errorType"]) == ("SUCCEEDED", None, None)
@@ -50,8 +50,8 @@ def test_a_document_that_cannot_be_read_fails_with_its_reason(app: Penstock, ser
     ada = served.client()
     body = ada.post("/api/documents/jobs", files={"file": ("big.txt", b"x" * 5_000)}).json()
     ada.post(f"/api/documents/jobs/{body['jobId']}/submit")
-    [job] = app.jobs()
-    app.wait(job.id, timeout=PATIENCE)
+    [job] = app.jobs.list()
+    app.jobs.wait(job.id, timeout=PATIENCE)
     failed = ada.get(f"/api/documents/jobs/{body['jobId']}").json()
     assert (failed["state"], failed["errorType"]) == ("FAILED", "TERMINAL")
     assert failed["lastError"]

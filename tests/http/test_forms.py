@@ -12,7 +12,8 @@ import pytest
 from fastapi import APIRouter
 from starlette.testclient import TestClient
 
-from penstock import FormField, Json, Penstock, StartForm, Submitting, create_app, load_settings
+from penstock import Penstock, load_settings
+from penstock.http import FormField, Json, StartForm, Submitting, create_app
 from penstock.http.forms import start_forms
 from penstock_apps import assemble, routes_of_all
 from tests.http.conftest import SECRET
@@ -135,7 +136,7 @@ def test_a_form_of_ones_own_is_shown_on_the_page_of_jobs(tmp_path: Path) -> None
         return Json({"job_id": who.user})
 
     app = Penstock(f"sqlite:///{tmp_path}/penstock.db", settings=load_settings(jwt_secret=SECRET))
-    app.migrate()
+    app.system.migrate()
     api = create_app(app, worker=False, more=[routes])
     token = api.state.penstock.tokens.issue("ada")
     with TestClient(api, headers={"Authorization": f"Bearer {token}"}) as client:

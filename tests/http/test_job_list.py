@@ -23,7 +23,7 @@ def test_a_list_is_asked_for_in_many_ways(app: Penstock, serve: Serve) -> None:
     served = serve(worker=False)
     ada, root = served.client(), served.client("root", admin=True)
     paused = app.submit("held", {}, owner="ada", title="100%.csv").job
-    app.pause(paused.id)
+    app.jobs.pause(paused.id)
     app.submit("other", {}, owner="ada", title="summer.png")
     app.submit("held", {}, owner="bob", title="bobs.csv")
     [_, shown] = ada.get("/api/jobs").json()
@@ -103,7 +103,7 @@ def test_a_result_waits_for_its_owner_to_use_it_or_give_it_up(app: Penstock, ser
     abandoned = ada.post(f"/api/jobs/{unwanted.id}/abandon", json={"reason": "not my taste"})
     assert (abandoned.status_code, abandoned.json()["state"]) == (200, "abandoned")
     for job, reason in ((used, "it is in the book"), (unwanted, "not my taste")):
-        line = app.history(job.id)[-1]
+        line = app.jobs.history(job.id)[-1]
         assert (line.actor_id, line.reason) == ("ada", reason)
     for again in (f"/api/jobs/{used.id}/abandon", f"/api/jobs/{unwanted.id}/commit"):
         refused = ada.post(again)

@@ -28,7 +28,7 @@ def served(app: Penstock, serve: Callable[..., Served]) -> Served:
 
 
 def test_the_page_knows_the_job_before_any_script_runs(app: Penstock, served: Served) -> None:
-    job = app.submit("idle", {}, owner="ada", by=owner("ada"), title=HOSTILE).job
+    job = app.acting_as(owner("ada")).submit("idle", {}, title=HOSTILE).job
     answer = served.client("ada").get(f"/ui/jobs/{job.id}")
     assert answer.status_code == 200
     assert f'data-job="{job.id}"' in answer.text
@@ -38,7 +38,7 @@ def test_the_page_knows_the_job_before_any_script_runs(app: Penstock, served: Se
 
 
 def test_every_legal_way_stands_in_the_page(app: Penstock, served: Served) -> None:
-    job = app.submit("idle", {}, owner="ada", by=owner("ada")).job
+    job = app.acting_as(owner("ada")).submit("idle", {}).job
     text = served.client("ada").get(f"/ui/jobs/{job.id}").text
     for one in TRANSITIONS:
         sources = " ".join(sorted(one.sources))
@@ -52,7 +52,7 @@ def test_every_state_has_its_place_in_the_drawing() -> None:
 
 
 def test_a_job_of_somebody_else_is_a_page_that_says_so(app: Penstock, served: Served) -> None:
-    job = app.submit("idle", {}, owner="ada", by=owner("ada"), title="ada's own").job
+    job = app.acting_as(owner("ada")).submit("idle", {}, title="ada's own").job
     for address in (job.id, uuid4()):
         answer = served.client("eve").get(f"/ui/jobs/{address}")
         assert answer.status_code == 404

@@ -20,7 +20,7 @@ Serve = Callable[..., Served]
 
 def finished(app: Penstock, job: Job) -> Job:
     """The job once it is over."""
-    done = app.wait(job.id, timeout=PATIENCE, every=0.01)
+    done = app.jobs.wait(job.id, timeout=PATIENCE, every=0.01)
     assert done.finished, done.state
     return done
 
@@ -186,4 +186,4 @@ def test_another_users_job_is_not_there(app: Penstock, serve: Serve) -> None:
     assert [one["job_id"] for one in root.get("/api/jobs").json()] == [str(job.id)]
     killed = root.delete(f"/api/jobs/{job.id}").json()
     assert (killed["status"], killed["killed_by"]) == ("killed", "user")
-    assert app.history(job.id)[-1].actor_id == "root"
+    assert app.jobs.history(job.id)[-1].actor_id == "root"

@@ -13,7 +13,9 @@ import httpx2
 import pytest
 from sqlalchemy import insert, update
 
-from penstock import ItemContext, Penstock, StoreUnavailable, owner
+from penstock import ItemContext, Penstock, owner
+from penstock.app import Jobs
+from penstock.errors import StoreUnavailable
 from penstock.store.tables import job_events, jobs
 from tests.http.conftest import Served
 
@@ -67,7 +69,7 @@ def test_whoever_comes_back_misses_nothing_and_hears_nothing_twice(app: Penstock
     app.kind("quick")(lambda item: 1)
     ada = serve().client()
     job = app.submit("quick", {}, owner="ada").job
-    app.wait(job.id, timeout=PATIENCE)
+    app.jobs.wait(job.id, timeout=PATIENCE)
 
     def sequences(last: str | None) -> list[str | None]:
         headers = {} if last is None else {"Last-Event-ID": last}
@@ -91,7 +93,7 @@ def with_long_history(app: Penstock) -> UUID:
     app.in_transaction(lambda connection: connection.execute(insert(job_events), lines))
     with app.store.engine.begin() as connection:
         connection.execute(update(jobs).where(jobs.c.id == job.id).values(event_sequence=LINES - 1))
-    app.cancel(job.id, by=owner("ada"), reason="enough")
+    app.acting_as(owner("ada")).jobs.cancel(job.id, reason="enough")
     return job.id
 
 
@@ -128,7 +130,7 @@ def test_a_long_history_is_read_page_by_page(app: Penstock, serve: Serve) -> Non
 def test_a_job_says_when_it_was_stopped_however_long_its_history_is(app: Penstock, serve: Serve) -> None:
     job_id = with_long_history(app)
     job = serve(worker=False).client().get(f"/api/jobs/{job_id}").json()
-    assert datetime.fromisoformat(job["killed_at"]) == app.history(job_id)[-1].at
+    assert datetime.fromisoformat(job["killed_at"]) == app.jobs.history(job_id)[-1].at
 
 
 def test_a_stream_outlives_a_database_that_is_away_for_a_moment(
@@ -137,14 +139,14 @@ def test_a_stream_outlives_a_database_that_is_away_for_a_moment(
     app.kind("quick")(lambda item: 1)
     ada = serve().client()
     job = app.submit("quick", owner="ada").job
-    real, failures = app.history, iter(range(2))
+    real, failures = Jobs.history, iter(range(2))
 
     def away(*given: Any, **named: Any) -> Any:
         if next(failures, None) is not None:
             raise StoreUnavailable("the database is away")
         return real(*given, **named)
 
-    monkeypatch.setattr(app, "history", away)
+    monkeypatch.setattr(Jobs, "history", away)
     with ada.stream("GET", f"/api/jobs/{job.id}/events") as answer:
         seen = [name for name, _, _ in events(answer)]
     assert (seen[0], seen[-1]) == ("history", "end")

@@ -9,7 +9,9 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from penstock import Job, Penstock, StoreUnavailable
+from penstock import Job, Penstock
+from penstock.app import Jobs
+from penstock.errors import StoreUnavailable
 from penstock.http import live_list
 from penstock.http.vocabularies.tasks.schemas import JobListed
 from tests.http.conftest import Served, on_sqlite
@@ -47,7 +49,7 @@ def test_a_page_is_told_whole_and_then_what_changed(app: Penstock, serve: Serve)
         for one in whole["jobs"]:
             JobListed.model_validate(one)
         assert whole["jobs"] == ada.get("/api/jobs").json()
-        app.pause(first.id)
+        app.jobs.pause(first.id)
         changed = next(told)
         assert (changed["order"], [one["state"] for one in changed["jobs"]]) == (ids(second, first), ["paused"])
         app.submit("held", {}, owner="bob")
@@ -59,7 +61,7 @@ def test_a_page_is_told_whole_and_then_what_changed(app: Penstock, serve: Serve)
     with ada.stream("GET", "/api/jobs/live", params={"state": "paused", "q": "0.csv"}) as answer:
         told = changes(answer)
         assert next(told)["order"] == ids(first)
-        app.resume(first.id)
+        app.jobs.resume(first.id)
         assert next(told) == {"order": [], "jobs": [], "next": None}
 
 
@@ -82,7 +84,7 @@ def test_a_database_that_is_away_is_looked_at_again(
     app.kind("held")(lambda item: None)
     ada = serve(worker=False).client()
     app.submit("held", {}, owner="ada")
-    really, times = app.page_of_jobs, 0
+    really, times = Jobs.page, 0
 
     def away(*arguments: Any, **named: Any) -> Any:
         nonlocal times
@@ -91,7 +93,7 @@ def test_a_database_that_is_away_is_looked_at_again(
             raise StoreUnavailable("the database is away")
         return really(*arguments, **named)
 
-    monkeypatch.setattr(app, "page_of_jobs", away)
+    monkeypatch.setattr(Jobs, "page", away)
     with capture_logs() as logs, ada.stream("GET", "/api/jobs/live") as answer:
         assert len(next(changes(answer))["order"]) == 1
     assert [one["code"] for one in logs if one["event"].startswith("cannot see the list")] == ["DB_CONN_REFUSED"] * 2

@@ -25,7 +25,8 @@ from schemathesis.checks import CheckFunction
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-from penstock import ItemContext, Penstock, Permanent, create_app, load_settings
+from penstock import ItemContext, Penstock, Permanent, load_settings
+from penstock.http import create_app
 from penstock_apps.catalogs.routes import routes_of as routes_of_catalogs
 from penstock_apps.catalogs.service import Catalogs, CatalogSettings
 from penstock_apps.documents.routes import routes_of as routes_of_documents
@@ -120,7 +121,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     folder.mkdir()
     app = Penstock(settings=settings)
     more = all_applications(app, tmp_path)
-    app.migrate()
+    app.system.migrate()
     with jobs_of(app) as jobs, serving(app, worker=False, more=more) as served:
         ada = served.client()
         upload = {"file": ("log.txt", b"five words are in here")}
@@ -150,7 +151,7 @@ def jobs_of(app: Penstock) -> Iterator[dict[str, str]]:
     finished = app.submit("quick", items=[1, 2, 3], owner="ada").job
     failed = app.submit("broken", {}, owner="ada").job
     canceled = app.submit("gated", {}, owner="ada", hold=True).job
-    app.cancel(canceled.id, reason="nobody needs it")
+    app.jobs.cancel(canceled.id, reason="nobody needs it")
     assert app.drain(kinds=["quick", "broken"], timeout=PATIENCE)
     with app.working(kinds=["gated"]):
         runs, stopped = (app.submit("gated", {}, owner="ada").job for _ in range(2))
@@ -311,7 +312,7 @@ def small(tmp_path: Path) -> Iterator[Served]:
     )
     app = Penstock(settings=settings)
     more = all_applications(app, tmp_path)
-    app.migrate()
+    app.system.migrate()
     with serving(app, worker=False, more=more) as served:
         yield served
     app.close()
@@ -361,7 +362,7 @@ def served_site(site: FastAPI) -> Iterator[str]:
 def test_mounted_under_a_prefix_routes_events_and_worker_work(tmp_path: Path) -> None:
     app = Penstock(settings=load_settings(database_url=f"sqlite:///{tmp_path}/penstock.db", jwt_secret=SECRET))
     app.kind("quick")(lambda item: {"answer": 42})
-    app.migrate()
+    app.system.migrate()
     jobs = create_app(app, worker=True)
     site = FastAPI(lifespan=jobs.router.lifespan_context)
     site.get("/hello")(lambda: {"hello": "world"})

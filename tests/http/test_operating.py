@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 from fastapi import FastAPI
 
-from penstock import Penstock, Settings, create_app
+from penstock import Penstock, Settings
+from penstock.app import Jobs, System
 from penstock.errors import PenstockError, StoreUnavailable
+from penstock.http import create_app
 from penstock.http.errors import STATUSES, status_of
 from penstock.operations.samples import keep_samples
 from tests.http.conftest import Served
@@ -21,10 +23,10 @@ def test_alive_and_ready(app: Penstock, serve: Serve, monkeypatch: pytest.Monkey
     assert nobody.get("/healthz").json() == {"status": "ok"}
     assert nobody.get("/readyz").json() == {"status": "ok"}
 
-    def away(self: Penstock) -> None:
+    def away(self: System) -> None:
         raise StoreUnavailable("the database is not available: connection refused")
 
-    monkeypatch.setattr(Penstock, "check_database", away)
+    monkeypatch.setattr(System, "check_database", away)
     answer = nobody.get("/readyz")
     assert (answer.status_code, answer.json()["code"], answer.headers["retry-after"]) == (503, "DB_CONN_REFUSED", "1")
     assert nobody.get("/healthz").status_code == 200
@@ -92,10 +94,10 @@ def test_every_problem_has_the_same_body(
 def test_a_mistake_of_ours_tells_nothing_but_where_to_look(
     app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks(self: Penstock, *_: object, **__: object) -> None:
+    def breaks(self: Jobs, *_: object, **__: object) -> None:
         raise RuntimeError("the password is swordfish")
 
-    monkeypatch.setattr(Penstock, "page_of_jobs", breaks)
+    monkeypatch.setattr(Jobs, "page", breaks)
     answer = serve(worker=False).client().get("/api/jobs")
     assert (answer.status_code, answer.json()["code"]) == (500, "INTERNAL_ERROR")
     assert "swordfish" not in answer.text

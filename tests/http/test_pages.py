@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock import Penstock
+from penstock.app import Jobs
 from penstock.web.assets import assets
 from tests.http.conftest import Served, on_sqlite
 from tests.http.test_sessions import browser
@@ -120,7 +121,7 @@ def test_a_database_that_is_away_is_a_page(app: Penstock, served: Served, monkey
         raise StoreUnavailable("the database does not answer")
 
     job = served.app.submit("hold", owner="ada").job.id
-    monkeypatch.setattr(app, "get", away)
+    monkeypatch.setattr(Jobs, "get", away)
     answer = browser(served).get(f"/ui/jobs/{job}")
     assert answer.status_code == 503
     assert "The database does not answer" in answer.text

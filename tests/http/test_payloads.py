@@ -37,7 +37,7 @@ def test_params_that_cannot_be_kept_are_the_callers_to_mend(app: Penstock, body:
     problem = answer.json()
     assert problem["code"] == "PAYLOAD_NOT_STORABLE"
     assert problem["field"].startswith(field)
-    assert app.jobs() == []
+    assert app.jobs.list() == []
 
 
 def _posted(served: Served, body: bytes) -> httpx2.Response:

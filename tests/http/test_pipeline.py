@@ -63,7 +63,7 @@ def over(app: Penstock, *rows: str) -> Job:
     """A job of these rows, done."""
     job = app.submit("mixed", {"rows": list(rows), "mapping": {"sku": "Article"}}, owner="ada").job
     assert app.drain(timeout=PATIENCE)
-    return app.get(job.id)
+    return app.jobs.get(job.id)
 
 
 def ids(client: httpx2.Client, job: Job) -> list[str]:
@@ -259,7 +259,7 @@ def test_a_kickoff_has_bounds(app: Penstock, serve: Serve) -> None:
         assert (*problem(answer), answer.headers["retry-after"]) == (429, "TOO_MANY_REQUESTS", "1")
     ada.post(f"/api/jobs/{job.id}/pause")
     assert problem(ada.post(address)) == (409, "TRANSITION_REFUSED")
-    assert app.get(job.id).progress.processed == 0
+    assert app.jobs.get(job.id).progress.processed == 0
     ada.post(f"/api/jobs/{job.id}/resume")
     assert ada.post(address).json()["queueState"] == "DONE"
 
@@ -273,7 +273,7 @@ def test_the_history_keeps_why_somebody_paused(app: Penstock, serve: Serve) -> N
     assert problem(ada.post(f"/api/jobs/{job.id}/pause")) == (409, "TRANSITION_REFUSED")
     resumed = ada.post(f"/api/jobs/{job.id}/resume", json={"reason": "it is open again"})
     assert (resumed.status_code, resumed.json()["queueState"]) == (200, "QUEUED")
-    reasons = [(one.to_state.value, one.actor_id, one.reason) for one in app.history(job.id)][-2:]
+    reasons = [(one.to_state.value, one.actor_id, one.reason) for one in app.jobs.history(job.id)][-2:]
     assert reasons == [("paused", "ada", "the shop is closed"), ("queued", "ada", "it is open again")]
     long = ada.post(f"/api/jobs/{job.id}/pause", json={"reason": "x" * 2001})
     assert (*problem(long), long.json()["field"]) == (422, "INVALID_INPUT", "reason")
@@ -292,7 +292,7 @@ def test_rows_run_again_within_the_guardrails(app: Penstock, serve: Serve) -> No
 
     job = over(app, *rows)
     answer = ada.post(address.format(job.id), json={"reason": "prices changed"})
-    assert app.history(job.id)[-1].reason == "prices changed"
+    assert app.jobs.history(job.id)[-1].reason == "prices changed"
     assert (answer.status_code, answer.json()["processedItems"], answer.json()["notFoundItems"]) == (200, 3, 0)
     assert statuses(ada, job) == ["DONE", "ERROR", "PENDING", "ERROR"]
 

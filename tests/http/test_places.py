@@ -15,16 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 from sqlalchemy import update
 
-from penstock import (
-    InvalidInput,
-    ItemContext,
-    ItemCursor,
-    Job,
-    JobContext,
-    Penstock,
-    Permanent,
-    Planned,
-)
+from penstock import ItemContext, Job, JobContext, Penstock, Permanent, Planned
+from penstock.app import ItemCursor
+from penstock.errors import InvalidInput
 from penstock.http.pagination import read_place, written_place
 from penstock.http.vocabularies.pipeline.schemas import GridPage
 from penstock.store.tables import job_items
@@ -80,7 +73,7 @@ def halves(app: Penstock) -> Job:
 
     job = app.submit("halves", {}, owner="ada").job
     assert app.drain(timeout=30)
-    return app.get(job.id)
+    return app.jobs.get(job.id)
 
 
 def walked(client: httpx2.Client, job_id: UUID, **params: Any) -> list[int]:
@@ -306,7 +299,7 @@ def test_a_grid_is_its_owners_and_the_admins(app: Penstock, serve: Serve) -> Non
             assert (one.status_code, one.json()["code"]) == (404, "JOB_NOT_FOUND"), path
         assert served.client(None).request(method, f"/api/jobs/{job.id}{path}").status_code == 401
     assert len(positions(root.get(f"/api/jobs/{job.id}/items"))) == ROWS
-    assert app.get(job.id).state == job.state
+    assert app.jobs.get(job.id).state == job.state
 
 
 @given(

@@ -9,7 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from penstock import LaneSample, Penstock
+from penstock import Penstock
+from penstock.app import LaneSample, System
 from penstock.errors import StoreUnavailable
 from penstock.http.samples import MOST, JobSamples
 from penstock.http.system import SystemShown, totals
@@ -31,7 +32,7 @@ def busy(app: Penstock) -> Penstock:
     """One job that waits, a message nobody could send, a worker that is there, and what it said last."""
     app.kind("held")(lambda item: None)
     app.submit("held", {}, owner="ada")
-    app.publish("topic", {"n": 1})
+    app.messages.publish("topic", {"n": 1})
     app.store.write(lambda one: appear(one, "w1", {"kinds": ["held"], "held": {"held": 2}}))
     app.store.write(lambda one: keep_samples(one, "w1", {"held": LANE}))
     return app
@@ -73,13 +74,13 @@ def test_an_admin_sees_all_of_it(busy: Penstock, serve: Serve) -> None:
 
 def test_looking_often_counts_once(busy: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = []
-    whole = Penstock.counts
+    whole = System.count_jobs
 
-    def counts(self: Penstock) -> Any:
+    def count_jobs(self: System) -> Any:
         counted.append(self)
         return whole(self)
 
-    monkeypatch.setattr(Penstock, "counts", counts)
+    monkeypatch.setattr(System, "count_jobs", count_jobs)
     root = serve(worker=False).client("root", admin=True)
     for _ in range(3):
         assert root.get("/api/system").json()["jobs"] == {"queued": 1}

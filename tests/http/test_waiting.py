@@ -24,7 +24,7 @@ PER_LANE = (
 def open_list(settings: Settings) -> Iterator[Served]:
     """A server with the dashboard, and two users' jobs of two kinds that nobody works on."""
     app = Penstock(settings=settings.model_copy(update={"pending_dashboard_enabled": True, "slow_query_ms": 0.0001}))
-    app.migrate()
+    app.system.migrate()
     app.kind("held")(lambda item: None)
     app.kind("other")(lambda item: None)
     for kind, rows, owner in (("held", 5, "ada"), ("other", 2, "ada"), ("held", 3, "bob")):
@@ -74,7 +74,7 @@ def test_everybody_sees_what_waits_for_them_and_admins_all(open_list: Served) ->
 
 def test_one_jobs_own_are_for_whoever_may_see_it(open_list: Served) -> None:
     ada, bob, root = open_list.client("ada"), open_list.client("bob"), open_list.client("root", admin=True)
-    [other] = open_list.app.jobs(kind="other")
+    [other] = open_list.app.jobs.list(kind="other")
     for client in (ada, root):
         page = client.get("/api/pending", params={"jobId": str(other.id)}).json()
         PendingPage.model_validate(page)
@@ -89,7 +89,7 @@ def test_one_jobs_own_are_for_whoever_may_see_it(open_list: Served) -> None:
     for query, field in (("jobId=x", "jobId"), (f"jobId={other.id}&statuses=DONE", "statuses")):
         wrong = ada.get(f"/api/pending?{query}")
         assert (wrong.status_code, wrong.json()["field"]) == (422, field), query
-    open_list.app.cancel(other.id)
+    open_list.app.jobs.cancel(other.id)
     assert ada.get("/api/pending", params={"jobId": str(other.id)}).json()["items"] == []
 
 

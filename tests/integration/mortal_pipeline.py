@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from penstock import ItemContext, JobContext, Penstock, Planned, TableShape, load_settings, open_table, table_limits
+from penstock import ItemContext, JobContext, Penstock, Planned, load_settings
+from penstock.ingest import TableShape, open_table, table_limits
 
 
 def build(url: str) -> Penstock:

@@ -26,7 +26,7 @@ def describe_shop(app: Penstock, may_end: threading.Event, begun: threading.Even
             may_end.wait(PATIENCE)
         return int(item.input)
 
-    app.subscribe("orders")(sent.append)
+    app.messages.subscribe("orders")(sent.append)
 
 
 def run(program: str, *arguments: str) -> None:
@@ -49,9 +49,9 @@ def test_a_backup_of_a_queue_at_work_goes_on_where_it_was(
         libpq = make_url(migrated_postgres_url).set(drivername="postgresql").render_as_string(hide_password=False)
         run("pg_dump", "--format=custom", f"--file={dump}", libpq)
         after = app.submit("flow", items=[1], owner="ada", idempotency_key="after").job
-        app.publish("orders", {"number": 7})
+        app.messages.publish("orders", {"number": 7})
         may_end.set()
-        assert app.wait(before.id, timeout=PATIENCE, every=0.05).finished
+        assert app.jobs.wait(before.id, timeout=PATIENCE, every=0.05).finished
     app.close()
     postgres_server.create_database(name)
     request.addfinalizer(lambda: postgres_server.drop_database(name))
@@ -59,11 +59,11 @@ def test_a_backup_of_a_queue_at_work_goes_on_where_it_was(
     restored = Penstock(settings=load_settings(database_url=postgres_server.url(name), **settings))
     describe_shop(restored, may_end, begun, sent)
     try:
-        found = restored.get(before.id)
+        found = restored.jobs.get(before.id)
         assert not found.finished
-        assert len(restored.items(before.id, statuses=[ItemStatus.PROCESSING])) >= 1
+        assert len(restored.items.list(before.id, statuses=[ItemStatus.PROCESSING])) >= 1
         assert restored.drain(timeout=PATIENCE)
-        assert restored.get(before.id).progress.done == 6
+        assert restored.jobs.get(before.id).progress.done == 6
         assert violations(restored.store) == []
         # What was submitted before is known, and what came after is not: it is made anew.
         assert restored.submit("flow", items=list(range(6)), owner="ada", idempotency_key="before").job.id == before.id

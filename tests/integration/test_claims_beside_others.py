@@ -23,7 +23,7 @@ PATIENCE = 30.0
 
 def ended(app: Penstock, job: Job) -> JobState:
     """What a job ended as, while others go on."""
-    return app.wait(job.id, timeout=PATIENCE, every=0.01).state
+    return app.jobs.wait(job.id, timeout=PATIENCE, every=0.01).state
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def canceling(app: Penstock, job: Job) -> Iterator[Connection]:
     """A worker runs while somebody has canceled the job in a transaction that is still open."""
     engine = create_engine(app.store.engine.url)
     with engine.connect() as connection:
-        app.cancel(job.id, connection=connection)
+        app.jobs.cancel(job.id, connection=connection)
         with app.working():
             try:
                 yield connection
@@ -53,7 +53,7 @@ def test_a_job_in_somebodys_open_transaction_keeps_no_other_waiting(served: Pens
     with canceling(served, locked) as connection:
         others = [served.submit("mail").job for _ in range(20)]
         assert {ended(served, one) for one in others} == {JobState.SUCCEEDED}
-        assert served.get(locked.id).state is JobState.QUEUED
+        assert served.jobs.get(locked.id).state is JobState.QUEUED
         connection.rollback()
         assert ended(served, locked) is JobState.SUCCEEDED
 
@@ -79,7 +79,7 @@ def test_a_snapshot_that_is_kept_open_does_not_make_a_workers_claims_dearer(serv
         [*_, last] = served.submit_many("mail", [None] * SERVED)
         with served.working() as worker:
             worker.signals.listen()
-            assert served.wait(last, timeout=PATIENCE, every=0.05).finished
+            assert served.jobs.wait(last, timeout=PATIENCE, every=0.05).finished
             event.listen(served.store.engine, "before_cursor_execute", note)
             touched: list[int] = []
             # A lane knows where the line begins a look or two after it has served the last job.

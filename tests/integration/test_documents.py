@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from penstock import JobNotFound, JobState, KilledBy, Penstock, TransitionRefused, owner, storable_texts
+from penstock import JobState, Penstock, owner
+from penstock.errors import JobNotFound, TransitionRefused
+from penstock.lifecycle import KilledBy, storable_texts
 from penstock.testing.invariants import violations
 from penstock_apps.documents.sample_pdf import pdf_bytes
 from penstock_apps.documents.samples import write_samples
@@ -68,7 +70,7 @@ def test_a_job_has_the_fields_and_states_of_the_specification(app: Penstock, doc
     after = metadata(documents.get(created.id, by=ADA))
     assert after["state"] == "SUCCEEDED"
     assert None not in (after["startedAt"], after["completedAt"])
-    states = [one.to_state.value for one in app.history(created.id)]
+    states = [one.to_state.value for one in app.jobs.history(created.id)]
     assert states == ["created", "queued", "running", "succeeded"]
 
 
@@ -121,14 +123,14 @@ def test_each_hostile_file_fails_at_once_with_its_code_and_the_worker_lives(
 
 def test_a_file_that_cannot_be_read_just_now_is_retried_three_times(app: Penstock, documents: Documents) -> None:
     job = documents.create(io.BytesIO(b"plain words"), name="note.txt", user="ada")
-    _, path = app.file(job.file_id)  # type: ignore[arg-type]
+    path = app.files.path(job.file_id or "")
     path.unlink()
     path.symlink_to("/proc/self/mem")  # opens, and then answers EIO
     documents.submit(job.id, by=ADA)
     assert app.drain(timeout=PATIENCE)
     told = metadata(documents.get(job.id, by=ADA))
     assert (told["state"], told["retryCount"], told["errorType"]) == ("FAILED", 3, "TERMINAL")
-    events = app.history(job.id)
+    events = app.jobs.history(job.id)
     states = [one.to_state.value for one in events]
     assert states == ["created", "queued", "running"] + ["retrying", "queued", "running"] * 3 + ["failed"]
     # From the first start to the end: three waits of a second. A history row is written a moment after its change, so
@@ -138,7 +140,7 @@ def test_a_file_that_cannot_be_read_just_now_is_retried_three_times(app: Penstoc
 
 def test_a_file_that_is_readable_again_succeeds_on_the_retry(app: Penstock, documents: Documents) -> None:
     job = documents.create(io.BytesIO(b"plain words"), name="note.txt", user="ada")
-    _, path = app.file(job.file_id)  # type: ignore[arg-type]
+    path = app.files.path(job.file_id or "")
     path.unlink()
     path.symlink_to("/proc/self/mem")
     documents.submit(job.id, by=ADA)
@@ -148,7 +150,7 @@ def test_a_file_that_is_readable_again_succeeds_on_the_retry(app: Penstock, docu
         failing = documents.get(job.id, by=ADA)
         path.unlink()
         path.write_bytes(b"plain words")
-        done = app.wait(job.id, timeout=PATIENCE)
+        done = app.jobs.wait(job.id, timeout=PATIENCE)
     assert metadata(failing)["state"] == "RETRYING"
     assert (failing.retries, failing.error_code, failing.error_type) == (1, "DOCUMENT_UNREADABLE", "RETRYABLE")
     told = metadata(done)
@@ -184,15 +186,15 @@ def test_a_queue_above_its_bound_fails_the_newcomer(app: Penstock, limits: Limit
     told = [metadata(documents.get(one, by=ADA)) for one in ids]
     assert [one["state"] for one in told] == ["QUEUED", "QUEUED", "FAILED"]
     assert documents.get(ids[2], by=ADA).error_code == "QUEUE_OVERLOAD"
-    assert [one.to_state.value for one in app.history(ids[2])] == ["created", "queued", "failed"]
+    assert [one.to_state.value for one in app.jobs.history(ids[2])] == ["created", "queued", "failed"]
     assert told[2]["errorType"] == "RETRYABLE"
 
 
 def test_a_document_that_waits_too_long_fails(app: Penstock, limits: Limits) -> None:
     documents = Documents(app, replace(limits, wait_limit=0.0))
     one = submit(documents, b"words", "note.txt")
-    while app.get(one).state is JobState.QUEUED:
-        app.sweep()
+    while app.jobs.get(one).state is JobState.QUEUED:
+        app.system.sweep()
     done = documents.get(one, by=ADA)
     assert (done.state, done.error_code) == (JobState.FAILED, "QUEUE_WAIT_EXCEEDED")
     assert violations(app.store) == []

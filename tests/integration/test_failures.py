@@ -11,11 +11,13 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from penstock import Failure, ItemContext, JobContext, NotFound, Penstock, Permanent, Postponed, Retryable
+from penstock import ItemContext, JobContext, NotFound, Penstock, Permanent, Retryable
 from penstock.clock import ManualClock
+from penstock.errors import Postponed
 from penstock.lifecycle.states import ItemRole
 from penstock.store.engine import Store
 from penstock.testing.drive import LEASE, Workbench
+from penstock.worker import Failure
 from penstock.worker.failures import FailureLog
 from tests.on_store import OnStore
 from tests.properties.engine_kinds import engine_kinds
@@ -47,7 +49,7 @@ def worked(app: Penstock, inputs: list[str], **hooks: Any) -> Any:
         app.on_failure(hook)
     job = app.submit("failing", items=inputs, owner="ada").job
     assert app.drain(timeout=PATIENCE)
-    return app.get(job.id)
+    return app.jobs.get(job.id)
 
 
 def test_hooks_hear_of_each_failed_try_once_it_is_recorded(app: Penstock) -> None:
@@ -174,11 +176,11 @@ def test_the_oldest_items_and_expired_leases_are_known(bench: Workbench, tmp_pat
     bench.submit("single", 2)
     bench.claim("bulk", size=1)
     bench.clock.advance(5)
-    ages = app.ages()
+    ages = app.system.ages()
     assert ages.waiting == {"single": 15.0, "bulk": 15.0}
     assert ages.running == {"bulk": 5.0}
     assert ages.expired_leases == 0
     bench.clock.advance(LEASE)
-    assert app.ages().expired_leases == 1
+    assert app.system.ages().expired_leases == 1
     bench.sweep()
-    assert app.ages().expired_leases == 0
+    assert app.system.ages().expired_leases == 0

@@ -60,10 +60,10 @@ def _run(place: str, folder: Path) -> Ran:
     job = app.submit("hostile", items=inputs).job
     worker = app.worker()
     worker.start()
-    app.wait(job.id, timeout=PATIENCE, every=0.05)
-    items = app.items(job.id, limit=1000)
+    app.jobs.wait(job.id, timeout=PATIENCE, every=0.05)
+    items = app.items.list(job.id, limit=1000)
     after = app.submit("hostile", "fine").job
-    afterwards = app.wait(after.id, timeout=PATIENCE, every=0.05).result
+    afterwards = app.jobs.wait(after.id, timeout=PATIENCE, every=0.05).result
     stopping = threading.Thread(target=worker.stop, args=(0.0,), daemon=True)
     stopping.start()
     stopping.join(PATIENCE)

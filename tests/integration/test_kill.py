@@ -54,7 +54,7 @@ class Herd:
 
 def processed(app: Penstock, job_id: object) -> int:
     """How far the job is."""
-    return app.get(job_id).progress.processed  # type: ignore[arg-type]
+    return app.jobs.get(job_id).progress.processed  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_nothing_is_lost_or_done_twice_when_workers_are_killed(postgres_url: str
     chance = random.Random(20_000)
     log = tmp_path / "finalized.log"
     app = build(postgres_url, log)
-    app.migrate()
+    app.system.migrate()
     job = app.submit("flow", items=range(ITEMS)).job
     herd = Herd(postgres_url, log, size=2)
     deadline = time.monotonic() + PATIENCE
@@ -75,7 +75,7 @@ def test_nothing_is_lost_or_done_twice_when_workers_are_killed(postgres_url: str
                 pause.wait(POLL)
             herd.kill_one(chance)
             assert processed(app, job.id) < ITEMS, "the work was over before the last kill: nothing was proved"
-        done = app.wait(job.id, timeout=PATIENCE)
+        done = app.jobs.wait(job.id, timeout=PATIENCE)
     finally:
         herd.stop()
     assert done.state is JobState.SUCCEEDED, f"{done.state} with {done.progress}"
@@ -84,11 +84,11 @@ def test_nothing_is_lost_or_done_twice_when_workers_are_killed(postgres_url: str
     assert len(log.read_text().splitlines()) == 1, "finalize ran more than once"
     positions: set[int] = set()
     after = 0
-    while page := app.items(job.id, statuses=[ItemStatus.DONE], after=after):
+    while page := app.items.list(job.id, statuses=[ItemStatus.DONE], after=after):
         positions.update(item.position for item in page)
         after = page[-1].position
     assert positions == set(range(1, ITEMS + 1))
-    lines = app.history(job.id)
+    lines = app.jobs.history(job.id)
     assert [one.to_state for one in lines if one.from_state is not one.to_state] == [
         JobState.QUEUED,
         JobState.RUNNING,

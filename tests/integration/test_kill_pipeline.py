@@ -14,7 +14,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select
 
-from penstock import ItemRole, ItemStatus, JobState, Penstock, look_at_table, table_limits
+from penstock import ItemStatus, JobState, Penstock
+from penstock.ingest import look_at_table, table_limits
+from penstock.lifecycle import ItemRole
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
 from tests.integration.mortal_pipeline import build
@@ -53,7 +55,7 @@ class Mortal:
 
 def so_far(app: Penstock, job_id: UUID) -> tuple[int, int]:
     """How many rows are planned, and how many processed."""
-    progress = app.get(job_id).progress
+    progress = app.jobs.get(job_id).progress
     return progress.total, progress.processed
 
 
@@ -99,7 +101,7 @@ def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(
     table = tmp_path / "table.csv"
     write_table(table, rows)
     app = build(migrated_url)
-    app.migrate()
+    app.system.migrate()
     shape = look_at_table(table, table.name, table_limits(app.settings))
     job = app.submit("table", {"file": str(table), "shape": shape.to_json()}).job
     deadline, pause = time.monotonic() + PATIENCE, threading.Event()
@@ -116,13 +118,13 @@ def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(
             before = sum(so_far(app, job.id))
             while sum(so_far(app, job.id)) < max(goal, before + 1):
                 assert time.monotonic() < deadline, f"stuck at {so_far(app, job.id)}"
-                assert not app.get(job.id).finished, f"{app.get(job.id).last_error} after {number} kills"
+                assert not app.jobs.get(job.id).finished, f"{app.jobs.get(job.id).last_error} after {number} kills"
                 pause.wait(POLL)
             mortal.kill()
             met.append(so_far(app, job.id))
             assert met[-1] != (rows, rows), "the work was over before the last kill: nothing was proved"
             mortal.replace()
-        done = app.wait(job.id, timeout=PATIENCE)
+        done = app.jobs.wait(job.id, timeout=PATIENCE)
     finally:
         mortal.kill()
     assert any(planned < rows for planned, _ in met), f"no kill fell into the planning: {met}"

@@ -91,12 +91,12 @@ def test_a_single_pass_leaves_workers_of_this_machine_to_their_own(open_app: Cal
     try:
         for name in ("alive", "gone"):
             claim(app.store, "k", name, size=1, lease_seconds=-1.0)
-        assert app.sweep().leases_expired == 1
-        by_worker = {app.items(job.id)[0].locked_by: app.items(job.id)[0].status for job in jobs}
+        assert app.system.sweep().leases_expired == 1
+        by_worker = {app.items.list(job.id)[0].locked_by: app.items.list(job.id)[0].status for job in jobs}
         assert by_worker == {"alive": ItemStatus.PROCESSING, None: ItemStatus.PENDING}
     finally:
         presence.leave()
-    assert app.sweep().leases_expired == 1
+    assert app.system.sweep().leases_expired == 1
 
 
 def test_a_workers_sweeps_are_such(store: Store, tmp_path: Path) -> None:
@@ -110,5 +110,5 @@ def test_a_workers_sweeps_are_such(store: Store, tmp_path: Path) -> None:
     for _ in range(3):
         store.clock.advance(LEASE)
         worker._sweep()
-        seen.append(app.items(job.id)[0].status)
+        seen.append(app.items.list(job.id)[0].status)
     assert seen == [ItemStatus.PROCESSING, ItemStatus.PROCESSING, ItemStatus.PENDING]

@@ -16,8 +16,9 @@ from psycopg import sql
 from sqlalchemy import event
 from sqlalchemy.engine import make_url
 
-from penstock import ItemContext, Penstock, StoreUnavailable, load_settings
-from penstock import app as app_module
+from penstock import ItemContext, Penstock, load_settings
+from penstock.app import system as system_module
+from penstock.errors import StoreUnavailable
 from penstock.lifecycle.job import SubmitOutcome
 from penstock.store import postgresql_engine
 from penstock.store.engine import Store
@@ -89,7 +90,7 @@ def fill_the_pool(app: Penstock) -> None:
     for thread in threads:
         thread.join()
     app.submit("noop")
-    app.jobs()
+    app.jobs.list()
 
 
 def others(link: psycopg.Connection[Any], database: str) -> int:
@@ -133,15 +134,15 @@ def test_a_pool_of_closed_connections_is_nobodys_trouble(
         end_idle_sessions(beside, database)
     app = open_app()
     fill_the_pool(app)
-    before = len(app.jobs())
+    before = len(app.jobs.list())
     lose(proxy, beside, database)
     single = app.submit("noop").job  # one statement
     lose(proxy, beside, database)
     several = app.submit("noop", items=[1, 2]).job  # a transaction
     lose(proxy, beside, database)
-    assert app.get(single.id).id == single.id
-    assert len(app.items(several.id)) == 2
-    assert len(app.jobs()) == before + 2
+    assert app.jobs.get(single.id).id == single.id
+    assert len(app.items.list(several.id)) == 2
+    assert len(app.jobs.list()) == before + 2
 
 
 def test_a_statement_that_met_the_idle_timeout_did_not_happen_and_is_sent_again(
@@ -158,7 +159,7 @@ def test_a_statement_that_met_the_idle_timeout_did_not_happen_and_is_sent_again(
     # As when the timeout strikes between the look at the socket and the statement.
     monkeypatch.setattr(postgresql_engine, "is_open", lambda driver: True)
     app.submit("noop")
-    assert len(app.jobs()) == 2
+    assert len(app.jobs.list()) == 2
 
 
 def test_a_statement_whose_fate_is_not_known_is_not_sent_again(
@@ -175,7 +176,7 @@ def test_a_statement_whose_fate_is_not_known_is_not_sent_again(
     with pytest.raises(StoreUnavailable) as told:
         app.submit("noop")
     assert told.value.code == "COMMIT_UNKNOWN"
-    assert len(app.jobs()) == 1
+    assert len(app.jobs.list()) == 1
 
 
 def test_a_read_whose_connection_breaks_half_way_is_asked_again(
@@ -191,7 +192,7 @@ def test_a_read_whose_connection_breaks_half_way_is_asked_again(
             cuts.append("cut")
             proxy.cut()
 
-    assert len(app.jobs()) == 1
+    assert len(app.jobs.list()) == 1
     assert len(cuts) == 2
 
 
@@ -223,7 +224,7 @@ def test_a_commit_that_is_not_answered_is_told_apart_and_a_key_makes_it_safe_to_
     proxy.cut()
     answer = app.submit("noop", owner="ada", idempotency_key="order 7")
     assert (answer.answer is SubmitOutcome.NEW) is not landed
-    assert len(app.jobs()) == 2
+    assert len(app.jobs.list()) == 2
 
 
 # A server that says nothing -------------------------------------------------------------------------------------------
@@ -236,14 +237,14 @@ def test_a_server_that_does_not_answer_is_an_error_and_not_a_hang(
     job = app.submit("noop").job
     proxy.swallow()
     codes = []
-    for ask in (lambda: app.get(job.id), lambda: app.submit("noop")):
+    for ask in (lambda: app.jobs.get(job.id), lambda: app.submit("noop")):
         with pytest.raises(StoreUnavailable) as told:
             ask()
         codes.append(told.value.code)
     # The first has a connection and waits for its answer; the other cannot even get one.
     assert codes == ["DB_TIMEOUT", "DB_CONN_REFUSED"]
     proxy.resume()
-    assert [one.id for one in app.jobs()] == [job.id]
+    assert [one.id for one in app.jobs.list()] == [job.id]
 
 
 def test_a_frozen_backend_is_an_error_and_not_a_hang(
@@ -251,17 +252,17 @@ def test_a_frozen_backend_is_an_error_and_not_a_hang(
 ) -> None:
     app = open_app(database_timeout_seconds=0.3)
     job = app.submit("noop").job
-    app.get(job.id)
+    app.jobs.get(job.id)
     rows = beside.execute("SELECT pid FROM pg_stat_activity WHERE datname = %s", [database]).fetchall()
     frozen = [row[0] for row in rows]
     for pid in frozen:
         os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(StoreUnavailable) as told:
-            app.get(job.id)
+            app.jobs.get(job.id)
         assert told.value.code == "DB_TIMEOUT"
         assert "PENSTOCK_DATABASE_TIMEOUT_SECONDS" in told.value.message
-        assert app.get(job.id).id == job.id  # the others are not trusted any more: this one is new
+        assert app.jobs.get(job.id).id == job.id  # the others are not trusted any more: this one is new
     finally:
         for pid in frozen:
             os.kill(pid, signal.SIGCONT)
@@ -286,8 +287,8 @@ def test_a_migration_may_take_its_time(open_app: Callable[..., Penstock], monkey
         with store.engine.connect() as connection:
             longer.append(connection.exec_driver_sql("SELECT 'done' FROM pg_sleep(0.6)").scalar())
 
-    monkeypatch.setattr(app_module, "migrate", migrate)
-    app.migrate()
+    monkeypatch.setattr(system_module, "migrate", migrate)
+    app.system.migrate()
     assert longer == ["done"]
 
 
@@ -314,7 +315,7 @@ def test_a_lost_connection_is_a_line_in_the_log_and_not_a_traceback(
         said = {"lane": "the lane's work failed", "duty": "a duty failed", "listener": "cannot hear of new work"}
         eventually(lambda: all(words in caplog.text for words in said.values()))
         with pytest.raises(StoreUnavailable):
-            app.jobs()
+            app.jobs.list()
         proxy.resume()
         held.set()
     assert [one.getMessage() for one in caplog.records if one.exc_info] == []

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from penstock import Message, Penstock, load_settings
+from penstock import Penstock, load_settings
+from penstock.app import Message
 from penstock.clock import ManualClock
 
 PATIENCE = 30.0
@@ -33,33 +34,33 @@ def program(migrated_url: str) -> Iterator[Open]:
 def test_a_program_without_a_subscriber_leaves_the_messages_to_one_that_has(program: Open) -> None:
     shop, cron = program(), program()
     got: list[Any] = []
-    shop.subscribe("orders")(lambda message: got.append(message.payload))
+    shop.messages.subscribe("orders")(lambda message: got.append(message.payload))
     for number in range(5):
-        shop.publish("orders", number)
-    cron.sweep()
-    assert (got, cron.backlog().waiting) == ([], 5)
-    shop.sweep()
-    assert (got, cron.backlog().waiting) == ([0, 1, 2, 3, 4], 0)
+        shop.messages.publish("orders", number)
+    cron.system.sweep()
+    assert (got, cron.messages.backlog().waiting) == ([], 5)
+    shop.system.sweep()
+    assert (got, cron.messages.backlog().waiting) == ([0, 1, 2, 3, 4], 0)
 
 
 def test_workers_too_and_they_say_what_they_subscribe_to(program: Open) -> None:
     brisk = {"settings": {"heartbeat_seconds": 0.05}}
     shop, other = program(**brisk), program(**brisk)
     got: SimpleQueue[Any] = SimpleQueue()
-    shop.subscribe("orders")(lambda message: got.put(message.payload))
+    shop.messages.subscribe("orders")(lambda message: got.put(message.payload))
     heard: SimpleQueue[Any] = SimpleQueue()
-    other.subscribe("bills")(lambda message: heard.put(message.payload))
-    other.publish("orders", 1)
-    assert other.backlog().unsubscribed == 1
+    other.messages.subscribe("bills")(lambda message: heard.put(message.payload))
+    other.messages.publish("orders", 1)
+    assert other.messages.backlog().unsubscribed == 1
     with other.working():
-        other.publish("bills", 1)
+        other.messages.publish("bills", 1)
         heard.get(timeout=PATIENCE)  # its relay has been at work
         assert got.empty()
         with shop.working():
             assert got.get(timeout=PATIENCE) == 1
-            other.publish("orders", 2)
+            other.messages.publish("orders", 2)
             assert got.get(timeout=PATIENCE) == 2
-            assert other.backlog().unsubscribed == 0
+            assert other.messages.backlog().unsubscribed == 0
 
 
 def test_a_subscriber_that_was_away_for_long_finds_its_messages_when_it_comes_back(program: Open) -> None:
@@ -67,11 +68,11 @@ def test_a_subscriber_that_was_away_for_long_finds_its_messages_when_it_comes_ba
     clock = ManualClock()
     shop = program(clock=clock)
     got: list[Message] = []
-    shop.publish("orders", 1)
-    shop.publish("forgotten", 2)
+    shop.messages.publish("orders", 1)
+    shop.messages.publish("forgotten", 2)
     clock.advance(40 * 86400)
-    shop.subscribe("orders")(got.append)
+    shop.messages.subscribe("orders")(got.append)
     with capture_logs() as lines:
-        shop.sweep()
+        shop.system.sweep()
     assert [message.payload for message in got] == [1]
     assert [line["topics"] for line in lines if "topics" in line] == [{"forgotten": 1}]

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import Connection, create_engine, func, select, text
 from structlog.testing import capture_logs
 
-from penstock import ItemContext, Job, JobContext, JobState, Penstock, Permanent, Settings, StoreUnavailable
-from penstock.errors import StoreLocked
+from penstock import ItemContext, Job, JobContext, JobState, Penstock, Permanent, Settings
+from penstock.errors import StoreLocked, StoreUnavailable
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import worker as worker_caller
 from penstock.lifecycle.job import ClaimedItem
@@ -85,14 +85,14 @@ def canceling(app: Penstock, *canceled: Job) -> Iterator[Connection]:
     engine = create_engine(app.store.engine.url)
     with engine.connect() as connection:
         for job in canceled:
-            app.cancel(job.id, connection=connection)
+            app.jobs.cancel(job.id, connection=connection)
         yield connection
         connection.rollback()
     engine.dispose()
 
 
 def ended(app: Penstock, job: Job) -> Job:
-    return app.wait(job.id, timeout=PATIENCE, every=0.01)
+    return app.jobs.wait(job.id, timeout=PATIENCE, every=0.01)
 
 
 def wait_for_renewal(app: Penstock) -> None:
@@ -119,12 +119,12 @@ def test_leases_of_others_stay_and_nothing_runs_twice(app: Penstock, gated: Call
             locked.gate.set()  # the handler ends, and its outcome cannot be written
             eventually(lambda: any(line["event"].startswith("outcomes wait") for line in lines))
             wait_for_renewal(app)
-            assert (app.get(mine.id).state, app.get(theirs.id).state) == (RUNNING, RUNNING)
+            assert (app.jobs.get(mine.id).state, app.jobs.get(theirs.id).state) == (RUNNING, RUNNING)
             other.gate.set()
             assert ended(app, theirs).state is SUCCEEDED
         assert ended(app, mine).result == "done"
     assert (locked.begun, other.begun) == ([mine.id], [theirs.id])
-    assert app.get(mine.id).deaths == app.get(theirs.id).deaths == 0
+    assert app.jobs.get(mine.id).deaths == app.jobs.get(theirs.id).deaths == 0
     assert violations(app.store) == []
 
 
@@ -175,9 +175,9 @@ def test_a_leader_ends_while_its_follower_is_locked(app: Penstock, gated: Callab
             end = FAILED if fails else SUCCEEDED
             led = ended(app, leader)
             assert (led.state, ended(app, other).state) == (end, end)
-            assert app.get(follower.id).state is RUNNING
-        app.sweep()
-        settled = app.get(follower.id)
+            assert app.jobs.get(follower.id).state is RUNNING
+        app.system.sweep()
+        settled = app.jobs.get(follower.id)
     assert (settled.state, settled.result, settled.last_error) == (end, led.result, led.last_error)
     assert violations(app.store) == []
 
@@ -190,9 +190,9 @@ def test_a_leader_starts_while_its_follower_is_locked(app: Penstock, gated: Call
         handler.wait(begun=1)
         handler.gate.set()
         assert ended(app, leader).state is SUCCEEDED
-    app.sweep()
-    assert [one.state for one in (app.get(leader.id), app.get(follower.id))] == [SUCCEEDED, SUCCEEDED]
-    assert [line.to_state for line in app.history(follower.id)][-2:] == [RUNNING, SUCCEEDED]
+    app.system.sweep()
+    assert [one.state for one in (app.jobs.get(leader.id), app.jobs.get(follower.id))] == [SUCCEEDED, SUCCEEDED]
+    assert [line.to_state for line in app.jobs.history(follower.id)][-2:] == [RUNNING, SUCCEEDED]
     assert violations(app.store) == []
 
 
@@ -223,7 +223,7 @@ def test_a_plan_waits_for_its_job_and_goes_on(app: Penstock, monkeypatch: pytest
 
     job = app.submit("planned").job
     with app.working():
-        eventually(lambda: app.get(job.id).progress.total)
+        eventually(lambda: app.jobs.get(job.id).progress.total)
         with canceling(app, job):
             before = len(tries)
             goes_on.set()
@@ -246,10 +246,10 @@ def test_a_sweep_steps_over_what_is_locked_and_mends_it_later(
     many, free = app.submit("a", items=[1, 2, 3]).job, app.submit("a").job
     assert len(claimed(app, "a", 8, lease_seconds=0.001)) == 4
     with canceling(app, many):
-        assert app.sweep().leases_expired == 1
-        assert app.get(free.id).deaths == 1
-    assert app.sweep().leases_expired == 3
-    assert app.get(many.id).deaths == 2, "one for each batch in which some of it was found"
+        assert app.system.sweep().leases_expired == 1
+        assert app.jobs.get(free.id).deaths == 1
+    assert app.system.sweep().leases_expired == 3
+    assert app.jobs.get(many.id).deaths == 2, "one for each batch in which some of it was found"
     assert violations(app.store) == []
 
 
@@ -325,7 +325,7 @@ def test_a_record_that_is_too_slow_is_halved(app: Penstock, gated: Callable[...,
     done = [ItemResult(one.item_id, one.lease, one.job_id, one.role, outcomes.done("1")) for one in held]
     assert recorder.record(done) == ({one.item_id for one in held}, [])
     hasty.close()
-    assert app.get(held[0].job_id).state is SUCCEEDED
+    assert app.jobs.get(held[0].job_id).state is SUCCEEDED
     assert violations(app.store) == []
 
 

@@ -17,7 +17,8 @@ import pytest
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
-from penstock import ItemContext, JobState, Penstock, StoreUnavailable, load_settings
+from penstock import ItemContext, JobState, Penstock, load_settings
+from penstock.errors import StoreUnavailable
 from penstock.lifecycle.states import FINISHED
 from penstock.store import notifier, postgresql_listener
 from penstock.store.notices import stopped_jobs
@@ -85,7 +86,7 @@ def test_a_lane_waits_a_second_at_most_for_a_database_that_is_away(
         lose_the_database(worker, proxy, failures=7)  # the seventh wait would have been of six seconds and more
         proxy.resume()
         job = open_app(direct=True).submit("double", 4).job
-        assert app.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
+        assert app.jobs.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
     waits = [one["wait"] for one in logs if one["event"].startswith("the lane's work failed")]
     deaf = [one["wait"] for one in logs if one["event"].startswith("cannot hear of new work")]
     assert len(waits) >= 7
@@ -110,8 +111,8 @@ def test_who_reaches_the_database_first_wakes_the_others(
         eventually(lambda: not worker.listening.is_set())
         job = waiting.submit("double", 4).job
         proxy.resume()
-        app.get(job.id)  # a read, by somebody else in this process
-        assert waiting.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
+        app.jobs.get(job.id)  # a read, by somebody else in this process
+        assert waiting.jobs.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
         assert worker.listening.wait(PATIENCE)
 
 
@@ -134,10 +135,10 @@ def test_outcomes_that_waited_for_the_database_land(open_app: Callable[..., Pens
         go_on.set()
         assert worker.signals.wait("failed", times=3, timeout=PATIENCE)
         with pytest.raises(StoreUnavailable):
-            app.get(job.id)
+            app.jobs.get(job.id)
         proxy.resume()
-        eventually(lambda: open_app(direct=True).get(job.id).finished)
-    assert app.get(job.id).result == 1
+        eventually(lambda: open_app(direct=True).jobs.get(job.id).finished)
+    assert app.jobs.get(job.id).result == 1
 
 
 # The listener ---------------------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ def test_a_foreign_notice_does_not_deafen_a_worker(open_app: Callable[..., Penst
             for payload in ("!hello", "!", "?", "no such kind", "\U0001f407" * 100):
                 connection.exec_driver_sql("SELECT pg_notify('penstock', %s)", (payload,))
         job = elsewhere.submit("double", 4).job
-        assert elsewhere.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
+        assert elsewhere.jobs.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
         assert worker.listening.is_set()
     assert [one for one in logs if one["event"].startswith("cannot hear")] == []
     assert stopped_jobs(["!hello", "!"]) == frozenset()
@@ -174,7 +175,7 @@ def test_a_mistake_in_what_is_woken_does_not_end_the_listening(
     try:
         assert worker.listening.wait(PATIENCE)
         first = elsewhere.submit("double", 4).job  # this notice is lost, and found by the look after it
-        assert elsewhere.wait(first.id, timeout=PATIENCE, every=0.01).result == 8
+        assert elsewhere.jobs.wait(first.id, timeout=PATIENCE, every=0.01).result == 8
         assert worker.listening.wait(PATIENCE)
     finally:
         worker.stop()
@@ -228,14 +229,14 @@ def test_an_address_beyond_the_reach_of_select_is_heard(tmp_path: Path) -> None:
     app, elsewhere = (Penstock(settings=load_settings(database_url=url, poll_seconds=NEVER)) for _ in range(2))
     elsewhere.kind("double")(lambda item: item.input * 2)
     app.kind("double")(lambda item: item.input * 2)
-    app.counts()
+    app.system.count_jobs()
     # A worker's socket whose number is above 1,023.
     held = [open("/dev/null") for _ in range(1_100)]  # noqa: SIM115, PTH123 - closed together, below
     try:
         with capture_logs() as logs, app.working() as worker:
             assert worker.listening.wait(PATIENCE)
             job = elsewhere.submit("double", 4).job
-            assert elsewhere.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
+            assert elsewhere.jobs.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
         assert [one for one in logs if one["event"].startswith("cannot hear")] == []
     finally:
         for one in held:
@@ -257,7 +258,7 @@ def test_a_server_that_crashes_and_starts_again_costs_no_item_a_try(tmp_path: Pa
             )
         )
         stack.callback(app.close)
-        app.migrate()
+        app.system.migrate()
         crash_at = {100, 400, 700}
 
         def crash_now(item: ItemContext) -> int:
@@ -272,9 +273,9 @@ def test_a_server_that_crashes_and_starts_again_costs_no_item_a_try(tmp_path: Pa
         worker.start()
         stack.callback(worker.stop)
         eventually(lambda: has_ended(app, job.id), PATIENCE)
-        done = app.get(job.id)
+        done = app.jobs.get(job.id)
         assert (done.state, done.progress.done, done.deaths, crash_at) == (JobState.SUCCEEDED, 1_000, 0, set())
-        assert {item.attempts for item in app.items(job.id, limit=1_000)} == {1}
+        assert {item.attempts for item in app.items.list(job.id, limit=1_000)} == {1}
         assert violations(app.store) == []
 
 
@@ -288,6 +289,6 @@ def crash(server: PostgresServer) -> None:
 def has_ended(app: Penstock, job_id: UUID) -> bool:
     """Has the job ended? Not as far as anybody can tell while the server is away."""
     try:
-        return app.get(job_id).state in FINISHED
+        return app.jobs.get(job_id).state in FINISHED
     except StoreUnavailable:
         return False

@@ -35,7 +35,7 @@ def sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def held(migrated_url: str, sockets: Path) -> Iterator[tuple[Penstock, subprocess.Popen[str]]]:
     """A job whose only item is in the hands of another process."""
     app = build(migrated_url)
-    app.migrate()
+    app.system.migrate()
 
     @app.kind("hold", retries=1, backoff="1ms fixed")
     async def hold(item: ItemContext) -> int:
@@ -60,19 +60,19 @@ def test_what_a_killed_worker_held_is_taken_over_by_the_next(held: tuple[Penstoc
     holder.kill()
     holder.wait()
     assert app.drain(timeout=PATIENCE), "the next worker waited for the lease"
-    [job] = [app.get(one.id) for one in app.jobs()]
+    [job] = [app.jobs.get(one.id) for one in app.jobs.list()]
     assert (job.state, job.result, job.deaths) == (JobState.SUCCEEDED, 1, 1), "a death used up a try"
     assert violations(app.store) == []
 
 
 def test_a_worker_notices_that_its_neighbour_was_killed(held: tuple[Penstock, subprocess.Popen[str]]) -> None:
     app, holder = held
-    [job] = app.jobs()
+    [job] = app.jobs.list()
     with app.working():
         holder.kill()
         holder.wait()
-        assert app.wait(job.id, timeout=PATIENCE).state is JobState.SUCCEEDED
-    [rescued] = [one for one in app.history(job.id) if one.from_state is one.to_state]
+        assert app.jobs.wait(job.id, timeout=PATIENCE).state is JobState.SUCCEEDED
+    [rescued] = [one for one in app.jobs.history(job.id) if one.from_state is one.to_state]
     assert rescued.reason is not None
     assert "died while it held an item; no try is used up" in rescued.reason
 
@@ -86,7 +86,7 @@ def test_a_neighbour_that_lives_keeps_what_it_holds(
         for _ in range(3):
             assert worker.signals.wait("swept", timeout=PATIENCE)
         assert app.store.peers.dead() == []
-    [job] = app.jobs()
+    [job] = app.jobs.list()
     assert job.state is JobState.RUNNING
 
 
@@ -99,7 +99,7 @@ def test_whoever_says_goodbye_leaves_nothing_behind(app: Penstock, sockets: Path
 def test_nobody_is_remembered_who_has_left(app: Penstock, sockets: Path) -> None:
     app.kind("one")(lambda item: None)
     for _ in range(3):
-        app.kickoff(app.submit("one").job.id, duration=PATIENCE)
+        app.jobs.kickoff(app.submit("one").job.id, duration=PATIENCE)
     assert app.store.peers.alive() == []
     assert app.store.peers._own == set()
 
@@ -157,7 +157,7 @@ def test_a_cancel_from_elsewhere_is_heard_at_once(
         assert worker.listening.wait(PATIENCE)
         job = elsewhere.submit("endless").job
         assert started.wait(PATIENCE)
-        elsewhere.cancel(job.id)
+        elsewhere.jobs.cancel(job.id)
         assert stopped.wait(PATIENCE), "only a heartbeat in an hour would have told it"
     finally:
         worker.stop(grace=0.0)
@@ -178,7 +178,7 @@ def test_without_a_socket_work_from_elsewhere_is_found_all_the_same(
     with app.working() as worker:
         assert worker.listening.wait(PATIENCE)
         job = elsewhere.submit("there").job
-        assert elsewhere.wait(job.id, timeout=PATIENCE).result == "done"
+        assert elsewhere.jobs.wait(job.id, timeout=PATIENCE).result == "done"
 
 
 def test_a_directory_that_others_can_write_to_is_not_used(sockets: Path) -> None:

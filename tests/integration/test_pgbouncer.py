@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
-from penstock import ItemContext, JobContext, JobState, Penstock, Retryable, StoreUnavailable, load_settings
+from penstock import ItemContext, JobContext, JobState, Penstock, Retryable, load_settings
 from penstock.cli.config import _check
+from penstock.errors import StoreUnavailable
 from penstock.store import notifier
 from penstock.store.database_url import describe_connection
 from penstock.store.postgresql_engine import PLANNING
@@ -88,10 +89,10 @@ def describe_shop(app: Penstock, sent: list[Any]) -> None:
             return int(item.input)
 
         def finalize(self, job: JobContext) -> int:
-            app.publish("sums", {"job": str(job.id)})
+            app.messages.publish("sums", {"job": str(job.id)})
             return sum(job.results())
 
-    app.subscribe("sums")(sent.append)
+    app.messages.subscribe("sums")(sent.append)
 
 
 @pytest.mark.parametrize("mode", ["in_transactions", "in_sessions"])
@@ -108,19 +109,19 @@ def test_everything_works_and_nothing_is_left_in_the_servers_sessions(
         paused = client.submit("sum", 10, hold=True).job
         sums = [client.submit("sum", 40, unique_key=str(number), owner="ada").job for number in range(6)]
         singles = [client.submit("double", number).job for number in range(40)]  # each statement more than five times
-        client.release(paused.id)
+        client.jobs.release(paused.id)
         stopped = client.submit("sum", 5_000).job
-        client.pause(stopped.id)
-        client.resume(stopped.id)
-        client.cancel(stopped.id)
+        client.jobs.pause(stopped.id)
+        client.jobs.resume(stopped.id)
+        client.jobs.cancel(stopped.id)
         for number, job in enumerate(singles):
-            assert client.wait(job.id, timeout=PATIENCE, every=0.05).result == number * 2
+            assert client.jobs.wait(job.id, timeout=PATIENCE, every=0.05).result == number * 2
         for job in sums:
-            assert client.wait(job.id, timeout=PATIENCE, every=0.05).result == sum(range(40))
-        assert client.wait(paused.id, timeout=PATIENCE, every=0.05).result == 45
+            assert client.jobs.wait(job.id, timeout=PATIENCE, every=0.05).result == sum(range(40))
+        assert client.jobs.wait(paused.id, timeout=PATIENCE, every=0.05).result == 45
         eventually(lambda: len(sent) >= 7)
-        client.sweep()
-    assert client.get(stopped.id).state is JobState.CANCELED
+        client.system.sweep()
+    assert client.jobs.get(stopped.id).state is JobState.CANCELED
     assert violations(client.store) == []
     if mode == "in_transactions":
         nothing_is_left(url)
@@ -163,10 +164,10 @@ def test_the_tables_are_made_and_brought_up_to_date_through_the_pooler(
     """From the oldest layout: its tables are moved, revisions follow, and indexes are built outside of transactions."""
     make_old_layout(postgres_url)
     app = open_app(request.getfixturevalue(mode).url(make_url(postgres_url).database))
-    app.migrate()
+    app.system.migrate()
     job = app.submit("double", 2).job
     assert app.drain(timeout=PATIENCE)
-    assert app.get(job.id).result == 4
+    assert app.jobs.get(job.id).result == 4
     with psycopg.connect(postgres_url.replace("+psycopg", "")) as direct:
         [(unfinished,)] = direct.execute("SELECT count(*) FROM pg_index WHERE NOT indisvalid").fetchall()
         [(revision,)] = direct.execute("SELECT version_num FROM penstock.penstock_version").fetchall()
@@ -195,7 +196,7 @@ def test_in_transaction_mode_a_worker_says_that_it_cannot_hear_and_looks_more_of
     with capture_logs() as logs, app.working() as worker:
         eventually(lambda: any("PENSTOCK_LISTEN_URL" in one["event"] for one in logs))
         job = elsewhere.submit("double", 21).job
-        assert elsewhere.wait(job.id, timeout=PATIENCE, every=0.05).result == 42
+        assert elsewhere.jobs.wait(job.id, timeout=PATIENCE, every=0.05).result == 42
         assert not worker.listening.is_set()
     [said] = [one for one in logs if "PENSTOCK_LISTEN_URL" in one["event"]]
     assert (said["log_level"], said["every_seconds"]) == ("warning", notifier.DEAF_POLL_SECONDS)
@@ -217,7 +218,7 @@ def test_work_is_heard_of_by_a_direct_connection_and_by_a_session_of_ones_own(
     with capture_logs() as logs, app.working() as worker:
         assert worker.listening.wait(PATIENCE)
         job = elsewhere.submit("double", 21).job  # nobody looks for it for an hour
-        assert elsewhere.wait(job.id, timeout=PATIENCE, every=0.05).result == 42
+        assert elsewhere.jobs.wait(job.id, timeout=PATIENCE, every=0.05).result == 42
     assert [one for one in logs if one["log_level"] == "warning"] == []
 
 

@@ -68,7 +68,7 @@ def test_a_poisonous_row_fails_alone(
     migrated_url: str, arguments: list[str], suspect_deaths: int, deaths: int, tmp_path: Path
 ) -> None:
     app = Penstock(migrated_url)
-    app.migrate()
+    app.system.migrate()
     app.kind("rows", backoff="1ms fixed")(lambda item: item.input)
     app.kind("neighbour", backoff="1ms fixed")(lambda item: item.input)
     poisoned = app.submit("rows", items=range(1, ROWS + 1)).job
@@ -77,8 +77,8 @@ def test_a_poisonous_row_fails_alone(
     supervisor = Supervisor(arguments, migrated_url, suspect_deaths, tmp_path / "workers.log")
     deadline = time.monotonic() + PATIENCE
     try:
-        while not all(app.get(one.id).finished for one in (poisoned, beside, other)):
-            assert time.monotonic() < deadline, f"{app.get(poisoned.id).progress} after {supervisor.deaths} deaths"
+        while not all(app.jobs.get(one.id).finished for one in (poisoned, beside, other)):
+            assert time.monotonic() < deadline, f"{app.jobs.get(poisoned.id).progress} after {supervisor.deaths} deaths"
             supervisor.look()
             time.sleep(POLL)
     finally:
@@ -94,14 +94,14 @@ def test_a_poisonous_row_fails_alone(
     assert {row.attempts for row in rows} == {1}, "a death used up a try"
     assert supervisor.deaths == deaths
     assert poison.deaths == deaths
-    done = app.get(poisoned.id)
+    done = app.jobs.get(poisoned.id)
     assert (done.state, done.progress.processed, done.progress.failed) == (JobState.SUCCEEDED, ROWS, 1)
-    said = [line for line in app.history(poisoned.id) if line.from_state is RESCUE.target is line.to_state]
+    said = [line for line in app.jobs.history(poisoned.id) if line.from_state is RESCUE.target is line.to_state]
     assert len(said) == done.deaths
     assert all("no try is used up" in str(line.reason) for line in said)
     for job in (beside, other):
-        ended = app.get(job.id)
+        ended = app.jobs.get(job.id)
         assert (ended.state, ended.progress.failed) == (JobState.SUCCEEDED, 0)
-    assert app.worker_deaths() == supervisor.deaths
+    assert app.system.count_worker_deaths() == supervisor.deaths
     assert violations(app.store) == []
     app.close()

@@ -15,7 +15,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select, update
 
-from penstock import ItemContext, ItemStatus, JobState, KilledBy, Penstock, Phase
+from penstock import ItemContext, ItemStatus, JobState, Penstock
+from penstock.lifecycle import KilledBy, Phase
 from penstock.operations.claim import claim
 from penstock.operations.maintenance import rescue_from
 from penstock.store.tables import job_items
@@ -117,7 +118,7 @@ def test_a_suspect_that_does_no_harm_is_done_in_a_process_of_its_own(app: Pensto
     job = app.submit(kind).job
     make_suspect(app, kind)
     assert app.drain(timeout=PATIENCE)
-    done = app.get(job.id)
+    done = app.jobs.get(job.id)
     assert done.state is JobState.SUCCEEDED, done.last_error
     assert done.result != os.getpid()
     assert (item_of(app, job.id).attempts, item_of(app, job.id).alone) == (1, None)
@@ -127,15 +128,15 @@ def test_a_plan_and_a_finalize_run_there_too(app: Penstock) -> None:
     job = app.submit("steps").job
     make_suspect(app, "steps")
     with app.working():
-        wait_for(lambda: app.get(job.id).progress.total == 1, "the plan was made")
-        done = app.wait(job.id, timeout=PATIENCE)
+        wait_for(lambda: app.jobs.get(job.id).progress.total == 1, "the plan was made")
+        done = app.jobs.wait(job.id, timeout=PATIENCE)
     assert isinstance(done.result, list)
     finalized, planned = done.result
     assert (finalized, planned != os.getpid()) == (os.getpid(), True)
     again = app.submit("steps", items=[]).job
     make_suspect(app, "steps")
     assert app.drain(timeout=PATIENCE)
-    assert app.get(again.id).result not in ([os.getpid()], None)
+    assert app.jobs.get(again.id).result not in ([os.getpid()], None)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +147,7 @@ def test_one_that_kills_its_process_is_blamed(app: Penstock, kind: str, phase: P
     job = app.submit(kind).job
     make_suspect(app, kind)
     assert app.drain(timeout=PATIENCE)
-    failed = app.get(job.id)
+    failed = app.jobs.get(job.id)
     assert (failed.state, failed.error_code, failed.failed_phase) == (JobState.FAILED, "WORKER_CRASH", phase)
     assert failed.killed_by is KilledBy.WORKER_CRASH
     assert failed.last_error == (
@@ -159,7 +160,7 @@ def test_what_it_raises_there_is_judged_as_ever(app: Penstock, kind: str, said: 
     job = app.submit(kind).job
     make_suspect(app, kind)
     assert app.drain(timeout=PATIENCE)
-    failed = app.get(job.id)
+    failed = app.jobs.get(job.id)
     assert (failed.state, failed.error_code == "WORKER_CRASH") == (JobState.FAILED, False)
     assert said in str(failed.last_error)
 
@@ -193,15 +194,15 @@ def test_where_the_app_cannot_be_had_it_is_alone_in_its_worker(app: Penstock) ->
     job = app.submit("suspicious").job
     make_suspect(app, "suspicious")
     app.submit("neighbour", 1)
-    app.pause(job.id)
+    app.jobs.pause(job.id)
     with app.working(kinds=["suspicious", "neighbour"]) as worker:
         assert begun.wait(PATIENCE)
-        app.resume(job.id)
+        app.jobs.resume(job.id)
         # Its process cannot find the kind; the next claim of it waits for the neighbour.
         wait_for(lambda: worker.solitude.wanted, "it wants to be alone")
         app.submit("neighbour", 2)
         go_on.set()
-        done = app.wait(job.id, timeout=PATIENCE)
+        done = app.jobs.wait(job.id, timeout=PATIENCE)
         wait_for(lambda: len(seen) == 3, "all three were run")
     assert done.result == os.getpid()
     assert seen == ["neighbour 1", "suspect", "neighbour 2"]

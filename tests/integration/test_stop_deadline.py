@@ -129,13 +129,13 @@ def test_what_hangs_is_handed_back_without_a_try(app: Penstock, tmp_path: Path, 
     else:
         assert gate.begun.wait(PATIENCE)
     assert stopped_in_time(worker.stop)
-    deciding = [item for item in app.items(job.id, limit=1000) if item.status is not ItemStatus.DONE]
+    deciding = [item for item in app.items.list(job.id, limit=1000) if item.status is not ItemStatus.DONE]
     assert {(item.status, item.attempts, item.locked_by) for item in deciding} <= {(ItemStatus.PENDING, 0, None)}
-    assert app.get(job.id).state is JobState.RUNNING
+    assert app.jobs.get(job.id).state is JobState.RUNNING
     assert violations(app.store) == []
     # What comes late, after the item was handed back, changes nothing.
     gate.release.set()
-    assert app.get(job.id).state is JobState.RUNNING
+    assert app.jobs.get(job.id).state is JobState.RUNNING
 
 
 def stopped_in_time(stop: Callable[[float], bool]) -> bool:
@@ -158,18 +158,18 @@ def test_another_worker_goes_on_at_once(app: Penstock, open_app: Callable[[], Pe
     assert gate.begun.wait(PATIENCE)
     with other.working():
         assert stopped_in_time(worker.stop)
-        done = other.wait(job.id, timeout=PATIENCE, every=0.01)
+        done = other.jobs.wait(job.id, timeout=PATIENCE, every=0.01)
         assert (done.result, done.retries) == ("fine", 0)
         gate.release.set()
-    assert other.get(job.id).result == "fine"
+    assert other.jobs.get(job.id).result == "fine"
 
 
 def test_a_gauge_and_a_subscriber_that_hang_do_not_keep_a_worker(app: Penstock, gate: Gate) -> None:
     second = Gate()
     app.kind("k")(handlers.same)
     app.gauges("k", lambda: {"hangs": second.hang()})  # type: ignore[func-returns-value]
-    app.subscribe("topic")(lambda message: gate.hang())
-    app.publish("topic", 1)
+    app.messages.subscribe("topic")(lambda message: gate.hang())
+    app.messages.publish("topic", 1)
     app.submit("k", 1)
     worker = app.worker()
     worker.start()
@@ -198,7 +198,7 @@ def test_a_lane_that_hangs_is_handed_back_without_it(
     assert gate.begun.wait(PATIENCE)
     assert stopped_in_time(worker.stop)
     going.set()
-    assert [(item.status, item.locked_by) for item in app.items(job.id)] == [
+    assert [(item.status, item.locked_by) for item in app.items.list(job.id)] == [
         (ItemStatus.DONE, None),
         (ItemStatus.PENDING, None),
     ]
@@ -272,9 +272,9 @@ def test_a_plan_that_was_given_up_while_it_writes_adds_nothing(app: Penstock, ga
     assert stopped_in_time(worker.stop)
     gate.release.set()
     assert written.wait(PATIENCE)
-    assert app.get(job.id).progress.total == 0
+    assert app.jobs.get(job.id).progress.total == 0
     assert app.drain(timeout=PATIENCE)
-    assert [item.input for item in app.items(job.id)] == ["again"]
+    assert [item.input for item in app.items.list(job.id)] == ["again"]
     assert violations(app.store) == []
 
 

@@ -58,7 +58,7 @@ def test_it_looks_now_and_then_and_not_all_the_time(
     app.kind("k")(lambda item: 1)
     job, _ = held_elsewhere(app)
     if one_job:
-        assert app.kickoff(job.id, duration=SHORT).state is JobState.RUNNING
+        assert app.jobs.kickoff(job.id, duration=SHORT).state is JobState.RUNNING
     else:
         assert app.drain(timeout=SHORT) is False
     assert len(looks) <= 1, "between two looks it waits as long as it is told to"
@@ -69,13 +69,13 @@ def test_it_sees_the_end_of_what_another_worker_had(app: Penstock, one_job: bool
     app.kind("k")(lambda item: 1)
     job, item = held_elsewhere(app)
     waiting = threading.Thread(
-        target=lambda: app.kickoff(job.id, duration=PATIENCE) if one_job else app.drain(timeout=PATIENCE)
+        target=lambda: app.jobs.kickoff(job.id, duration=PATIENCE) if one_job else app.drain(timeout=PATIENCE)
     )
     waiting.start()
     finish(app, item)
     waiting.join(PATIENCE)
     assert not waiting.is_alive()
-    assert app.get(job.id).result == 1
+    assert app.jobs.get(job.id).result == 1
 
 
 def test_work_that_comes_meanwhile_is_done_and_waited_for(open_app: Callable[[], Penstock]) -> None:
@@ -100,7 +100,7 @@ def test_work_that_comes_meanwhile_is_done_and_waited_for(open_app: Callable[[],
     go_on.set()
     waiting.join(PATIENCE)
     assert answers == [True]
-    assert elsewhere.get(second.id).result == 2
+    assert elsewhere.jobs.get(second.id).result == 2
 
 
 def test_a_follower_of_such_a_job_is_waited_for_too(app: Penstock) -> None:
@@ -111,4 +111,4 @@ def test_a_follower_of_such_a_job_is_waited_for_too(app: Penstock) -> None:
     assert app.drain(timeout=SHORT) is False
     finish(app, item)
     assert app.drain(timeout=PATIENCE)
-    assert app.get(follower.id).result == 1
+    assert app.jobs.get(follower.id).result == 1

@@ -12,19 +12,9 @@ from typing import Any, NoReturn
 import pytest
 from structlog.testing import capture_logs
 
-from penstock import (
-    ItemContext,
-    ItemStatus,
-    Job,
-    JobContext,
-    JobState,
-    KilledBy,
-    Penstock,
-    Permanent,
-    Settings,
-    load_settings,
-)
+from penstock import ItemContext, ItemStatus, Job, JobContext, JobState, Penstock, Permanent, Settings, load_settings
 from penstock.errors import TimeLimitExceeded
+from penstock.lifecycle import KilledBy
 from penstock.runners.contract import Call
 from penstock.runners.threads import ThreadRunner
 from penstock.testing.invariants import violations
@@ -74,7 +64,7 @@ def release() -> Iterator[threading.Event]:
 
 
 def ended(app: Penstock, job: Job) -> Job:
-    done = app.wait(job.id, timeout=PATIENCE, every=0.01)
+    done = app.jobs.wait(job.id, timeout=PATIENCE, every=0.01)
     assert done.finished, f"{done.state} after {PATIENCE} s"
     return done
 
@@ -110,7 +100,7 @@ def test_a_classify_that_fails_is_no_more_than_no_classify(patient: Penstock, pl
     assert {(job.state, job.error_code, job.last_error) for job in done} == {
         (JobState.FAILED, "UNEXPECTED_ERROR", "LookupError: 410")
     }
-    told = [patient.items(job.id)[0].traceback or "" for job in jobs]
+    told = [patient.items.list(job.id)[0].traceback or "" for job in jobs]
     assert all("the kind's classify" in text and "LookupError: 410" in text for text in told)
 
 
@@ -126,8 +116,8 @@ def test_a_classify_that_hangs_is_left_behind(small: Penstock, place: str, relea
     with small.working() as worker:
         assert ended(small, job).progress.failed == 3
         assert sum(lane.abandoned for lane in worker._lanes) == 3
-    assert {item.error_code for item in small.items(job.id)} == {"OUTCOME_UNREADABLE"}
-    assert "classify" in (small.items(job.id)[0].last_error or "")
+    assert {item.error_code for item in small.items.list(job.id)} == {"OUTCOME_UNREADABLE"}
+    assert "classify" in (small.items.list(job.id)[0].last_error or "")
 
 
 # Starting an item -----------------------------------------------------------------------------------------------------
@@ -157,11 +147,11 @@ def test_a_job_whose_step_was_removed_fails_alone(open_app: Callable[[], Penstoc
     new.kind("report")(handlers.same)
     good = [new.submit("report", number).job for number in range(5)]
     assert new.drain(timeout=PATIENCE)
-    failed = new.get(stale.id)
+    failed = new.jobs.get(stale.id)
     assert (failed.state, failed.error_code) == (JobState.FAILED, "KIND_UNKNOWN")
     assert f"no {step} step" in (failed.last_error or "")
-    assert [new.get(job.id).result for job in good] == list(range(5))
-    assert {item.attempts for job in good for item in new.items(job.id)} == {1}
+    assert [new.jobs.get(job.id).result for job in good] == list(range(5))
+    assert {item.attempts for job in good for item in new.items.list(job.id)} == {1}
     assert violations(new.store) == []
 
 
@@ -362,7 +352,7 @@ def test_a_coroutine_that_will_not_be_cancelled_loses_its_place(small: Penstock,
     with small.working() as worker:
         assert ended(small, job).progress.done == 2
         assert [lane.abandoned for lane in worker._lanes] == [1]
-    assert [item.error_code for item in small.items(job.id)] == ["WORKER_TIMEOUT", None, None]
+    assert [item.error_code for item in small.items.list(job.id)] == ["WORKER_TIMEOUT", None, None]
 
 
 def test_a_handler_that_keeps_the_loop_is_left_with_it(small: Penstock, release: threading.Event) -> None:
@@ -393,7 +383,7 @@ def test_a_handler_that_keeps_the_loop_is_left_with_it(small: Penstock, release:
         assert ended(small, job).progress.done == 1
         assert ended(small, small.submit("keeps", "fine").job).result == "fine"
         assert sum(lane.abandoned for lane in worker._lanes) == 1
-    assert small.items(job.id)[0].error_code == "WORKER_TIMEOUT"
+    assert small.items.list(job.id)[0].error_code == "WORKER_TIMEOUT"
     assert tries == [1, 1], "what the neighbour lost was not its own try"
     [said] = [line for line in lines if "keeps the event loop, and" in line["event"]]
     assert "release.wait" in said["stack"], "it says where"
@@ -418,10 +408,12 @@ def test_threads_that_were_given_up_are_bounded(quick: Settings, release: thread
             assert worker.signals.wait("watched", worker.signals.count("watched") + 1, PATIENCE)
         assert worker.signals.wait("watched", worker.signals.count("watched") + 2, PATIENCE)
         assert (ran, lane.abandoned) == ([1, 2], 2)
-        assert app.get(job.id).progress.processed == 2, "those that were given up have their outcome all the same"
+        assert app.jobs.get(job.id).progress.processed == 2, "those that were given up have their outcome all the same"
         release.set()
         assert ended(app, job).progress.done == 2
-    assert [item.attempts for item in app.items(job.id)] == [1, 1, 1, 1], "what waited was handed back without a try"
+    assert [item.attempts for item in app.items.list(job.id)] == [1, 1, 1, 1], (
+        "what waited was handed back without a try"
+    )
     app.close()
 
 
@@ -436,7 +428,7 @@ def test_a_call_that_a_runner_loses_is_noticed(small: Penstock, monkeypatch: pyt
     job = small.submit("lossy", items=[1, 2, 3]).job
     with small.working():
         assert ended(small, job).progress.done == 2
-    assert [item.error_code for item in small.items(job.id)] == [None, "CALL_LOST", None]
+    assert [item.error_code for item in small.items.list(job.id)] == [None, "CALL_LOST", None]
 
 
 def test_without_a_time_limit_what_runs_is_left_alone(small: Penstock, release: threading.Event) -> None:
@@ -453,7 +445,7 @@ def test_without_a_time_limit_what_runs_is_left_alone(small: Penstock, release: 
         worker.signals.listen()
         assert begun.wait(PATIENCE)
         assert worker.signals.wait("watched", 5, PATIENCE)
-        assert small.get(job.id).state is JobState.RUNNING
+        assert small.jobs.get(job.id).state is JobState.RUNNING
         release.set()
         assert ended(small, job).result == "fine"
 
@@ -503,7 +495,7 @@ def test_a_late_answer_of_a_thread_that_was_given_up_changes_nothing(app: Pensto
         worker.signals.listen()
         while lane.abandoned:
             assert worker.signals.wait("watched", worker.signals.count("watched") + 1, PATIENCE)
-    assert (app.get(job.id).result, app.get(job.id).state) == (2, JobState.SUCCEEDED)
+    assert (app.jobs.get(job.id).result, app.jobs.get(job.id).state) == (2, JobState.SUCCEEDED)
     assert any("was given up has ended" in line["event"] for line in lines)
     assert violations(app.store) == []
 
@@ -525,11 +517,11 @@ def test_canceled_while_its_time_runs_out_it_has_one_end(app: Penstock, release:
         [call] = lane.held()
         if first == "timeout":
             lane.overrun(call, TimeLimitExceeded("too late"))
-        app.cancel(job.id)
+        app.jobs.cancel(job.id)
         lane.overrun(call, TimeLimitExceeded("too late"))
         assert worker.signals.wait("recorded", timeout=PATIENCE)
         release.set()
-    assert app.get(job.id).state is JobState.CANCELED
+    assert app.jobs.get(job.id).state is JobState.CANCELED
     assert violations(app.store) == []
 
 
@@ -547,13 +539,13 @@ def test_paused_while_its_time_runs_out_it_goes_on_when_resumed(app: Penstock, r
     with app.working() as worker:
         worker.signals.listen()
         assert begun.wait(PATIENCE)
-        app.pause(job.id)
+        app.jobs.pause(job.id)
         [lane] = worker._lanes
         lane.held()[0].deadline = 0.0
         assert worker.signals.wait("recorded", timeout=PATIENCE)
-        [item] = app.items(job.id)
+        [item] = app.items.list(job.id)
         assert (item.status, item.error_code, item.attempts) == (ItemStatus.PENDING, "WORKER_TIMEOUT", 1)
-        app.resume(job.id)
+        app.jobs.resume(job.id)
         assert ended(app, job).progress.done == 1
     assert violations(app.store) == []
 
@@ -575,7 +567,7 @@ def test_a_gauge_that_fails_costs_no_sample(small: Penstock, gauge: str) -> None
     small.gauges("k", read)
     small.submit("k", 1)
     assert small.drain(timeout=PATIENCE)
-    [sample] = small.lane_samples(since=datetime.now(UTC) - timedelta(hours=1), kind="k")
+    [sample] = small.system.samples(since=datetime.now(UTC) - timedelta(hours=1), kind="k")
     assert (sample.data["gauges"], sample.data["abandoned"]) == (None, 0)
 
 
@@ -583,20 +575,20 @@ def test_a_gauge_that_fails_costs_no_sample(small: Penstock, gauge: str) -> None
 def test_a_subscriber_that_raises_anything_is_asked_again(small: Penstock, error: type[BaseException]) -> None:
     heard: list[object] = []
 
-    @small.subscribe("bad")
+    @small.messages.subscribe("bad")
     def bad(message: Any) -> None:
         raise error
 
-    @small.subscribe("good")
+    @small.messages.subscribe("good")
     def good(message: Any) -> None:
         heard.append(message.payload)
 
-    small.publish("bad", 1)
-    small.publish("good", 2)
-    small.sweep()
+    small.messages.publish("bad", 1)
+    small.messages.publish("good", 2)
+    small.system.sweep()
     assert heard == [2]
-    assert (small.backlog().waiting, small.backlog().failing) == (1, 1)
-    assert error.__name__ in (small.backlog().last_error or "")
+    assert (small.messages.backlog().waiting, small.messages.backlog().failing) == (1, 1)
+    assert error.__name__ in (small.messages.backlog().last_error or "")
 
 
 def test_the_watch_for_deadlines_takes_no_call_from_a_thread_that_waits() -> None:

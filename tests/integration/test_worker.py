@@ -18,18 +18,16 @@ from penstock import (
     Job,
     JobContext,
     JobState,
-    KilledBy,
     NotFound,
     Penstock,
     Permanent,
-    Postponed,
     Retryable,
     Settings,
     Skip,
-    StoreRefused,
-    StoreUnavailable,
     owner,
 )
+from penstock.errors import Postponed, StoreRefused, StoreUnavailable
+from penstock.lifecycle import KilledBy
 from penstock.lifecycle.kind import Kind
 from penstock.operations.record import record
 from penstock.store.tables import job_items
@@ -43,7 +41,7 @@ PATIENCE = 30.0
 
 def finished(app: Penstock, job: Job) -> Job:
     """The job once it is finished; the invariants hold then."""
-    done = app.wait(job.id, timeout=PATIENCE, every=0.01)
+    done = app.jobs.wait(job.id, timeout=PATIENCE, every=0.01)
     assert done.finished, f"{done.state} after {PATIENCE} s"
     assert violations(app.store) == []
     return done
@@ -64,10 +62,10 @@ def test_a_coroutine_a_function_and_a_process_all_answer(app: Penstock) -> None:
 
 def test_the_history_tells_every_transition_and_who_made_it(app: Penstock) -> None:
     app.kind("double")(handlers.double)
-    job = app.submit("double", {"n": 1}, owner="ada", by=owner("ada")).job
+    job = app.acting_as(owner("ada")).submit("double", {"n": 1}).job
     worker = app.worker()
     assert worker.run_until_idle(PATIENCE)
-    told = [(one.from_state, one.to_state, one.actor.value, one.actor_id) for one in app.history(job.id)]
+    told = [(one.from_state, one.to_state, one.actor.value, one.actor_id) for one in app.jobs.history(job.id)]
     assert told == [
         (None, JobState.QUEUED, "owner", "ada"),
         (JobState.QUEUED, JobState.RUNNING, "worker", worker.name),
@@ -102,7 +100,7 @@ def test_a_plan_its_items_and_the_finalize_step(app: Penstock) -> None:
     assert done.state is JobState.SUCCEEDED
     assert done.result == {"sum": sum(range(2500)) - 6 - 7 - 8, "failed": 1}
     assert (done.progress.total, done.progress.not_found, done.progress.skipped) == (2500, 1, 1)
-    (bad,) = app.items(job.id, statuses=[ItemStatus.ERROR])
+    (bad,) = app.items.list(job.id, statuses=[ItemStatus.ERROR])
     assert (bad.input, bad.error_code, bad.attempts) == ({"n": 8}, "EIGHT", 1)
 
 
@@ -173,7 +171,7 @@ def test_a_plan_that_breaks_half_way_goes_on_behind_the_last_item_kept(app: Pens
     assert app.drain(timeout=PATIENCE)
     for job in jobs:
         assert finished(app, job).progress.total == 2500
-        inputs = [item.input for page in (0, 1000, 2000) for item in app.items(job.id, after=page, limit=1000)]
+        inputs = [item.input for page in (0, 1000, 2000) for item in app.items.list(job.id, after=page, limit=1000)]
         assert inputs == list(range(2500))
     begun, again = seen
     assert begun == 0
@@ -209,7 +207,7 @@ def test_an_unexpected_exception_is_retried_and_keeps_its_traceback(app: Penstoc
     done = finished(app, job)
     assert (done.state, done.retries, done.error_code) == (JobState.FAILED, 2, "UNEXPECTED_ERROR")
     assert done.last_error == "KeyError: 'the-missing-key'"
-    (item,) = app.items(job.id)
+    (item,) = app.items.list(job.id)
     assert item.attempts == 3
     assert item.traceback is not None
     assert "in breaks" in item.traceback
@@ -227,7 +225,7 @@ def test_retry_after_is_the_least_that_is_waited(app: Penstock) -> None:
     done = finished(app, job)
     assert done.result == "ok"
     # From start to start: the wait counts from the change, and its history row is written a moment after it.
-    first, second = (one.at for one in app.history(job.id) if one.to_state is JobState.RUNNING)
+    first, second = (one.at for one in app.jobs.history(job.id) if one.to_state is JobState.RUNNING)
     assert (second - first).total_seconds() >= 0.4
 
 
@@ -243,7 +241,7 @@ def test_a_kind_classifies_its_own_errors(app: Penstock) -> None:
     assert app.drain(timeout=PATIENCE)
     done = finished(app, job)
     assert (done.state, done.retries, done.error_code) == (JobState.FAILED, 0, "GONE")
-    (item,) = app.items(job.id)
+    (item,) = app.items.list(job.id)
     assert "LookupError: 410" in (item.traceback or "")
 
 
@@ -255,7 +253,7 @@ def test_a_result_that_is_not_json_fails_its_item_only(app: Penstock) -> None:
     job = app.submit("strange", items=[1, 2, 3]).job
     assert app.drain(timeout=PATIENCE)
     assert finished(app, job).progress.failed == 1
-    assert [item.error_code for item in app.items(job.id)] == [None, "PAYLOAD_NOT_STORABLE", None]
+    assert [item.error_code for item in app.items.list(job.id)] == [None, "PAYLOAD_NOT_STORABLE", None]
 
 
 def test_a_late_outcome_in_a_slice_does_not_keep_the_others(app: Penstock) -> None:
@@ -275,9 +273,9 @@ def test_a_late_outcome_in_a_slice_does_not_keep_the_others(app: Penstock) -> No
         job = app.submit("overtaken", items=[1, 2, 3]).job
         assert overtaken_once.wait(PATIENCE)
         assert worker.signals.wait("recorded", timeout=PATIENCE)
-        app.sweep()
+        app.system.sweep()
         assert finished(app, job).progress.done == 3
-    assert [(one.attempts, one.deaths) for one in app.items(job.id)] == [(1, 0), (1, 1), (1, 0)]
+    assert [(one.attempts, one.deaths) for one in app.items.list(job.id)] == [(1, 0), (1, 1), (1, 0)]
 
 
 def test_a_result_the_database_refuses_fails_its_item_only(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +295,7 @@ def test_a_result_the_database_refuses_fails_its_item_only(app: Penstock, monkey
     job = app.submit("poison", items=list(range(20))).job
     assert app.drain(timeout=PATIENCE)
     assert finished(app, job).progress.failed == 1
-    (bad,) = app.items(job.id, statuses=[ItemStatus.ERROR])
+    (bad,) = app.items.list(job.id, statuses=[ItemStatus.ERROR])
     assert (bad.position, bad.error_code) == (7, "RESULT_NOT_STORABLE")
 
 
@@ -393,7 +391,7 @@ def test_past_its_time_limit_a_thread_is_given_up_and_others_go_on(app: Penstock
     done = finished(app, job)
     release.set()
     assert (done.progress.processed, done.progress.failed) == (3, 1)
-    assert app.items(job.id)[0].error_code == "WORKER_TIMEOUT"
+    assert app.items.list(job.id)[0].error_code == "WORKER_TIMEOUT"
 
 
 @pytest.mark.parametrize(
@@ -443,7 +441,7 @@ def test_cancel_stops_running_coroutines_and_nothing_new_starts(app: Penstock) -
         job = app.submit("endless", items=list(range(10)), owner="ada").job
         assert started.acquire(timeout=PATIENCE)
         assert started.acquire(timeout=PATIENCE)
-        canceled = app.cancel(job.id, by=owner("ada"), reason="changed my mind")
+        canceled = app.acting_as(owner("ada")).jobs.cancel(job.id, reason="changed my mind")
         assert stopped.acquire(timeout=PATIENCE)
         assert stopped.acquire(timeout=PATIENCE)
     assert not started.acquire(blocking=False), "an item started after the cancel"
@@ -452,7 +450,7 @@ def test_cancel_stops_running_coroutines_and_nothing_new_starts(app: Penstock) -
         KilledBy.USER,
         "changed my mind",
     )
-    statuses = {item.status for item in app.items(job.id)}
+    statuses = {item.status for item in app.items.list(job.id)}
     assert statuses == {ItemStatus.PENDING}
     assert violations(app.store) == []
 
@@ -464,10 +462,10 @@ def test_cancel_kills_the_process_that_works_on_it(app: Penstock) -> None:
         worker.signals.listen()
         job = app.submit("spin", {}).job
         assert worker.signals.wait("claimed", timeout=PATIENCE)
-        app.cancel(job.id)
+        app.jobs.cancel(job.id)
         assert worker.signals.wait("recorded", timeout=PATIENCE), "the killed call was not handed back"
         assert finished(app, app.submit("good", {"n": 1}).job).result == 2
-    assert app.get(job.id).state is JobState.CANCELED
+    assert app.jobs.get(job.id).state is JobState.CANCELED
 
 
 def test_a_thread_learns_of_a_cancel_when_it_looks(app: Penstock) -> None:
@@ -485,9 +483,9 @@ def test_a_thread_learns_of_a_cancel_when_it_looks(app: Penstock) -> None:
     with app.working():
         job = app.submit("looks").job
         assert started.wait(PATIENCE)
-        app.cancel(job.id)
+        app.jobs.cancel(job.id)
         assert ended.wait(PATIENCE)
-    assert app.get(job.id).state is JobState.CANCELED
+    assert app.jobs.get(job.id).state is JobState.CANCELED
 
 
 def test_paused_claimed_items_finish_and_no_others_start(app: Penstock) -> None:
@@ -504,12 +502,12 @@ def test_paused_claimed_items_finish_and_no_others_start(app: Penstock) -> None:
         worker.signals.listen()
         job = app.submit("gated", items=[1, 2, 3]).job
         assert started.acquire(timeout=PATIENCE)
-        app.pause(job.id)
+        app.jobs.pause(job.id)
         go_on.set()
         assert worker.signals.wait("recorded", timeout=PATIENCE)
-        assert app.get(job.id).state is JobState.PAUSED
+        assert app.jobs.get(job.id).state is JobState.PAUSED
         assert ran == [1]
-        app.resume(job.id)
+        app.jobs.resume(job.id)
         assert finished(app, job).progress.processed == 3
     assert ran == [1, 2, 3]
 
@@ -531,7 +529,7 @@ def test_a_stopping_worker_finishes_what_runs_and_hands_back_the_rest(app: Penst
     stopping.start()
     go_on.set()
     stopping.join(PATIENCE)
-    items = app.items(job.id)
+    items = app.items.list(job.id)
     assert [item.status for item in items] == [ItemStatus.DONE] + [ItemStatus.PENDING] * 4
     assert [item.attempts for item in items] == [1, 0, 0, 0, 0], "handing back is not a try"
     assert violations(app.store) == []
@@ -554,9 +552,9 @@ def test_after_its_grace_a_stopping_worker_hands_back_what_still_runs(app: Penst
     worker.start()
     assert started.wait(PATIENCE)
     worker.stop(grace=0)
-    (item,) = app.items(job.id)
+    (item,) = app.items.list(job.id)
     assert (item.status, item.attempts) == (ItemStatus.PENDING, 0)
-    assert app.get(job.id).state is JobState.RUNNING
+    assert app.jobs.get(job.id).state is JobState.RUNNING
     assert violations(app.store) == []
 
 
@@ -641,7 +639,7 @@ def test_a_lane_that_holds_off_claims_nothing_however_it_is_woken(
         for _ in range(3):
             held.completions.wake()
             finished(app, app.submit("other", {"n": 1}).job)
-        assert app.get(waits.id).state is JobState.QUEUED
+        assert app.jobs.get(waits.id).state is JobState.QUEUED
         held.controllers.claim_not_before = 0.0
         held.completions.wake()
         assert finished(app, waits).result == 2

@@ -26,7 +26,7 @@ def test_it_appears_is_seen_again_and_leaves(app: Penstock, monkeypatch: pytest.
     worker.signals.listen()
     worker.start()
     try:
-        [first] = app.workers()
+        [first] = app.system.workers()
         assert worker.signals.count("signed") >= 1, "it is there before it works"
         assert (first.name, first.alive) == (worker.name, True)
         nothing = {"gated": 0, "idle": 0}
@@ -34,19 +34,19 @@ def test_it_appears_is_seen_again_and_leaves(app: Penstock, monkeypatch: pytest.
         app.submit("gated", {})
         assert begun.wait(PATIENCE)
         assert worker.signals.wait("signed", worker.signals.count("signed") + 2)
-        [later] = app.workers()
+        [later] = app.system.workers()
         assert later.started_at == first.started_at
         assert later.seen_at > first.seen_at
         assert later.data["held"] == {"gated": 1, "idle": 0}
     finally:
         gate.set()
         worker.stop()
-    assert app.workers() == []
+    assert app.system.workers() == []
 
 
 def test_one_for_a_single_job_does_not_appear(app: Penstock) -> None:
     seen: list[object] = []
-    app.kind("looks")(lambda item: seen.append(app.workers()))
+    app.kind("looks")(lambda item: seen.append(app.system.workers()))
     job = app.submit("looks", {}).job
-    assert app.kickoff(job.id, duration=PATIENCE).finished
+    assert app.jobs.kickoff(job.id, duration=PATIENCE).finished
     assert seen == [[]]

@@ -108,7 +108,7 @@ def test_a_link_to_the_file_has_the_same_turns(tmp_path: Path) -> None:
 
 def test_a_transaction_is_written_in_its_writers_turn(tmp_path: Path) -> None:
     app = Penstock(f"sqlite:///{tmp_path}/jobs.db")
-    app.migrate()
+    app.system.migrate()
     during = app.store.write(lambda _: _is_locked(f"{tmp_path}/jobs.db-turn"))
     assert during
     assert not _is_locked(f"{tmp_path}/jobs.db-turn")

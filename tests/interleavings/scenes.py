@@ -36,7 +36,7 @@ LIMIT = 600.0
 
 
 def _policy(**rules: Any) -> Policy:
-    return Policy.of(retries=2, backoff="1s fixed", reprocess=True, **rules)
+    return Policy(retries=2, backoff="1s fixed", reprocess=True, **rules)
 
 
 _LIMITS: dict[str, Any] = {

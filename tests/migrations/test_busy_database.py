@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy import Engine, create_engine, inspect, text
 
-from penstock import Penstock, StoreUnavailable
+from penstock import Penstock
+from penstock.errors import StoreUnavailable
 from penstock.settings import load_settings
 from penstock.store import revisions
 from penstock.store import schema as schema_module
@@ -124,7 +125,7 @@ def test_others_go_on_while_it_waits_and_it_ends_with_the_transaction_in_its_way
         for _ in range(20):
             job = app.submit("greet").job
             assert app.drain(timeout=30.0)
-            assert app.get(job.id).result == "hello"
+            assert app.jobs.get(job.id).result == "hello"
         assert current_revision(store) == OURS.head
     migration.end()
     assert current_revision(store) == "9001"

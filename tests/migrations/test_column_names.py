@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import insert, inspect
 from sqlalchemy.schema import CreateSchema
 
-from penstock import ConfigurationError, Penstock
+from penstock import Penstock
+from penstock.errors import ConfigurationError
 from penstock.store.engine import Store, open_store
 from penstock.store.revisions import current_version, pending, run_revision
 from penstock.store.schema import OURS, current_revision, migrate
@@ -87,5 +88,5 @@ def test_a_job_is_done_there(before: Store) -> None:
     app.kind("greet")(lambda item: f"hello {item.input}")
     job = app.submit("greet", "Ada").job
     assert app.drain()
-    assert app.get(job.id).result == "hello Ada"
+    assert app.jobs.get(job.id).result == "hello Ada"
     app.close()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import ConfigurationError, Penstock
+from penstock import Penstock
+from penstock.errors import ConfigurationError
 from penstock.settings import load_settings
 
 
@@ -17,6 +18,6 @@ def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
     connection.close()
     app = Penstock(settings=load_settings(database_url=f"sqlite:///{path}"))
     with pytest.raises(ConfigurationError, match="UTF-16le") as refused:
-        app.migrate()
+        app.system.migrate()
     assert refused.value.code == "DATABASE_ENCODING"
     app.close()

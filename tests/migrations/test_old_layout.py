@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from penstock import ConfigurationError, Penstock, SchemaOutOfDate, StoreUnavailable
+from penstock import Penstock
+from penstock.errors import ConfigurationError, SchemaOutOfDate, StoreUnavailable
 from penstock.settings import load_settings
 from penstock.store.engine import Store, open_store
 from penstock.store.peers import Peers
@@ -70,12 +71,12 @@ def test_the_job_that_waited_there_is_done(url: str, revision: str) -> None:
     app = penstock(url)
     if "sqlite" not in url:
         with pytest.raises(SchemaOutOfDate, match="lies where an earlier version put it: stop the workers"):
-            app.jobs()
-        app.migrate()
-    [job] = app.jobs()
+            app.jobs.list()
+        app.system.migrate()
+    [job] = app.jobs.list()
     assert str(job.id) == JOB
     assert app.drain()
-    assert app.get(job.id).result == "hello Ada"
+    assert app.jobs.get(job.id).result == "hello Ada"
     app.close()
     engine = create_engine(url)
     found = tables_by_schema(engine)
@@ -89,9 +90,9 @@ def test_a_teams_revisions_and_tables_stay_where_they_are(url: str) -> None:
     make_old_layout(url)
     execute(url, "INSERT INTO alembic_version VALUES ('0003')", "CREATE TABLE users (id integer)")
     app = penstock(url)
-    app.migrate()
-    app.migrate()
-    assert len(app.jobs()) == 1
+    app.system.migrate()
+    app.system.migrate()
+    assert len(app.jobs.list()) == 1
     app.close()
     assert execute(url, "SELECT version_num FROM alembic_version") == [("0003",)]
     engine = create_engine(url)
@@ -161,9 +162,9 @@ def test_stopped_dead_anywhere_all_of_it_happened_or_nothing(
     assert seen == sorted(seen)
     assert seen.count(False) > 4, "it was stopped within the step"
     app = penstock(url)
-    app.migrate()
+    app.system.migrate()
     assert app.drain()
-    assert app.get(app.jobs()[0].id).result == "hello Ada"
+    assert app.jobs.get(app.jobs.list()[0].id).result == "hello Ada"
     app.close()
 
 
@@ -175,7 +176,7 @@ class TestWorkers:
         """What the migration says."""
         app = penstock(url)
         with pytest.raises(ConfigurationError, match="needs stopped workers") as refused:
-            app.migrate()
+            app.system.migrate()
         assert refused.value.code == "SCHEMA_IN_USE"
         engine = create_engine(url)
         found = set().union(*tables_by_schema(engine).values())
@@ -225,8 +226,8 @@ class TestWorkers:
         self.sign_in(url, "gone", 60)
         self.hold(url, "gone", -1)
         app = penstock(url)
-        app.migrate()
-        assert len(app.jobs()) == 1
+        app.system.migrate()
+        assert len(app.jobs.list()) == 1
         app.close()
 
     def test_one_that_was_killed_on_this_machine_is_not_waited_for(self, url: str, opened: list[Store]) -> None:
@@ -239,8 +240,8 @@ class TestWorkers:
         assert presence is not None
         presence._socket.close()  # as the kernel does
         app = penstock(url)
-        app.migrate()
-        assert len(app.jobs()) == 1
+        app.system.migrate()
+        assert len(app.jobs.list()) == 1
         app.close()
         Peers.of(opened[0].engine.url).forget("killed")
 

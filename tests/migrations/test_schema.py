@@ -255,7 +255,7 @@ def test_a_newer_schema_that_says_so_is_refused(empty: Callable[[], Store]) -> N
         assert refused.value.code == "SCHEMA_TOO_NEW"
     app = Penstock(store.engine.url.render_as_string(hide_password=False))
     with pytest.raises(SchemaOutOfDate, match="install a newer version"):
-        app.jobs()
+        app.jobs.list()
     assert current_revision(store) == "9999"
 
 
@@ -376,8 +376,8 @@ def test_an_application_says_so_before_the_database_is_opened(empty: Callable[[]
     store = empty()
     app = Penstock(store.engine.url.render_as_string(hide_password=False))
     app.add_migrations("catalogs", "penstock_apps.catalogs", "0001")
-    app.migrate()
-    assert app.jobs() == []
+    app.system.migrate()
+    assert app.jobs.list() == []
     with pytest.raises(ConfigurationError, match="before the database is opened"):
         app.add_migrations("recipes", "penstock_apps.recipes", "0001")
     assert current_revision(store, CATALOGS) == "0001"

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Column, Integer, MetaData, String, Table, create_engine, insert, inspect, select, text
 
-from penstock import ConfigurationError, Penstock
+from penstock import Penstock
+from penstock.errors import ConfigurationError
 from penstock.settings import load_settings
 from penstock.store.peers import Peers
 from penstock.store.tables import metadata as our_metadata
@@ -121,12 +122,12 @@ def test_a_teams_alembic_and_ours_do_not_meet(
         with engine.begin() as connection:
             connection.execute(text("CREATE TABLE settings (id integer)"))
         engine.dispose()
-    steps: list[Callable[[], object]] = [lambda: team("upgrade", "head"), app.migrate]
+    steps: list[Callable[[], object]] = [lambda: team("upgrade", "head"), app.system.migrate]
     for step in steps if first == "team" else reversed(steps):
         step()
     job = app.submit("greet", "Ada").job
     assert app.drain()
-    assert app.get(job.id).result == "hello Ada"
+    assert app.jobs.get(job.id).result == "hello Ada"
     engine = create_engine(url)
     with engine.begin() as connection:
         connection.execute(insert(theirs()).values(word="mine"))
@@ -134,7 +135,7 @@ def test_a_teams_alembic_and_ours_do_not_meet(
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all() == ["0004"]
     engine.dispose()
     team("upgrade", "head")
-    app.migrate()
+    app.system.migrate()
     team("revision", "--autogenerate", "-m", "more", "--rev-id", "0005")
     [made] = (tmp_path / "migrations" / "versions").glob("0005_*")
     wanted = made.read_text()
@@ -147,7 +148,7 @@ def test_a_teams_alembic_and_ours_do_not_meet(
 def test_a_job_in_the_callers_transaction_whatever_their_search_path(postgres_url: str) -> None:
     """Their engine has its own dialect, another schema in front, and tables with our names there."""
     app = penstock(postgres_url)
-    app.migrate()
+    app.system.migrate()
     engine = create_engine(postgres_url, connect_args={"options": "-csearch_path=shop"})
     with engine.begin() as connection:
         connection.execute(text("CREATE SCHEMA shop"))
@@ -156,14 +157,14 @@ def test_a_job_in_the_callers_transaction_whatever_their_search_path(postgres_ur
     with engine.begin() as connection:
         job = app.submit("greet", "Ada", connection=connection).job
         connection.execute(text("INSERT INTO jobs VALUES (1, 'mine')"))
-        app.publish("topic", {"a": 1}, connection=connection)
+        app.messages.publish("topic", {"a": 1}, connection=connection)
     with engine.connect() as connection:
         app.submit("greet", "nobody", connection=connection)
-        app.cancel(job.id, connection=connection)
+        app.jobs.cancel(job.id, connection=connection)
         connection.rollback()
     assert app.drain()
-    assert app.get(job.id).result == "hello Ada"
-    assert len(app.jobs()) == 1
+    assert app.jobs.get(job.id).result == "hello Ada"
+    assert len(app.jobs.list()) == 1
     engine.dispose()
     app.close()
 
@@ -175,18 +176,18 @@ def test_a_job_in_the_callers_transaction_beside_their_tables_in_a_file(tmp_path
     table.metadata.create_all(engine)
     app = penstock(url)
     app.add_migrations("catalogs", "penstock_apps.catalogs", "0001")
-    app.migrate()
+    app.system.migrate()
     with engine.begin() as connection:
         connection.execute(insert(table).values(word="mine"))
         job = app.submit("greet", "Ada", connection=connection).job
         assert app.submit("greet", "Ada", connection=connection).job.id != job.id
     with engine.connect() as connection:
         app.submit("greet", "nobody", connection=connection)
-        app.cancel(job.id, connection=connection)
+        app.jobs.cancel(job.id, connection=connection)
         connection.rollback()
     assert app.drain()
-    assert app.get(job.id).result == "hello Ada"
-    assert len(app.jobs()) == 2
+    assert app.jobs.get(job.id).result == "hello Ada"
+    assert len(app.jobs.list()) == 2
     names = set(inspect(engine).get_table_names())
     assert names & set(our_metadata.tables) == {"jobs"}
     assert {"penstock_jobs", "penstock_photos"} < names
@@ -197,17 +198,17 @@ def test_a_job_in_the_callers_transaction_beside_their_tables_in_a_file(tmp_path
 def test_a_file_stays_what_it_was_when_others_come_later(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ours.db"
     app = penstock(url)
-    app.migrate()
+    app.system.migrate()
     app.close()
     engine = create_engine(url)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE settings (id integer)"))
     engine.dispose()
     again = penstock(url)
-    again.migrate()
+    again.system.migrate()
     job = again.submit("greet", "Ada").job
     assert again.drain()
-    assert again.get(job.id).result == "hello Ada"
+    assert again.jobs.get(job.id).result == "hello Ada"
     assert again.store.placement.prefix == ""
     again.close()
 
@@ -216,14 +217,14 @@ def test_two_schemas_are_two_penstocks(postgres_url: str) -> None:
     """Neither sees, works on, wakes or counts the other's."""
     one, other = penstock(postgres_url), penstock(postgres_url, "other")
     for app in (one, other):
-        app.migrate()
+        app.system.migrate()
     mine = one.submit("greet", "one").job
-    assert other.jobs() == []
+    assert other.jobs.list() == []
     assert other.drain()
     theirs_too = other.submit("greet", "other").job
-    assert one.get(mine.id).result is None
+    assert one.jobs.get(mine.id).result is None
     assert one.drain()
-    assert [one.get(mine.id).result, other.get(theirs_too.id).result] == ["hello one", None]
+    assert [one.jobs.get(mine.id).result, other.jobs.get(theirs_too.id).result] == ["hello one", None]
     listening = one.store.engine.raw_connection()
     driver: Any = listening.driver_connection
     driver.autocommit = True
@@ -249,14 +250,14 @@ def test_a_user_who_may_not_create_schemas_is_told_what_to_ask_for(postgres_url:
     clerk = engine.url.set(username="clerk").render_as_string(hide_password=False)
     app = penstock(clerk)
     with pytest.raises(ConfigurationError, match="CREATE SCHEMA penstock AUTHORIZATION clerk") as refused:
-        app.migrate()
+        app.system.migrate()
     assert refused.value.code == "SCHEMA_NOT_ALLOWED"
     with engine.begin() as connection:
         connection.execute(text("CREATE SCHEMA penstock AUTHORIZATION clerk"))
-    app.migrate()
+    app.system.migrate()
     job = app.submit("greet", "Ada").job
     assert app.drain()
-    assert app.get(job.id).result == "hello Ada"
+    assert app.jobs.get(job.id).result == "hello Ada"
     app.close()
     with engine.begin() as connection:
         connection.execute(text("DROP OWNED BY clerk CASCADE"))

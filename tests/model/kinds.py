@@ -44,7 +44,7 @@ def kind_of(rules: Rules) -> Kind:
         | ({"plan": _step} if rules.plans else {})
         | ({"finalize": _step} if rules.has_finalizer else {})
     )
-    policy = Policy.of(
+    policy = Policy(
         retries=rules.retries,
         backoff=f"{rules.backoff}s fixed",
         not_found_retries=rules.not_found_retries,

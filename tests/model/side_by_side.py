@@ -35,7 +35,6 @@ from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.planned import Planned
 from penstock.lifecycle.states import ACTIVE, FINISHED, ItemRole, ItemStatus, JobState
-from penstock.messages import InProcessMessages
 from penstock.operations import heartbeat
 from penstock.operations.maintenance import rescue_from
 from penstock.operations.outbox import Message
@@ -101,8 +100,8 @@ class SideBySide:
         self.relay_dies = False
         self.published = 0
         self.set_back = 0
-        app.transport = InProcessMessages()
-        app.subscribe("news")(self.receive)
+        app.forget_subscribers()
+        app.messages.subscribe("news")(self.receive)
         self.deploy_all()
 
     # Submitting
@@ -152,7 +151,9 @@ class SideBySide:
     def ask(self, kind: str, params: JSON, items: Items, options: dict[str, Any], job_id: UUID | None = None) -> None:
         self.asked.append((kind, params, items, options))
         given = None if items is None else [Planned(*one) for one in items]
-        submission, code = attempt(lambda: self.app.submit(kind, params, items=given, job_id=job_id, **options))
+        said = {name: value for name, value in options.items() if name != "by"}
+        app = self.app.acting_as(options.get("by", SYSTEM))
+        submission, code = attempt(lambda: app.submit(kind, params, items=given, job_id=job_id, **said))
         answered = None if submission is None else submission.job
         new = answered.id if answered is not None and answered.id not in self.model.jobs else job_id or uuid7()
         chosen = None if answered is None else answered.leader_id or answered.id
@@ -161,11 +162,11 @@ class SideBySide:
         if submission is not None and expected is not None and answered is not None:
             tell(f"job {answered.id} of {answered.user_id} is {submission.answer.value} and {answered.state.value}")
             assert (submission.answer, answered.id) == (expected[0], expected[1].id)
-            assert answered == self.app.get(answered.id), "the answer is not what was recorded"
+            assert answered == self.app.jobs.get(answered.id), "the answer is not what was recorded"
 
     def submit_many(self, kind: int, who: str | None, count: int, priority: int | None) -> None:
         params = [{"n": number} for number in range(count)]
-        ids = self.app.submit_many(self.kind(kind), params, owner=who, by=owner(who), priority=priority)
+        ids = self.app.acting_as(owner(who)).submit_many(self.kind(kind), params, priority=priority)
         assert len(ids) == count
         for job_id, one in zip(ids, params, strict=True):
             self.model.submit(job_id, self.kind(kind), one, owner=who, by=owner(who), priority=priority)
@@ -189,7 +190,7 @@ class SideBySide:
         reason = None if verb == "release" else f"{verb} please"
         said = {} if verb == "release" else {"reason": reason}
         self.same(
-            lambda: getattr(self.app, verb)(job_id, by=caller, **said),
+            lambda: getattr(self.app.acting_as(caller).jobs, verb)(job_id, **said),
             lambda: getattr(self.model, verb)(job_id, caller, **said),
         )
 
@@ -211,7 +212,7 @@ class SideBySide:
             return
         index = some(over, -1 - index)
         job_id, caller = self.pick(index), self.caller(index, who)
-        odd = [one for one in self.app.items(job_id) if one.position % 2] if odd_ones else []
+        odd = [one for one in self.app.items.list(job_id) if one.position % 2] if odd_ones else []
         chosen: dict[str, Any] = {
             "statuses": statuses,
             "reset_attempts": reset,
@@ -219,8 +220,8 @@ class SideBySide:
             "reason": "again",
         }
         self.same(
-            lambda: self.app.reprocess(
-                job_id, by=caller, item_ids=[one.id for one in odd] or None, error_codes=codes, **chosen
+            lambda: self.app.acting_as(caller).jobs.reprocess(
+                job_id, item_ids=[one.id for one in odd] or None, error_codes=codes, **chosen
             ),
             lambda: self.model.reprocess(
                 job_id, caller, positions={one.position for one in odd} or None,
@@ -232,9 +233,9 @@ class SideBySide:
         """Everybody sees what is theirs, and nothing else is there."""
         caller = {"an admin": admin("root"), "the system": SYSTEM}.get(who or "", owner(who))
         mine = {job.id for job in self.model.visible(caller)}
-        assert {job.id for job in self.app.jobs(by=caller, limit=1000)} == mine
+        assert {job.id for job in self.app.acting_as(caller).jobs.list(limit=1000)} == mine
         for job_id in self.model.jobs:
-            found, code = attempt(partial(self.app.get, job_id, by=caller))
+            found, code = attempt(partial(self.app.acting_as(caller).jobs.get, job_id))
             assert (found is not None, code) == (job_id in mine, None if job_id in mine else "JOB_NOT_FOUND")
 
     # Working
@@ -366,14 +367,14 @@ class SideBySide:
         self.broken = {index % max(1, self.published) for index in broken}
         self.relay_dies = dies
         try:
-            swept = self.app.sweep()
+            swept = self.app.system.sweep()
         except KeyboardInterrupt:
             swept = None
         expected = self.model.sweep()
         if swept is not None:
             assert {name: getattr(swept, name) for name in expected} == expected
         self.model.relay(self.sends, died=swept is None)
-        assert self.app.worker_deaths() == len(self.model.dead_workers)
+        assert self.app.system.count_worker_deaths() == len(self.model.dead_workers)
 
     def publish(self, key: str | None, kept: bool) -> None:
         """A message is part of its transaction: one that is undone has said nothing."""
@@ -382,12 +383,12 @@ class SideBySide:
             _, code = attempt(lambda: self.app.in_transaction(lambda one: self.say_and_fail(one, payload, key)))
             assert code == "PENSTOCK_ERROR"
             return
-        self.app.publish("news", payload, key=key)
+        self.app.messages.publish("news", payload, key=key)
         self.model.publish("news", payload, key)
         self.published += 1
 
     def say_and_fail(self, connection: Any, payload: JSON, key: str | None) -> None:
-        self.app.publish("news", payload, key=key, connection=connection)
+        self.app.messages.publish("news", payload, key=key, connection=connection)
         raise PenstockError("this is undone", code="PENSTOCK_ERROR")
 
     def receive(self, message: Message) -> None:
@@ -410,7 +411,8 @@ class SideBySide:
         kinds = Kinds()
         for rules in self.model.rules.values():
             kinds.add(kind_of(rules))
-        self.app.kinds = self.bench.kinds = kinds
+        self.bench.kinds = kinds
+        self.app.deploy(kinds)
 
     # What must hold
 
@@ -423,17 +425,17 @@ class SideBySide:
     def come_to_an_end(self) -> None:
         """Faults stop: everything ends, or somebody who is named holds it back; and when they let go, that ends too."""
         self.drain()
-        for left in self.app.jobs(states=ACTIVE, limit=1000):
+        for left in self.app.jobs.list(states=ACTIVE, limit=1000):
             assert left.state in (JobState.PAUSED, JobState.CREATED), f"lost: {left}"
             assert left.leader_id is None, f"it waits for somebody else's decision: {left}"
-            decided = self.app.history(left.id)[-1]
+            decided = self.app.jobs.history(left.id)[-1]
             assert decided.to_state is left.state, f"nobody is named who holds it back: {left}"
         while waiting := [job for job in self.model.jobs.values() if job.state in (JobState.PAUSED, JobState.CREATED)]:
             for job in waiting:  # one that has begun has to wait while another leads its key
                 verb = "resume" if job.state is JobState.PAUSED else "release"
                 self.control(list(self.model.jobs).index(job.id), verb, "system")
             self.drain()
-        lost = self.app.jobs(states=ACTIVE, limit=1000)
+        lost = self.app.jobs.list(states=ACTIVE, limit=1000)
         assert not lost, f"lost: these never end: {lost}"
         assert all(message.sent for message in self.model.messages), "messages are left"
         self.agree()
@@ -472,7 +474,7 @@ class SideBySide:
         _, refused = attempt(expect)
         assert code == refused
         if answer is not None:
-            assert answer == self.app.get(answer.id), "the answer is not what was recorded"
+            assert answer == self.app.jobs.get(answer.id), "the answer is not what was recorded"
 
     def possible(self, what: str, one: ClaimedItem) -> str:
         """A kind that has lost a step cannot run it."""

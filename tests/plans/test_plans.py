@@ -48,7 +48,7 @@ from penstock.store.tables import job_items, lane_samples, outbox
 from penstock.testing.drive import MOST
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
 
-RULES = Policy.of(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
+RULES = Policy(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
 KIND, RUNS = (Kind.of(name, lambda item: None, RULES) for name in ("kind0", "kind1"))
 OTHER = "kind2"
 LATER = 1000.0

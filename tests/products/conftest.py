@@ -58,6 +58,6 @@ def market(settings: Settings, tmp_path: Path, environment: dict[str, str]) -> I
         (tmp_path / "retailers.json").write_text(json.dumps([shop.configuration()]))
         app = Penstock(settings=settings.model_copy(update={"ingest_roots": str(inbox), "ingest_settle_seconds": 0.0}))
         products = Products(app, ProductSettings(backoff="10ms fixed"), environment)
-        app.migrate()
+        app.system.migrate()
         yield Market(app, products, shop, inbox)
         app.close()

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from penstock import ConfigurationError, HandlerError, Permanent, Postponed, Retryable
+from penstock import Permanent, Retryable
+from penstock.errors import ConfigurationError, HandlerError, Postponed
 from penstock_apps.products.headers import map_headers
 from penstock_apps.products.http_json import (
     LARGEST_ANSWER,

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from penstock import StoreUnavailable
+from penstock.errors import StoreUnavailable
 from penstock_apps.products.records import BatchWriter, SearchEvent
 from penstock_apps.products.retailer import sample_csv
 from tests.products.conftest import Market

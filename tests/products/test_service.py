@@ -12,15 +12,8 @@ from uuid import UUID
 import pytest
 from PIL import Image
 
-from penstock import (
-    ConfigurationError,
-    InvalidInput,
-    ItemStatus,
-    NotAllowed,
-    PayloadTooLarge,
-    Penstock,
-    StoreUnavailable,
-)
+from penstock import ItemStatus, Penstock
+from penstock.errors import ConfigurationError, InvalidInput, NotAllowed, PayloadTooLarge, StoreUnavailable
 from penstock_apps.products.intake import UploadOptions
 from penstock_apps.products.retailer import CATALOGUE, sample_csv, sample_image
 from penstock_apps.products.service import Products, ProductSettings
@@ -31,7 +24,7 @@ KETTLE = CATALOGUE[0]
 
 
 def statuses(market: Market, taken: Any) -> Counter[str]:
-    return Counter(item.status.value for item in market.app.items(taken.job.id, limit=1000))
+    return Counter(item.status.value for item in market.app.items.list(taken.job.id, limit=1000))
 
 
 def code_of(market: Market, *files: tuple[str, bytes], **other: Any) -> str:
@@ -63,7 +56,7 @@ def test_a_table_becomes_rows_and_each_row_a_result_in_the_grids_shape(market: M
     assert taken.mapping["Lagerort"] is None
     market.work()
     assert statuses(market, taken) == {"DONE": 36, "NOT_FOUND": 2, "ERROR": 1}
-    items = market.app.items(taken.job.id, limit=1000)
+    items = market.app.items.list(taken.job.id, limit=1000)
     results = [item.result for item in items if item.status is ItemStatus.DONE]
     assert all(isinstance(one, dict) and set(one) == set(COLUMNS) for one in results)
     first: Any = results[0]
@@ -83,7 +76,7 @@ def test_a_row_that_cannot_be_read_is_an_item_and_the_rest_goes_on(market: Marke
     table = f"sku,title\n{KETTLE['id']},Kettle\nX,Y,one,too,many\n{CATALOGUE[1]['id']},Bread knife\n"
     taken = market.take(("products.csv", table.encode()))
     market.work()
-    items = market.app.items(taken.job.id)
+    items = market.app.items.list(taken.job.id)
     assert [item.status.value for item in items] == ["DONE", "ERROR", "DONE"]
     assert items[1].error_code == "ROW_TOO_LONG"
     assert "row 2" in (items[1].last_error or "")
@@ -102,7 +95,7 @@ def test_a_shop_that_is_busy_is_asked_again(market: Market) -> None:
 def test_a_plan_goes_on_behind_the_rows_it_has(market: Market) -> None:
     taken = market.take(("products.csv", sample_csv()))
     plan: Any = market.app.kinds.get("csv").plan
-    job = SimpleNamespace(params=market.app.get(taken.job.id).params)
+    job = SimpleNamespace(params=market.app.jobs.get(taken.job.id).params)
     whole = [one.input["row"] for one in plan(job, 0)]
     assert whole == list(range(1, 40))
     assert [one.input["row"] for one in plan(job, 37)] == [38, 39]
@@ -112,7 +105,7 @@ def test_pictures_are_looked_up_by_their_barcodes(market: Market) -> None:
     taken = market.take(("kettle.png", sample_image(0)), ("knife.png", sample_image(1)))
     assert (taken.job_type, taken.files, taken.mapping) == ("image", ("kettle.png", "knife.png"), None)
     market.work()
-    results: list[Any] = [item.result for item in market.app.items(taken.job.id)]
+    results: list[Any] = [item.result for item in market.app.items.list(taken.job.id)]
     assert [(one["gtin"], one["matched_by"]) for one in results] == [
         (CATALOGUE[0]["ean"], "gtin"), (CATALOGUE[1]["ean"], "gtin"),
     ]  # fmt: skip
@@ -122,7 +115,7 @@ def test_an_archive_is_read_picture_by_picture_and_a_bad_one_says_why(market: Ma
     packed = archive(("a.png", sample_image(2)), ("notes.txt", b"no picture"), ("b/c.png", sample_image(3)))
     taken = market.take(("photos.zip", packed))
     market.work()
-    items = market.app.items(taken.job.id)
+    items = market.app.items.list(taken.job.id)
     assert [item.status.value for item in items] == ["DONE", "ERROR", "DONE"]
     assert [one["picture"] for item in items if isinstance(one := item.input, dict)] == [
         "a.png",
@@ -133,7 +126,7 @@ def test_an_archive_is_read_picture_by_picture_and_a_bad_one_says_why(market: Ma
     assert isinstance(items[2].result, dict)
     assert items[2].result["gtin"] == CATALOGUE[3]["ean"]
     plan: Any = market.app.kinds.get("image").plan
-    job = SimpleNamespace(params=market.app.get(taken.job.id).params, owner="ada")
+    job = SimpleNamespace(params=market.app.jobs.get(taken.job.id).params, owner="ada")
     [last] = plan(job, 2)
     assert last.input == items[2].input
     assert set(last.input) == {"row", "picture", "sha256"}
@@ -147,7 +140,7 @@ def test_an_archive_is_read_once_by_the_plan_and_never_by_an_item(
     pictures = [(f"{at}.png", dot(at) if at != bad else b"no picture") for at in range(1, size + 1)]
     taken = market.take(("photos.zip", archive(*pictures)))
     kept: list[str] = []
-    keep = market.app.keep_file
+    keep = market.app.files.keep
 
     def keep_and_lose_the_archive(*given: Any, **said: Any) -> Any:
         """The second half of the plan is done by a try that goes on; then the archive is gone."""
@@ -156,13 +149,13 @@ def test_an_archive_is_read_once_by_the_plan_and_never_by_an_item(
             raise StoreUnavailable("the database went away")
         stored = keep(*given, **said)
         if said["name"] == f"{size} of photos.zip":
-            market.app.file(UUID(params["file_id"]))[1].unlink()
+            market.app.files.path(UUID(params["file_id"])).unlink()
         return stored
 
-    params: Any = market.app.get(taken.job.id).params
+    params: Any = market.app.jobs.get(taken.job.id).params
     monkeypatch.setattr(market.app, "keep_file", keep_and_lose_the_archive)
     market.work()
-    items = market.app.items(taken.job.id, limit=1000)
+    items = market.app.items.list(taken.job.id, limit=1000)
     about: list[Any] = [item.input for item in items]
     assert [(one["row"], one["picture"]) for one in about] == [(at, f"{at}.png") for at in range(1, size + 1)]
     assert [one["row"] for one in about if "sha256" not in one] == [bad]
@@ -185,7 +178,7 @@ def test_a_name_that_is_none_for_a_file_does_not_stop_an_archive(market: Market)
 def test_without_a_retailer_items_say_what_to_configure(market: Market) -> None:
     taken = market.take(("products.csv", b"sku\nA-1\n"))
     market.work()
-    [item] = market.app.items(taken.job.id)
+    [item] = market.app.items.list(taken.job.id)
     assert (item.status.value, item.error_code) == ("ERROR", "NO_PROVIDER")
     assert "PRODUCT_PROVIDERS" in (item.last_error or "")
     assert market.shop.asked == []
@@ -196,7 +189,7 @@ def test_a_job_that_found_nothing_is_run_again_with_other_questions(market: Mark
     taken = market.take(("products.csv", table))
     market.work()
     assert [one.strategy for one in market.events(taken)] == ["sku", "gtin"]
-    market.app.reprocess(taken.job.id)
+    market.app.jobs.reprocess(taken.job.id)
     market.work()
     assert [one.strategy for one in market.events(taken)] == ["sku", "gtin", "gtin", "title"]
 
@@ -211,7 +204,7 @@ def test_files_that_make_no_job_are_refused_with_a_code(market: Market) -> None:
     assert code_of(market, picture, told=UploadOptions(job_type="csv")) == "JOB_TYPE_WRONG"
     assert code_of(market, table, told=UploadOptions(job_type="pdf")) == "JOB_TYPE_UNKNOWN"
     assert code_of(market, ("a.csv", b"colour,size\nred,3\n")) == "NO_PRODUCT_COLUMN"
-    assert market.app.jobs() == []
+    assert market.app.jobs.list() == []
 
 
 def test_a_file_over_the_bound_is_refused(market: Market) -> None:
@@ -247,8 +240,8 @@ def test_nul_and_broken_unicode_in_a_table_or_a_name_are_said_of_their_row_alone
     taken = market.take(("caf\udce9\0.csv", b"".join(rows)))
     picture = market.take(("bad\ud800.png", dot(7)))
     market.work()
-    job = market.app.get(taken.job.id)
+    job = market.app.jobs.get(taken.job.id)
     assert (job.state.value, job.progress.total) == ("succeeded", 4)
-    codes = [item.error_code for item in market.app.items(taken.job.id)]
+    codes = [item.error_code for item in market.app.items.list(taken.job.id)]
     assert codes == [None, "ROW_UNREADABLE", "ROW_UNREADABLE", None]
-    assert [item.error_code for item in market.app.items(picture.job.id)] == ["NO_BARCODE"]
+    assert [item.error_code for item in market.app.items.list(picture.job.id)] == ["NO_BARCODE"]

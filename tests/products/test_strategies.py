@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import InvalidInput
+from penstock.errors import InvalidInput
 from penstock_apps.products.products import Product
 from penstock_apps.products.strategies import Strategy, chosen, queries
 

@@ -34,11 +34,11 @@ def worked_off(
     app = Penstock(settings=settings)
     tries = ProductSettings(max_attempts_error=attempts, backoff="10ms fixed")
     market = Market(app, Products(app, tries, {"PRODUCT_PROVIDERS": str(described)}), shop, folder)
-    app.migrate()
+    app.system.migrate()
     try:
         taken = market.take(("products.csv", TABLE))
         market.work()
-        return list(app.items(taken.job.id, limit=1000)), market.events(taken)
+        return list(app.items.list(taken.job.id, limit=1000)), market.events(taken)
     finally:
         app.close()
 

@@ -33,17 +33,17 @@ def test_a_table_is_taken_in_and_worked_off(served: Served, market: Market) -> N
     assert (body["jobType"], body["queueState"], body["files"]) == ("csv", "QUEUED", ["products.csv"])
     assert body["mapping"]["Hersteller"] == "brand"
     market.work()
-    [job] = market.app.jobs()
+    [job] = market.app.jobs.list()
     assert str(job.id) == body["jobId"]
     assert job.user_id == "ada"
-    assert market.app.get(job.id).progress.done == 36
+    assert market.app.jobs.get(job.id).progress.done == 36
 
 
 def test_pictures_fields_and_keys(served: Served) -> None:
     ada = served.client()
     pictures = upload(ada, ("a.png", sample_image(0)), ("b.png", sample_image(1)), jobType="image").json()
     assert (pictures["files"], pictures["mapping"]) == (["a.png", "b.png"], None)
-    assert [job.title for job in served.app.jobs()] == ["a.png and 1 more"]
+    assert [job.title for job in served.app.jobs.list()] == ["a.png and 1 more"]
     table = ("a.txt", b"sku|title\n1|Kettle\n")
     first = upload(ada, table, key="k", delimiter="|", encoding="utf-8").json()
     assert first["mapping"] == {"sku": "sku", "title": "title"}
@@ -69,11 +69,11 @@ def test_what_cannot_be_taken_is_refused_with_a_code(served: Served) -> None:
         assert (answer.status_code, answer.json()["code"]) == (status, code)
     broken = ada.post("/api/jobs", content=b"nothing", headers={"Content-Type": "multipart/form-data; boundary=x"})
     assert broken.status_code in (400, 422)
-    assert served.app.jobs() == []
+    assert served.app.jobs.list() == []
 
 
 def test_uploads_can_be_switched_off(market: Market) -> None:
-    market.app._settings = market.app.settings.model_copy(update={"db_ingest_enabled": False})
+    market.app._runtime._settings = market.app.settings.model_copy(update={"db_ingest_enabled": False})
     with serving(market.app, worker=False, more=[routes_of(market.products)]) as served:
         ada = served.client()
         for answer in (
@@ -98,10 +98,10 @@ def test_a_scan_takes_each_file_once_also_when_it_is_repeated(served: Served, ma
     assert [(one["name"], one["code"]) for one in first["failed"]] == [("b.csv", "NO_PRODUCT_COLUMN")]
     again = scan()
     assert (again["taken"], again["already"]) == ([], 2)
-    assert {str(job.id) for job in market.app.jobs()} == {one["jobId"] for one in first["taken"]}
+    assert {str(job.id) for job in market.app.jobs.list()} == {one["jobId"] for one in first["taken"]}
     (market.inbox / "a.csv").write_bytes(b"sku\n1\n2\n")
     assert [one["name"] for one in scan()["taken"]] == ["a.csv"]
-    assert len(market.app.jobs()) == 3
+    assert len(market.app.jobs.list()) == 3
 
 
 def test_a_source_may_be_named_instead_of_an_upload(served: Served, market: Market) -> None:
@@ -138,7 +138,7 @@ def test_the_same_key_with_another_request_is_refused_before_it_is_kept(served: 
     assert {(one.status_code, one.json()["code"]) for one in others} == {(422, "IDEMPOTENCY_KEY_REUSED")}
     assert upload(ada, ("a.csv", b"sku\n1\n"), key="k").json() == first
     assert sorted(market.app.settings.files_directory.rglob("*")) == kept
-    assert len(market.app.jobs()) == 1
+    assert len(market.app.jobs.list()) == 1
 
 
 def test_the_same_key_with_another_source_is_refused(served: Served, market: Market) -> None:
@@ -152,7 +152,7 @@ def test_the_same_key_with_another_source_is_refused(served: Served, market: Mar
     first = ask("a.csv").json()
     assert ask("b.csv").json()["code"] == "IDEMPOTENCY_KEY_REUSED"
     assert ask("a.csv").json()["jobId"] == first["jobId"]
-    assert len(market.app.jobs()) == 1
+    assert len(market.app.jobs.list()) == 1
 
 
 def test_both_bodies_are_described(served: Served) -> None:

@@ -33,14 +33,14 @@ def process(item: Any) -> None:
 def engine_kinds() -> tuple[Kind, ...]:
     """A single step, one that may run again, a planned one, one that is given its items, one with every limit."""
     return (
-        Kind.of("single", process, Policy.of(retries=2, backoff="5s fixed")),
-        Kind.of("again", process, Policy.of(retries=1, backoff="5s fixed", reprocess=True)),
-        Kind.of("planned", PlanProcessFinalize, Policy.of(retries=2, backoff="5s fixed", reprocess=True)),
-        Kind.of("bulk", ProcessFinalize, Policy.of(retries=1, backoff="5s fixed")),
+        Kind.of("single", process, Policy(retries=2, backoff="5s fixed")),
+        Kind.of("again", process, Policy(retries=1, backoff="5s fixed", reprocess=True)),
+        Kind.of("planned", PlanProcessFinalize, Policy(retries=2, backoff="5s fixed", reprocess=True)),
+        Kind.of("bulk", ProcessFinalize, Policy(retries=1, backoff="5s fixed")),
         Kind.of(
             "limited",
             ProcessFinalize,
-            Policy.of(
+            Policy(
                 retries=1,
                 backoff="5s fixed",
                 reprocess=True,

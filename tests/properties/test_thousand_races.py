@@ -38,7 +38,7 @@ def nothing(item: Any) -> None:
 def bench(request: pytest.FixtureRequest) -> Workbench:
     store: Store = request.getfixturevalue(f"{request.param}_store")
     assert isinstance(store.clock, ManualClock)
-    return Workbench(store, store.clock, [Kind.of(KIND, nothing, Policy.of(abandon_after="1h"))])
+    return Workbench(store, store.clock, [Kind.of(KIND, nothing, Policy(abandon_after="1h"))])
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def kitchen(settings: Settings, site: Site, recipe_settings: RecipeSettings) -> 
     app = Penstock(settings=settings.model_copy(update={"sweep_seconds": 600.0}))  # tests sweep when they want to
     recipes = Recipes(app, recipe_settings)
     results = Results(app, recipes)
-    app.migrate()
+    app.system.migrate()
     with serving(app, worker=True, more=[routes_of(recipes)]) as served:
         yield Kitchen(app, recipes, results, served, site)
     app.close()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock import InvalidInput
+from penstock.errors import InvalidInput
 from penstock_apps.recipes.addresses import host_of, key_of, normalized
 from penstock_apps.recipes.hosts import is_public
 

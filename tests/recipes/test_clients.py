@@ -34,7 +34,7 @@ def asked(client: httpx2.Client, url: str, **more: Any) -> str:
 
 
 def finished(kitchen: Kitchen, job: str) -> None:
-    assert kitchen.app.wait(UUID(job), timeout=PATIENCE).finished
+    assert kitchen.app.jobs.wait(UUID(job), timeout=PATIENCE).finished
 
 
 def mailbox(client: httpx2.Client, **asked_for: Any) -> list[dict[str, Any]]:
@@ -129,7 +129,7 @@ def test_a_page_in_flight_is_fetched_once_for_everybody(kitchen: Kitchen) -> Non
     gate.set()
     for job in (mine, his, theirs):
         finished(kitchen, job)
-        assert kitchen.app.get(UUID(job)).state is JobState.SUCCEEDED
+        assert kitchen.app.jobs.get(UUID(job)).state is JobState.SUCCEEDED
     assert kitchen.site.asked["/slow"] == 1
 
 
@@ -166,7 +166,7 @@ def test_the_mailbox_has_its_filters_and_its_defaults(kitchen: Kitchen) -> None:
     assert mailbox(ada, status="CANCELED") == []
     assert kitchen.served.client("bob").get("/recipes/parse-url/jobs").json() == {"jobs": []}
     assert ada.get("/recipes/parse-url/jobs", params={"status": "DONE"}).status_code == 422
-    kitchen.app.sweep()
+    kitchen.app.system.sweep()
     assert status(ada, jobs[0])["status"] == "ABANDONED"
     assert [one["id"] for one in mailbox(ada, status="ABANDONED", include_expired=True)] == [jobs[0]]
 
@@ -253,7 +253,7 @@ def test_what_is_not_there_and_what_is_wrong(kitchen: Kitchen) -> None:
     job = asked(ada, "http://169.254.169.254/latest/meta-data")
     finished(kitchen, job)
     assert status(ada, job)["error_code"] == "HOST_REFUSED"
-    assert not kitchen.app.jobs(kind=KIND, states=[JobState.RUNNING])
+    assert not kitchen.app.jobs.list(kind=KIND, states=[JobState.RUNNING])
 
 
 def test_the_same_key_gives_the_same_job(kitchen: Kitchen) -> None:

@@ -51,7 +51,7 @@ def server(database_url: str, site: Site) -> Iterator[str]:
 
 def test_one_page_for_a_crowd(postgres_url: str, site: Site) -> None:
     app = assemble(load_settings(database_url=postgres_url), {}).app
-    app.migrate()
+    app.system.migrate()
     with ExitStack() as stack:
         addresses = [stack.enter_context(server(postgres_url, site)) for _ in range(SERVERS)]
         gate = site.gate("/soup", PAGES["plain"])
@@ -76,7 +76,7 @@ def test_one_page_for_a_crowd(postgres_url: str, site: Site) -> None:
         assert len({request for _, request in asked}) == USERS + 1, "and none is shared by others"
         gate.set()
         for _, request in asked:
-            assert app.wait(UUID(request), timeout=PATIENCE).state is JobState.SUCCEEDED
+            assert app.jobs.wait(UUID(request), timeout=PATIENCE).state is JobState.SUCCEEDED
         for user, request in asked:
             stranger = headers[0] if user != users[0] else headers[1]
             assert clients[0].get(f"/parse-requests/{request}", headers=stranger).status_code == 404
@@ -84,8 +84,8 @@ def test_one_page_for_a_crowd(postgres_url: str, site: Site) -> None:
         assert shown["recipe"]["title"] == "Tomato soup"
         assert clients[2].post("/parse-requests", json={"url": site.url("/soup")}).status_code == 200
     assert site.asked["/soup"] == 1
-    assert len(app.jobs(kind=KIND, limit=1000)) == USERS + 1
-    assert all(job.title is not None and job.title.startswith("http") for job in app.jobs(kind=KIND, limit=1000))
+    assert len(app.jobs.list(kind=KIND, limit=1000)) == USERS + 1
+    assert all(job.title is not None and job.title.startswith("http") for job in app.jobs.list(kind=KIND, limit=1000))
     app.close()
 
 

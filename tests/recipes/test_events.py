@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from penstock import JobState, Message
+from penstock import JobState
+from penstock.app import Message
 from penstock_apps.recipes.addresses import key_of
 from penstock_apps.recipes.service import RecipeSettings
 from tests.recipes.conftest import Kitchen
@@ -33,7 +34,7 @@ def heard(kitchen: Kitchen) -> dict[str, SimpleQueue[Any]]:
         found[message.topic].put(message.payload)
 
     for topic in found:
-        kitchen.app.subscribe(topic)(hear)
+        kitchen.app.messages.subscribe(topic)(hear)
     return found
 
 
@@ -70,7 +71,7 @@ def test_a_request_is_told_once_and_a_word_completes_it(kitchen: Kitchen, heard:
         kitchen.results.take(word(request))
     kitchen.results.take(word(asked_again))
     for one in (request, asked_again):
-        job = kitchen.app.wait(UUID(one), timeout=PATIENCE)
+        job = kitchen.app.jobs.wait(UUID(one), timeout=PATIENCE)
         assert job.state is JobState.SUCCEEDED
     shown = kitchen.served.client().get(f"/parse-requests/{request}").json()
     assert shown["recipe"]["title"] == "Tomato soup"
@@ -83,7 +84,7 @@ def test_a_word_of_failure_fails_it_and_the_first_word_counts(kitchen: Kitchen) 
     request = asked(kitchen)
     kitchen.results.take(word(request, success=False, errorMessage="no recipe here"))
     kitchen.results.take(word(request))
-    kitchen.app.wait(UUID(request), timeout=PATIENCE)
+    kitchen.app.jobs.wait(UUID(request), timeout=PATIENCE)
     assert kitchen.served.client().get(f"/parse-requests/{request}").json() == {
         "requestId": request, "status": "FAILED", "error": "no recipe here",
     }  # fmt: skip
@@ -91,9 +92,9 @@ def test_a_word_of_failure_fails_it_and_the_first_word_counts(kitchen: Kitchen) 
 
 def test_a_word_about_a_canceled_request_changes_nothing(kitchen: Kitchen) -> None:
     request = asked(kitchen)
-    kitchen.app.cancel(UUID(request), reason="not hungry any more")
+    kitchen.app.jobs.cancel(UUID(request), reason="not hungry any more")
     kitchen.results.take(word(request))
-    assert kitchen.app.get(UUID(request)).state is JobState.CANCELED
+    assert kitchen.app.jobs.get(UUID(request)).state is JobState.CANCELED
     assert kitchen.recipes.known(URL) is None, "and is not kept"
 
 
@@ -116,4 +117,4 @@ def test_what_cannot_be_taken_is_put_aside_and_stops_nothing(
     assert [one["message"] for one in dead] == [one.payload for one in wrong]
     assert all(one["reason"] for one in dead)
     kitchen.results.take(word(request))
-    assert kitchen.app.wait(UUID(request), timeout=PATIENCE).state is JobState.SUCCEEDED
+    assert kitchen.app.jobs.wait(UUID(request), timeout=PATIENCE).state is JobState.SUCCEEDED

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from penstock import HandlerError, Permanent, Retryable
+from penstock import Permanent, Retryable
+from penstock.errors import HandlerError
 from penstock_apps.recipes.fetching import USER_AGENT, fetch
 from penstock_apps.recipes.limits import FetchLimits
 from tests.recipes.site import Site, open_site

@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from penstock import HandlerError, Permanent, Retryable
+from penstock import Permanent, Retryable
+from penstock.errors import HandlerError
 from penstock_apps.recipes.fetching import USER_AGENT, fetch, trusted
 from penstock_apps.recipes.limits import FetchLimits
 

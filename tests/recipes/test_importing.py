@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from penstock import ConfigurationError, JobNotFound, JobState, Penstock, Settings, admin, owner
+from penstock import JobState, Penstock, Settings, admin, owner
+from penstock.errors import ConfigurationError, JobNotFound
 from penstock.testing.invariants import violations
 from penstock_apps.recipes.importing import OwnerRule, bring_over
 from penstock_apps.recipes.service import Recipes, RecipeSettings
@@ -60,7 +61,7 @@ def _insert(link: sqlite3.Connection, job_id: str, status: str) -> None:
 def new(settings: Settings) -> tuple[Penstock, Recipes]:
     app = Penstock(settings=settings)
     recipes = Recipes(app, RecipeSettings())
-    app.migrate()
+    app.system.migrate()
     return app, recipes
 
 
@@ -76,13 +77,13 @@ def test_everything_is_brought_over_and_a_second_time_changes_nothing(new: tuple
         "ABANDONED": JobState.ABANDONED,
     }  # fmt: skip
     for name, state in states.items():
-        assert app.get(UUID(IDS[name]), by=owner("ada")).state is state, name
-    done = app.get(UUID(IDS["COMPLETE"]))
+        assert app.acting_as(owner("ada")).jobs.get(UUID(IDS[name])).state is state, name
+    done = app.jobs.get(UUID(IDS["COMPLETE"]))
     assert done.result["recipe"]["title"] == "Soup"
     assert done.completed_at == datetime(2025, 12, 1, 10, 0, 5, tzinfo=UTC)
-    failed = app.get(UUID(IDS["ERROR"]))
+    failed = app.jobs.get(UUID(IDS["ERROR"]))
     assert (failed.last_error, failed.error_code) == ("it was odd", "PARSE_ERROR")
-    assert [line.to_state.value for line in app.history(UUID(IDS["COMMITTED"]))] == [
+    assert [line.to_state.value for line in app.jobs.history(UUID(IDS["COMMITTED"]))] == [
         "queued", "running", "succeeded", "committed",
     ]  # fmt: skip
     assert violations(app.store) == []

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock import ConfigurationError, Permanent, Retryable
+from penstock import Permanent, Retryable
+from penstock.errors import ConfigurationError
 from penstock_apps.recipes.language_model import LanguageModel
 from penstock_apps.recipes.limits import limits_from
 from penstock_apps.recipes.reading import recipe_of

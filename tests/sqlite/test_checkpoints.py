@@ -145,7 +145,7 @@ def test_an_error_of_it_is_no_error_of_the_transaction(
         broken.setattr(checkpoints, "_checkpoint", fail)
         for _ in range(8):
             submit_big(app)
-    assert len(app.jobs()) == 8
+    assert len(app.jobs.list()) == 8
     assert log_size(path) > 2 * small
     for _ in range(4):
         submit_big(app)

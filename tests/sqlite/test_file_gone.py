@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Penstock, StoreUnavailable
+from penstock import Penstock
+from penstock.errors import StoreUnavailable
 from tests.sqlite.conftest import seen_elsewhere
 
 COUNT = "SELECT count(*) FROM jobs"
 CALLS: dict[str, Callable[[Penstock], object]] = {
     "submit": lambda app: app.submit("noop"),
-    "jobs": lambda app: app.jobs(),
-    "counts": lambda app: app.counts(),
+    "jobs": lambda app: app.jobs.list(),
+    "counts": lambda app: app.system.count_jobs(),
 }
 
 
@@ -36,8 +37,8 @@ def used(app: Penstock) -> Penstock:
     """A store with connections of each sort, and two jobs."""
     app.submit("noop")
     app.submit("noop")
-    app.jobs()
-    app.counts()
+    app.jobs.list()
+    app.system.count_jobs()
     return app
 
 
@@ -70,11 +71,11 @@ def test_a_file_in_its_place_is_said_once_and_then_used(used: Penstock, path: Pa
         one.unlink()
     shutil.copy(migrated, path)
     assert code_of(used, name) == "DATABASE_FILE_REPLACED"
-    assert used.jobs() == []
-    assert used.counts() == {}
+    assert used.jobs.list() == []
+    assert used.system.count_jobs() == {}
     accepted = used.submit("noop").job.id
     used.drain()
-    assert used.get(accepted).state.value == "succeeded"
+    assert used.jobs.get(accepted).state.value == "succeeded"
     assert seen_elsewhere(path, COUNT) == ["1"]
 
 
@@ -113,4 +114,4 @@ def test_a_worker_goes_on_with_the_file_in_its_place(used: Penstock, path: Path,
                 break
             except StoreUnavailable:
                 continue
-        assert used.wait(accepted, timeout=60).state.value == "succeeded"
+        assert used.jobs.wait(accepted, timeout=60).state.value == "succeeded"

@@ -155,7 +155,7 @@ def test_nothing_that_was_accepted_is_lost(app: Penstock, path: Path, use: Use) 
         use()
         app.drain()
     use()
-    assert [app.get(one).state.value for one in accepted] == ["succeeded"] * 6
+    assert [app.jobs.get(one).state.value for one in accepted] == ["succeeded"] * 6
     assert seen_elsewhere(path, READ) == ["6"]
     app.close()
     use()
@@ -189,8 +189,8 @@ def test_a_handler_reads_its_own_table_in_that_file(app: Penstock, path: Path) -
     with app.working():
         accepted = [app.submit("price", "bolt").job.id for _ in range(14)]
         for one in accepted:
-            app.wait(one, timeout=60)
-    assert [app.get(one).result for one in accepted] == [12] * 14
+            app.jobs.wait(one, timeout=60)
+    assert [app.jobs.get(one).result for one in accepted] == [12] * 14
     assert seen_elsewhere(path, "SELECT count(*) FROM jobs WHERE state = 'succeeded'") == ["14"]
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
-from penstock import Penstock, StoreUnavailable
+from penstock import Penstock
+from penstock.errors import StoreUnavailable
 from tests.conftest import unavailable
 from tests.sqlite.conftest import seen_elsewhere
 
@@ -27,7 +28,8 @@ exec "$3" -m tests.sqlite.trouble full "$1/penstock.db" "$4"
 """
 _ONE_OF_FEW_RIGHTS = """
 import os, sys
-from penstock import Penstock, StoreUnavailable, load_settings
+from penstock import Penstock, load_settings
+from penstock.errors import StoreUnavailable
 warm = Penstock("sqlite://")
 warm.kind("noop")(lambda item: None)
 warm.submit("noop")
@@ -38,7 +40,7 @@ app.kind("noop")(lambda item: None)
 for line in sys.stdin:
     try:
         app.submit("noop")
-        print(len(app.jobs()), flush=True)
+        print(len(app.jobs.list()), flush=True)
     except StoreUnavailable as error:
         print(error.code, flush=True)
 """
@@ -129,5 +131,5 @@ def test_a_database_that_may_not_grow(app: Penstock, path: Path) -> None:
     event.remove(engine, "connect", limit)
     app.submit("noop", "x" * 100_000)
     app.drain()
-    assert [job.state.value for job in app.jobs()] == ["succeeded"] * 2
+    assert [job.state.value for job in app.jobs.list()] == ["succeeded"] * 2
     assert seen_elsewhere(path, "SELECT count(*) FROM jobs") == ["2"]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from penstock import ConfigurationError, Penstock, load_settings
+from penstock import Penstock, load_settings
+from penstock.errors import ConfigurationError
 from penstock.store import database_url
 from penstock.store.sqlite_engine import OLDEST, has_reset_race, require_version, reset_race
 
@@ -38,7 +39,7 @@ def test_opening_looks_at_the_version(path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("penstock.store.sqlite_engine.require_version", refuse)
     with pytest.raises(ConfigurationError, match="too old"):
-        Penstock(settings=load_settings(database_url=f"sqlite:///{path}")).migrate()
+        Penstock(settings=load_settings(database_url=f"sqlite:///{path}")).system.migrate()
 
 
 @pytest.mark.parametrize(
@@ -77,11 +78,11 @@ def test_a_worker_says_it_once_at_its_start(app: Penstock, race: bool) -> None:
 
 
 def test_a_check_knows_it(app: Penstock, race: bool) -> None:
-    assert [PRAGMA in remark for remark in app.check_database()] == ([True] if race else [])
+    assert [PRAGMA in remark for remark in app.system.check_database()] == ([True] if race else [])
 
 
 def test_there_is_nothing_to_say_of_a_database_in_memory(race: bool) -> None:
-    assert Penstock("sqlite://").check_database() == []
+    assert Penstock("sqlite://").system.check_database() == []
 
 
 def test_the_command_prints_it(path: Path, programs: Path) -> None:

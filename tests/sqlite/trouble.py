@@ -14,7 +14,8 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from uuid import UUID
 
-from penstock import Penstock, StoreUnavailable, load_settings
+from penstock import Penstock, load_settings
+from penstock.errors import StoreUnavailable
 
 CHUNK = b"\0" * 4096
 Undo = Callable[[], None]
@@ -65,9 +66,9 @@ def main(what: str, path: Path, *, with_worker: bool) -> None:
         accepted.append(app.submit("noop").job.id)
         if not with_worker:
             app.drain()
-        states = {app.wait(one, timeout=90).state.value for one in accepted}
+        states = {app.jobs.wait(one, timeout=90).state.value for one in accepted}
     assert states == {"succeeded"}, states
-    assert len(app.jobs(limit=1)) == 1
+    assert len(app.jobs.list(limit=1)) == 1
     app.close()
     with closing(sqlite3.connect(path)) as link:
         assert link.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -208,9 +208,13 @@ def test_the_machine_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> N
     assert machine.cores >= 1
 
 
+def nothing(item: object) -> None:
+    """Does it."""
+
+
 def test_only_a_kind_that_says_nothing_may_grow() -> None:
-    unsaid, said = (Kind.of("k", lambda item: None, Policy.of(concurrency=one)) for one in (None, 3))
-    in_processes = Kind.of("k", lambda item: None, Policy.of(runs_in="processes"))
+    unsaid, said = (Kind.of("k", lambda item: None, Policy(concurrency=one)) for one in (None, 3))
+    in_processes = Kind.of("k", nothing, Policy(runs_in="processes"))
     assert [most_slots(one, 8) for one in (unsaid, said, in_processes)] == [32, 8, 8]
 
 

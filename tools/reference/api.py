@@ -1,86 +1,80 @@
-"""The page of ``penstock``'s public names, from the source."""
+"""The page of the public names, from the source."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import importlib
 
 import penstock
-from tools.reference import meanings
 from tools.reference.markdown import code, codes, document, fenced, first_sentence, inline, matched, prose, table
 from tools.reference.source import Named, find, public_names
 
-# Every public name has its place here. The first of a subject with members is shown in full.
+# Every public module, and what it is for; those of the root come by subject.
+MODULES = {
+    "penstock.app": "What the objects of an app are, what they give and what they take.",
+    "penstock.errors": "Every error. Those that handlers raise are at the root too.",
+    "penstock.lifecycle": "States, transitions, vocabularies and payloads.",
+    "penstock.worker": "What applications need of workers.",
+    "penstock.http": "Serving, and routes of one's own beside ours.",
+    "penstock.ingest": "Files that come in: what they are, their rows, where they wait.",
+    "penstock.exports": "Files that go out.",
+    "penstock.store": "Tables of an application's own beside ours.",
+    "penstock.messages": "Where messages of the outbox go.",
+    "penstock.settings": "Settings as one value; also at the root.",
+    "penstock.clock": "Time: the database's, or one that a test holds.",
+    "penstock.testing": "For your tests.",
+}
 SUBJECTS: dict[str, tuple[str, ...]] = {
-    "The application": ("Penstock",),
-    "Kinds and their rules": ("Kind", "Policy", "RunsIn", "Backoff", "seconds", "size_in_bytes"),
-    "Payloads": ("storable_text", "storable_texts"),
-    "What a handler is given": ("ItemContext", "JobContext"),
-    "What a handler raises": (
-        "HandlerError", "Retryable", "Postponed", "Permanent", "NotFound", "Skip",
-        "Killed", "TimeLimitExceeded", "MemoryLimitExceeded", "WorkerCrashed", "Stopped",
-    ),
-    "Working": ("Worker", "Failure"),
-    "Serving": ("create_app", "Identity", "SignedIn", "Submitting", "Anyone", "Admin", "Json", "documented",
-        "read_cursor", "written_cursor", "StartForm", "FormField",
-    ),
-    "Jobs, items and history": (
-        "Job", "Progress", "Item", "HistoryEntry", "Submission", "SubmitOutcome", "JobCursor", "StoredFile",
-        "Message", "MaintenanceReport",
-        "PastJob", "own_metadata", "parse_job_id",
-    ),
-    "Pages of items": ("ItemRow", "Summary", "ItemCursor", "TimeRange", "ErrorGroup", "LaneSample"),
-    "Files that come in": (
-        "Planned", "detect_type", "Found", "look_at_table", "open_table", "table_limits", "Table", "TableShape", "Row",
-        "TableLimits", "ArchiveLimits", "look_at_archive", "pictures", "source_of", "Source", "Waiting",
-        "ProviderDelay",
-    ),
-    "Lifecycle": (
-        "JobState", "ItemStatus", "ItemRole", "Phase", "KilledBy", "ErrorType", "Transition", "TRANSITIONS", "actions",
-        "Vocabulary", "VOCABULARIES", "EFFECTIVE_STATUSES", "effective_status",
-    ),
-    "Who asks": ("Caller", "Actor", "SYSTEM", "owner", "admin"),
-    "Settings and time": ("Settings", "load_settings", "Clock", "DatabaseClock", "ManualClock"),
-    "Errors of calls": (
-        "PenstockError", "InvalidInput", "PayloadNotStorable", "PayloadTooLarge", "KindUnknown", "JobNotFound",
-        "FileNotFound", "TransitionRefused", "NotSignedIn", "NotAllowed", "TooManyRequests", "StoreUnavailable",
-        "StoreRefused", "SwitchedOff", "ConfigurationError", "SchemaOutOfDate",
-    ),
-}  # fmt: skip
+    "The application": ("Penstock", "Worker", "Settings", "load_settings"),
+    "Who asks": ("Caller", "SYSTEM", "owner", "admin"),
+    "Kinds and their rules": ("Kind", "Policy", "RunsIn", "Backoff"),
+    "What a handler is given": ("ItemContext", "JobContext", "Planned"),
+    "What a handler raises": ("PenstockError", "Retryable", "Permanent", "NotFound", "Skip"),
+    "Jobs and items": ("Job", "JobState", "Submission", "Item", "ItemStatus"),
+}
 
+_OPTIONS = {
+    ("Penstock", "kind"): ("penstock.lifecycle.policy", "PolicyOptions"),
+    ("Penstock", "submit"): ("penstock.app.bound", "SubmitOptions"),
+}
 _ELSEWHERE = {"Settings": "Its fields are the [settings](settings.md)."}
 
 
 def page() -> str:
     """docs/reference/api.md."""
-    placed = {name: subject for subject, names in SUBJECTS.items() for name in names}
-    matched("the public names", placed, penstock.__all__)
-    homes = public_names()
+    at_root = [name for names in SUBJECTS.values() for name in names]
+    matched("the public names", dict.fromkeys(at_root), penstock.__all__)
+    homes = public_names("penstock")
+    others = {module: _names_of(module, at_root) for module in MODULES}
     return document(
         "Python API",
-        "Everything here is imported from `penstock`. A module below it may change without notice; these names do not, "
-        "without a line in the changelog.",
+        "What is not here may change without notice; these names do not, without a line in the changelog.",
         table(
-            ("subject", "names"),
-            ((f"[{subject}](#{_anchor(subject)})", codes(names)) for subject, names in SUBJECTS.items()),
+            ("imported from", "names"),
+            [
+                *((f"[`penstock`](#{_anchor(subject)})", codes(names)) for subject, names in SUBJECTS.items()),
+                *((f"[`{module}`](#{_anchor(module)})", codes(names)) for module, names in others.items() if names),
+            ],
         ),
-        *(_subject(subject, names, homes) for subject, names in SUBJECTS.items()),
+        *(_section(subject, "", names, homes) for subject, names in SUBJECTS.items()),
+        *(_section(module, MODULES[module], names, public_names(module)) for module, names in others.items() if names),
     )
+
+
+def _names_of(module: str, at_root: list[str]) -> tuple[str, ...]:
+    """The names of a module that the root does not have."""
+    return tuple(name for name in importlib.import_module(module).__all__ if name not in at_root)
 
 
 def _anchor(heading: str) -> str:
     return "".join(one for one in heading.lower().replace(" ", "-") if one.isalnum() or one == "-")
 
 
-def _subject(subject: str, names: tuple[str, ...], homes: dict[str, str]) -> str:
-    return "\n\n".join([f"## {subject}", *(_name(find(homes[name], name), homes[name]) for name in names)])
+def _section(heading: str, words: str, names: tuple[str, ...], homes: dict[str, str]) -> str:
+    parts = [f"## {heading}", *([words] if words else [])]
+    return "\n\n".join([*parts, *(_name(find(homes[name], name)) for name in names)])
 
 
-# A class that is written in halves: what somebody uses is the whole.
-_HALVES = {"Penstock": (("penstock.changing", "Changing"), ("penstock.looking", "Looking"))}
-
-
-def _name(one: Named, home: str) -> str:
-    one = _whole(one)
+def _name(one: Named) -> str:
     parts = [f"### {one.name}"]
     if one.kind == "class":
         parts += [_heading(one), prose(one.doc), *_members(one)]
@@ -90,24 +84,14 @@ def _name(one: Named, home: str) -> str:
         parts += [fenced(one.name + (f": {one.signature}" if one.signature else ""), "python"), prose(one.doc)]
     if one.name in _ELSEWHERE:
         parts.append(_ELSEWHERE[one.name])
-    parts.append(f"At home in `{home}`.")
     return "\n\n".join(part for part in parts if part)
-
-
-def _whole(one: Named) -> Named:
-    """The class with the members of its other halves."""
-    members = list(one.members)
-    for module, name in _HALVES.get(one.name, ()):
-        own = {each.name for each in members}
-        members += [each for each in find(module, name).members if each.name not in own]
-    return replace(one, members=tuple(members))
 
 
 def _heading(one: Named) -> str:
     made = [member for member in one.members if member.name == "__init__"]
     if made:
         return fenced(made[0].called(one.name, answers=False), "python")
-    bases = [base for base in one.bases if base not in ("NamedTuple", "Protocol", "BaseSettings")]
+    bases = [base for base in one.bases if base not in ("NamedTuple", "Protocol", "BaseSettings", "TypedDict")]
     return fenced(f"class {one.name}({', '.join(bases)})" if bases else f"class {one.name}", "python")
 
 
@@ -133,13 +117,14 @@ def _members(one: Named) -> list[str]:
                 fenced(method.called(method.name), "python"),
                 prose(method.doc),
             ]
-            if (one.name, method.name) == ("Penstock", "kind"):
-                parts.append(_options(method))
+            if (one.name, method.name) in _OPTIONS:
+                parts.append(_options(*_OPTIONS[one.name, method.name]))
     return parts
 
 
-def _options(method: Named) -> str:
-    """The rules a kind may have; the defaults are in the signature above."""
-    given = [one.partition(":")[0] for one in method.arguments[1:] if one != "*"]
-    matched("the options of a kind", meanings.KIND_OPTIONS, given)
-    return table(("option", "meaning"), ((code(name), meaning) for name, meaning in meanings.KIND_OPTIONS.items()))
+def _options(module: str, name: str) -> str:
+    """The options that a method takes by their names, from the class that says them."""
+    fields = find(module, name).of_kind("field")
+    return table(
+        ("option", "type", "meaning"), ((code(each.name), code(each.signature), inline(each.doc)) for each in fields)
+    )

@@ -60,25 +60,6 @@ ACTORS = {
     "system": "Penstock itself, and programs that name no user",
 }
 
-KIND_OPTIONS = {
-    "retries": "further tries after the first that failed",
-    "backoff": "the wait between tries: `1s fixed`, `1s exponential up to 5m`, or a `Backoff`",
-    "not_found_retries": "further tries after `NotFound`, for things that may still appear",
-    "timeout": "the longest one call of the handler may take; a process is killed, a task canceled, a thread given up",
-    "memory_limit": 'the most resident memory a call\'s process may take; needs `runs_in="processes"`',
-    "runs_in": "`event_loop`, `threads` or `processes`; without it async functions run on the loop and others in "
-    "threads",
-    "concurrency": "calls at the same time in one worker; without it 32 on the loop, 8 threads, one process a core",
-    "reprocess": "whether items of a finished job may run again in a new run",
-    "priority": "jobs of the kind with a higher number go first, from -32768 to 32767",
-    "queue_limit": "the most jobs of the kind that may wait; one more fails at once with `QUEUE_OVERLOAD`",
-    "wait_limit": "the longest a job may wait for a worker; then it fails with `QUEUE_WAIT_EXCEEDED`",
-    "run_limit": "the longest a job may run; then it fails with `JOB_TIMEOUT`",
-    "abandon_after": "how long a result waits to be committed before the job is abandoned",
-    "prune_result": "whether an abandoned job's result is deleted; only the sweep does so, not `abandon()`",
-    "classify": "a function from the exception a handler raised to the one that counts",
-}
-
 DOCUMENT_SAMPLES = {"TIMEOUT": "7s", "MEMORY": "7MiB", "MAX_BYTES": "7MiB", "QUEUE_LIMIT": "7", "WAIT_LIMIT": "7s"}
 """A value for each of the documents app's variables that is not its default."""
 

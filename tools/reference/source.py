@@ -1,4 +1,4 @@
-"""What a module's source says of a name: its signature, its fields, its docstrings. Nothing is imported for it.
+"""What a module's source says of a name: its signature, its fields, its docstrings. Little is imported for it.
 
 The source and not ``inspect``: annotations stay as they were written, whichever Python makes the page.
 """
@@ -6,6 +6,7 @@ The source and not ``inspect``: annotations stay as they were written, whichever
 from __future__ import annotations
 
 import ast
+import importlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,11 +49,16 @@ def module(name: str) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-def public_names() -> dict[str, str]:
-    """Each name of ``penstock`` and the module it is at home in, from the imports that type checkers read."""
+def public_names(name: str) -> dict[str, str]:
+    """Each public name of a module and the module it is at home in, from the imports that type checkers read.
+
+    A module that is no package is the home of its names.
+    """
+    if not SOURCE.joinpath(*name.split(".")).is_dir():
+        return dict.fromkeys(importlib.import_module(name).__all__, name)
     return {
         alias.name: node.module
-        for outer in module("penstock").body
+        for outer in module(name).body
         if isinstance(outer, ast.If)
         for node in outer.body
         if isinstance(node, ast.ImportFrom) and node.module
@@ -89,7 +95,7 @@ def _class(node: ast.ClassDef) -> Named:
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, *, method: bool = False) -> Named:
     decorators = [ast.unparse(one) for one in node.decorator_list]
-    answer = "" if node.returns is None else ast.unparse(node.returns)
+    answer = "" if node.returns is None else _type(node.returns)
     kind = "property" if "property" in decorators else "method" if method else "function"
     arguments = _arguments(node.args, method=method)
     doc = ast.get_docstring(node) or ""
@@ -114,10 +120,15 @@ def _arguments(given: ast.arguments, *, method: bool) -> tuple[str, ...]:
 
 
 def _argument(one: ast.arg, default: ast.expr | None) -> str:
-    text = one.arg if one.annotation is None else f"{one.arg}: {ast.unparse(one.annotation)}"
+    text = one.arg if one.annotation is None else f"{one.arg}: {_type(one.annotation)}"
     if default is None:
         return text
     return f"{text}{' = ' if one.annotation is not None else '='}{ast.unparse(default)}"
+
+
+def _type(annotation: ast.expr) -> str:
+    """A type as people say it: a class with a method ``list`` has to call Python's own by its whole name."""
+    return ast.unparse(annotation).replace("builtins.list", "list")
 
 
 def _assigned(node: ast.stmt) -> list[str]:

@@ -26,7 +26,7 @@ class Client:
 
     def prepare(self, _: range) -> None:
         with closing(Penstock(self._url)) as app:
-            app.migrate()
+            app.system.migrate()
         self._driver = SQLiteCeiling(self._url)
 
     def enqueue(self, numbers: range) -> None:

@@ -36,7 +36,7 @@ class Client:
         self._app = application(url)
 
     def prepare(self, _: range) -> None:
-        self._app.migrate()
+        self._app.system.migrate()
 
     def enqueue(self, numbers: range) -> None:
         for number in numbers:
@@ -46,16 +46,16 @@ class Client:
         self._app.submit_many("noop", [{"n": number} for number in numbers], owner="ada")
 
     def left(self, _: range) -> int:
-        return len(self._app.jobs(states=OPEN, limit=1))
+        return len(self._app.jobs.list(states=OPEN, limit=1))
 
     def begin(self, numbers: range) -> None:
         self._job = self._app.submit("noop", items=[{"n": number} for number in numbers], owner="ada").job.id
 
     def progress(self, _: range) -> int:
-        return self._app.get(self._job).progress.processed
+        return self._app.jobs.get(self._job).progress.processed
 
     def cancel(self, _: range) -> None:
-        self._app.cancel(self._job, reason="the bench has seen enough")
+        self._app.jobs.cancel(self._job, reason="the bench has seen enough")
 
     def grow(self, numbers: range) -> None:
         """Copies of the first item, behind the last one."""
@@ -73,7 +73,7 @@ class Client:
         return len(claim(self._app.store, "noop", "the bench", size=len(numbers), lease_seconds=3600.0).items)
 
     def page(self, numbers: range) -> int:
-        return len(self._app.items(self._job, after=numbers.start, limit=len(numbers)))
+        return len(self._app.items.list(self._job, after=numbers.start, limit=len(numbers)))
 
 
 _COPY = """

@@ -13,4 +13,4 @@ def abandon(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppO
     """
     from penstock.cli.changing import change
 
-    change(job_id, user, app, lambda one, which, by: one.abandon(which, by=by, reason=reason))
+    change(job_id, user, app, lambda jobs, found: jobs.abandon(found, reason=reason))

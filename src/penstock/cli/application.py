@@ -12,10 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from penstock.cli.callers import caller
 from penstock.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from penstock import Penstock
+    from penstock.app import BoundApp
 
 _CODE = "APP_NOT_LOADED"
 
@@ -33,6 +35,13 @@ def opened(name: str | None, *, log_level: str | None = None) -> Iterator[Pensto
     """The Penstock object of ``--app``, closed at the end; log lines below ``log_level`` are not shown."""
     with loaded(name, log_level=log_level) as one:
         yield one.app
+
+
+@contextmanager
+def opened_as(name: str | None, user: str | None) -> Iterator[BoundApp]:
+    """The same in the name of the user of ``--as``, or of an administrator."""
+    with opened(name) as app:
+        yield app.acting_as(caller(user))
 
 
 @contextmanager

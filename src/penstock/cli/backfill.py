@@ -17,4 +17,4 @@ def backfill(app: AppOption = None) -> None:
     from penstock.cli.texts import counted
 
     with opened(app) as one:
-        print(f"{counted(one.backfill(), 'item')} put right")
+        print(f"{counted(one.system.backfill(), 'item')} put right")

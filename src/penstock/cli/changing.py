@@ -6,20 +6,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from penstock.cli.application import opened
-from penstock.cli.callers import caller
+from penstock.cli.application import opened_as
 from penstock.cli.identifiers import find_id, short
 
 if TYPE_CHECKING:
-    from penstock import Caller, Job, Penstock
+    from penstock import Job
+    from penstock.app import Jobs
 
-Change = Callable[["Penstock", UUID, "Caller"], "Job"]
+Change = Callable[["Jobs", UUID], "Job"]
 
 
 def change(job_id: str, user: str | None, app_name: str | None, make: Change) -> None:
     """Make one change to the job that ``job_id`` names."""
-    with opened(app_name) as app:
-        by = caller(user)
-        job = make(app, find_id(app, job_id, by), by)
+    with opened_as(app_name, user) as mine:
+        job = make(mine.jobs, find_id(mine.jobs, job_id))
         run = f", run {job.run}" if job.run > 1 else ""
         print(f"{short(job.id)} is {job.state.value}{run}")

@@ -13,4 +13,4 @@ def commit(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOp
     """
     from penstock.cli.changing import change
 
-    change(job_id, user, app, lambda one, which, by: one.commit(which, by=by, reason=reason))
+    change(job_id, user, app, lambda jobs, found: jobs.commit(found, reason=reason))

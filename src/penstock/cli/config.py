@@ -77,8 +77,8 @@ def _check(app: Penstock) -> None:
     remarks: list[str] = []
     connection: list[str] = []
     questions: tuple[Callable[[], object], ...] = (
-        lambda: remarks.extend(app.check_database()),
-        lambda: connection.extend(app.describe_connection()),
+        lambda: remarks.extend(app.system.check_database()),
+        lambda: connection.extend(app.system.describe_connection()),
         lambda: _require_writable(app.settings.files_directory),
     )
     for question in questions:

@@ -49,7 +49,7 @@ def submit_documents(
 
 def document_row(job: UUID, name: str) -> Row:
     """A document job as the specification's users see it."""
-    from penstock import VOCABULARIES
+    from penstock.lifecycle import VOCABULARIES
 
     return Row(job, name, VOCABULARIES["documents"], tell)
 

@@ -17,7 +17,8 @@ from penstock.errors import InvalidInput
 from penstock.lifecycle.states import ItemStatus
 
 if TYPE_CHECKING:
-    from penstock import Caller, Item, Penstock
+    from penstock import Item
+    from penstock.app import Items
 
 MEMBERS = ("position", "status", "attempts", "input", "result", "error_code", "last_error")
 _PAGE = 500
@@ -52,36 +53,34 @@ def export(
     penstock export 8f2c11d04e57 > items.jsonl
     penstock export 8f2c11d04e57 --format csv --output failed.csv --status ERROR
     """
-    from penstock.cli.application import opened
-    from penstock.cli.callers import caller
+    from penstock.cli.application import opened_as
     from penstock.cli.identifiers import find_id
     from penstock.cli.texts import counted
 
     if output_format is Format.XLSX and output is None:
         raise InvalidInput("a workbook is not for the terminal: name a file with --output", field="output")
-    with opened(app) as one:
-        by = caller(user)
-        found, wanted = find_id(one, job_id, by), status or None
+    with opened_as(app, user) as mine:
+        found, wanted = find_id(mine.jobs, job_id), status or None
         if output_format is Format.JSONL:
-            count = _write(output, _lines(one, found, by, wanted))
+            count = _write(output, _lines(mine.items, found, wanted))
         else:
-            headers, lines = one.export(found, by=by, statuses=wanted)
+            headers, lines = mine.items.export(found, statuses=wanted)
             count = _write_grid(output_format, output, headers, lines)
         if output is not None:
             print(f"{counted(count, 'item')} written to {output}")
 
 
-def _lines(app: Penstock, job_id: UUID, by: Caller, statuses: list[ItemStatus] | None) -> Iterator[bytes]:
+def _lines(items: Items, job_id: UUID, statuses: list[ItemStatus] | None) -> Iterator[bytes]:
     from penstock.cli.as_json import text
 
-    for item in _each_item(app, job_id, by, statuses):
+    for item in _each_item(items, job_id, statuses):
         yield (text({name: getattr(item, name) for name in MEMBERS}) + "\n").encode()
 
 
-def _each_item(app: Penstock, job_id: UUID, by: Caller, statuses: list[ItemStatus] | None) -> Iterator[Item]:
+def _each_item(items: Items, job_id: UUID, statuses: list[ItemStatus] | None) -> Iterator[Item]:
     """All items, a page at a time, so that a million need no more memory than a thousand."""
     after = 0
-    while page := app.items(job_id, by=by, statuses=statuses, after=after, limit=_PAGE):
+    while page := items.list(job_id, statuses=statuses, after=after, limit=_PAGE):
         yield from page
         after = page[-1].position
 

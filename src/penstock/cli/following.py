@@ -15,7 +15,8 @@ from penstock.cli.scoreboard import Row, Seen, board, line
 from penstock.cli.screen import console, is_live
 
 if TYPE_CHECKING:
-    from penstock import Caller, Job, Penstock
+    from penstock import Job
+    from penstock.app import Jobs
 
 Look = Callable[[Sequence["Job"]], None]
 Show = Callable[[Sequence[Seen]], None]
@@ -24,10 +25,9 @@ _LONELY_AFTER = 3.0
 
 
 def follow(
-    app: Penstock,
+    jobs: Jobs,
     rows: Sequence[Row],
     *,
-    by: Caller,
     look: Look | None = None,
     timeout: float | None = None,
     hint: bool = True,
@@ -45,22 +45,22 @@ def follow(
         while True:
             for row in rows:
                 if row.id not in seen or not seen[row.id].job.finished:
-                    job = app.get(row.id, by=by)
-                    seen[row.id] = Seen(row, job, job_summary.stopped_by(app, job))
+                    job = jobs.get(row.id)
+                    seen[row.id] = Seen(row, job, job_summary.stopped_by(jobs, job))
             now = [seen[row.id] for row in rows]
             show(now)
-            jobs = [one.job for one in now]
+            seen_jobs = [one.job for one in now]
             if look is not None:
-                look(jobs)
+                look(seen_jobs)
             passed = time.monotonic() - begun
-            whole = len(jobs) == len(rows) and all(job.finished for job in jobs)
+            whole = len(seen_jobs) == len(rows) and all(job.finished for job in seen_jobs)
             if whole or (timeout is not None and passed > timeout):
-                return jobs
-            if hint and passed > _LONELY_AFTER and not any(job.started_at for job in jobs):
+                return seen_jobs
+            if hint and passed > _LONELY_AFTER and not any(job.started_at for job in seen_jobs):
                 hint = False
                 print("no worker has taken it yet; start one with: penstock worker", file=sys.stderr, flush=True)
             if until.wait(_EVERY):
-                return jobs
+                return seen_jobs
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from uuid import UUID
 from penstock.errors import InvalidInput, JobNotFound
 
 if TYPE_CHECKING:
-    from penstock import Caller, Penstock
+    from penstock.app import Jobs
 
 LEAST = 6
 RECENT = 10_000
@@ -22,7 +22,7 @@ def short(job_id: UUID) -> str:
     return job_id.hex[-12:]
 
 
-def find_id(app: Penstock, text: str, by: Caller) -> UUID:
+def find_id(jobs: Jobs, text: str) -> UUID:
     """The id of the job that ``text`` names, looked for among the newest 10,000 where it is only a part."""
     try:
         return UUID(text)
@@ -33,7 +33,7 @@ def find_id(app: Penstock, text: str, by: Caller) -> UUID:
         raise JobNotFound(f"{text!r} is not a job's id: an id is made of 0-9 and a-f")
     if len(part) < LEAST:
         raise JobNotFound(f"{text!r} is too short for a job's id; give at least {LEAST} characters of it")
-    found = _matching(app, part, by)
+    found = _matching(jobs, part)
     if not found:
         raise JobNotFound(f"no job among the newest {RECENT:,} has an id that begins or ends with {text!r}")
     if len(found) > 1:
@@ -45,13 +45,13 @@ def find_id(app: Penstock, text: str, by: Caller) -> UUID:
     return found[0]
 
 
-def _matching(app: Penstock, part: str, by: Caller) -> list[UUID]:
-    from penstock import JobCursor
+def _matching(jobs: Jobs, part: str) -> list[UUID]:
+    from penstock.app import JobCursor
 
     found: list[UUID] = []
     after: JobCursor | None = None
     for _ in range(RECENT // _PAGE):
-        page = app.jobs(by=by, after=after, limit=_PAGE)
+        page = jobs.list(after=after, limit=_PAGE)
         found += [job.id for job in page if job.id.hex.startswith(part) or job.id.hex.endswith(part)]
         if len(page) < _PAGE:
             break

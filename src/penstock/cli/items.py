@@ -30,15 +30,13 @@ def items(
     penstock items 8f2c11d04e57 --status ERROR
     penstock items 8f2c11d04e57 --after 50
     """
-    from penstock.cli.application import opened
+    from penstock.cli.application import opened_as
     from penstock.cli.as_json import print_lines
-    from penstock.cli.callers import caller
     from penstock.cli.identifiers import find_id, short
 
-    with opened(app) as one:
-        by = caller(user)
-        which = find_id(one, job_id, by)
-        page = one.items(which, by=by, statuses=status or None, after=after, limit=limit)
+    with opened_as(app, user) as mine:
+        which = find_id(mine.jobs, job_id)
+        page = mine.items.list(which, statuses=status or None, after=after, limit=limit)
         if as_json:
             print_lines(page)
             return

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from penstock.cli.texts import duration, on_one_line, payload
 
 if TYPE_CHECKING:
-    from penstock import HistoryEntry, Job, Penstock
+    from penstock import Job
+    from penstock.app import Jobs
+    from penstock.lifecycle import HistoryEntry
 
 EXIT_FAILED = 1
 EXIT_CANCELED = 3
@@ -24,11 +26,11 @@ def actor(entry: HistoryEntry) -> str:
     return f"{entry.actor.value} {on_one_line(entry.actor_id)}" if entry.actor_id else entry.actor.value
 
 
-def stopped_by(app: Penstock, job: Job) -> str:
+def stopped_by(jobs: Jobs, job: Job) -> str:
     """Who canceled a job; empty when nobody did."""
     if job.canceled_at is None:
         return ""
-    entry = app.last_change_to(job.id, job.state)
+    entry = jobs.last_change_to(job.id, job.state)
     return "" if entry is None else actor(entry)
 
 

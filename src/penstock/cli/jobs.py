@@ -33,19 +33,17 @@ def jobs(
     penstock jobs --state failed --state canceled --owner alice
     penstock jobs --limit 1000 --json | jq .error_code
     """
-    from penstock import JobCursor
-    from penstock.cli.application import opened
+    from penstock.app import JobCursor
+    from penstock.cli.application import opened_as
     from penstock.cli.as_json import job_object, print_lines
-    from penstock.cli.callers import caller
     from penstock.cli.identifiers import find_id, short
 
-    with opened(app) as one:
-        by = caller(owner)
+    with opened_as(app, owner) as mine:
         behind = None
         if after is not None:
-            last = one.get(find_id(one, after, by), by=by)
+            last = mine.jobs.get(find_id(mine.jobs, after))
             behind = JobCursor(last.created_at, last.id)
-        page = one.jobs(by=by, states=state or None, kind=kind, after=behind, limit=limit)
+        page = mine.jobs.list(states=state or None, kind=kind, after=behind, limit=limit)
         if as_json:
             print_lines(job_object(job, payloads=False) for job in page)
             return

@@ -36,5 +36,7 @@ def migrate(
     from penstock.cli.application import opened
 
     with opened(app) as one:
-        one.migrate(lock_timeout=lock_timeout, wait=wait, say=lambda line: print(line, file=sys.stderr, flush=True))
+        one.system.migrate(
+            lock_timeout=lock_timeout, wait=wait, say=lambda line: print(line, file=sys.stderr, flush=True)
+        )
         print("the schema is up to date")

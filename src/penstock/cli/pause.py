@@ -13,4 +13,4 @@ def pause(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOpt
     """
     from penstock.cli.changing import change
 
-    change(job_id, user, app, lambda one, which, by: one.pause(which, by=by, reason=reason))
+    change(job_id, user, app, lambda jobs, found: jobs.pause(found, reason=reason))

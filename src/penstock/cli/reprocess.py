@@ -49,5 +49,5 @@ def reprocess(
         job_id,
         user,
         app,
-        lambda one, which, by: one.reprocess(which, by=by, statuses=chosen, error_codes=codes, reason=reason),
+        lambda jobs, found: jobs.reprocess(found, statuses=chosen, error_codes=codes, reason=reason),
     )

@@ -26,15 +26,13 @@ def result(
     penstock result 8f2c11d04e57 | jq .word_count
     penstock result 8f2c11d04e57 --text > report.txt
     """
-    from penstock.cli.application import opened
+    from penstock.cli.application import opened_as
     from penstock.cli.as_json import print_one
-    from penstock.cli.callers import caller
     from penstock.cli.identifiers import find_id
     from penstock.cli.texts import for_terminal
 
-    with opened(app) as one:
-        by = caller(user)
-        job = one.get(find_id(one, job_id, by), by=by)
+    with opened_as(app, user) as mine:
+        job = mine.jobs.get(find_id(mine.jobs, job_id))
         _require_result(job)
         if not text:
             print_one(job.result)

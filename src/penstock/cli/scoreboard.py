@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from penstock import Job, Vocabulary
+    from penstock import Job
+    from penstock.lifecycle import Vocabulary
 
 _BAR = 16
 _STATE = 9

@@ -8,6 +8,7 @@ from penstock.cli.options import AppOption, AsJson, AsUser, JobId
 
 if TYPE_CHECKING:
     from penstock import Caller, Job, Penstock
+    from penstock.app import Jobs
 
 _LONGEST = 600
 
@@ -25,23 +26,23 @@ def show(job_id: JobId, as_json: AsJson = False, user: AsUser = None, app: AppOp
     from penstock.cli.identifiers import find_id
 
     with opened(app) as one:
-        by = caller(user)
-        job = one.get(find_id(one, job_id, by), by=by)
-        offered = _actions(one, job, by)
+        mine = one.acting_as(caller(user))
+        job = mine.jobs.get(find_id(mine.jobs, job_id))
+        offered = _actions(one, job, mine.caller)
         if as_json:
             print_one({**job_object(job), "actions": offered})
         else:
-            _print_facts(one, job, offered)
+            _print_facts(mine.jobs, job, offered)
 
 
 def _actions(app: Penstock, job: Job, by: Caller) -> tuple[str, ...]:
-    from penstock import actions
+    from penstock.lifecycle import actions
 
     reprocessable = job.kind in app.kinds and app.kinds.get(job.kind).policy.reprocess
     return tuple(name for name in actions(job.state, by.actor, reprocessable=reprocessable) if name != "submit")
 
 
-def _print_facts(app: Penstock, job: Job, offered: tuple[str, ...]) -> None:
+def _print_facts(jobs: Jobs, job: Job, offered: tuple[str, ...]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -73,7 +74,7 @@ def _print_facts(app: Penstock, job: Job, offered: tuple[str, ...]) -> None:
     fact("error type", job.error_type.value if job.error_type else "")
     fact("failed in", job.failed_phase.value if job.failed_phase else "")
     fact("killed by", job.killed_by.value if job.killed_by else "")
-    canceled_by = job_summary.stopped_by(app, job)
+    canceled_by = job_summary.stopped_by(jobs, job)
     fact("canceled by", canceled_by)
     fact("reason", on_one_line(job.killed_reason or ""))
     fact("unique key", on_one_line(job.unique_key or ""))

@@ -11,7 +11,8 @@ import typer
 from penstock.cli.options import AppOption
 
 if TYPE_CHECKING:
-    from penstock import Penstock, Submission
+    from penstock import Submission
+    from penstock.app import Jobs
     from penstock.cli.scoreboard import Row
     from penstock_apps.documents.service import Documents
 
@@ -71,12 +72,11 @@ def submit(
             params = read_params(given[0]) if given else None
             lines = None if items is None else read_items(items)
             rows = _one(
-                one.app.submit(
+                one.app.acting_as(caller(owner)).submit(
                     kind,
                     params,
                     items=lines,
                     owner=owner,
-                    by=caller(owner),
                     unique_key=unique_key,
                     fresh_for=fresh_for,
                     idempotency_key=idempotency_key,
@@ -86,7 +86,7 @@ def submit(
                 kind,
             )
         if wait:
-            _wait(one.app, rows, owner)
+            _wait(one.app.acting_as(caller(owner)).jobs, rows)
 
 
 def _one(submission: Submission, kind: str) -> list[Row]:
@@ -119,12 +119,11 @@ def _documents(documents: Documents, paths: list[Path], user: str | None, idempo
     return [document_row(job.id, path.name) for job, path in zip(jobs, paths, strict=True)]
 
 
-def _wait(app: Penstock, rows: list[Row], user: str | None) -> None:
+def _wait(jobs: Jobs, rows: list[Row]) -> None:
     from penstock.cli import job_summary
-    from penstock.cli.callers import caller
     from penstock.cli.following import follow
 
-    codes = [job_summary.exit_code(job) for job in follow(app, rows, by=caller(user))]
+    codes = [job_summary.exit_code(job) for job in follow(jobs, rows)]
     code = codes[0] if len(codes) == 1 else min(1, max(codes))
     if code:
         raise typer.Exit(code)

@@ -29,7 +29,7 @@ def sweep(app: AppOption = None) -> None:
     from penstock.cli.texts import counted
 
     with opened(app) as one:
-        counts: dict[str, int] = asdict(one.sweep())
+        counts: dict[str, int] = asdict(one.system.sweep())
         for name, count in counts.items():
             if count:
                 print(counted(count, *_WORDS.get(name, (name, name))))

@@ -1,1 +1,23 @@
 """Tables out: rows as CSV text or as a workbook, however many, in the same memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.exports.csv_text import csv_chunks
+    from penstock.exports.workbook import write_workbook
+else:
+    from penstock.lazy import lazy_names
+
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "penstock.exports.csv_text": "csv_chunks",
+            "penstock.exports.workbook": "write_workbook",
+        },
+    )
+
+__all__ = [
+    "csv_chunks", "write_workbook",
+]  # fmt: skip

@@ -1,1 +1,34 @@
 """Penstock over HTTP: an application to serve, or to mount in one's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.http.application import create_app
+    from penstock.http.auth import Admin, Anyone, SignedIn, Submitting
+    from penstock.http.errors import documented
+    from penstock.http.forms import FormField, StartForm
+    from penstock.http.pagination import read_cursor, written_cursor
+    from penstock.http.responses import Json
+    from penstock.http.tokens import Identity
+else:
+    from penstock.lazy import lazy_names
+
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "penstock.http.application": "create_app",
+            "penstock.http.auth": "Admin Anyone SignedIn Submitting",
+            "penstock.http.errors": "documented",
+            "penstock.http.forms": "FormField StartForm",
+            "penstock.http.pagination": "read_cursor written_cursor",
+            "penstock.http.responses": "Json",
+            "penstock.http.tokens": "Identity",
+        },
+    )
+
+__all__ = [
+    "Admin", "Anyone", "FormField", "Identity", "Json", "SignedIn", "StartForm", "Submitting", "create_app",
+    "documented", "read_cursor", "written_cursor",
+]  # fmt: skip

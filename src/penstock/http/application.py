@@ -3,7 +3,8 @@
 ::
 
     from fastapi import FastAPI
-    from penstock import Penstock, create_app
+    from penstock import Penstock
+    from penstock.http import create_app
 
     jobs = create_app(Penstock())
     site = FastAPI(lifespan=jobs.router.lifespan_context)

@@ -74,7 +74,7 @@ class ChangeFeed:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _look(self) -> None:
-        found = await run_in_threadpool(self._app.marks, list(self._followers))
+        found = await run_in_threadpool(self._app.system.change_marks, list(self._followers))
         for job_id, mark in found.items():
             if job_id in self._followers and self._seen.get(job_id) != mark:
                 self._seen[job_id] = mark

@@ -22,7 +22,7 @@ async def alive() -> Response:
 @routes.get("/readyz", summary="Can it serve?", response_model=dict[str, str], responses=documented(503))
 def ready(one: AService) -> Response:
     """The database answers and its schema is ours."""
-    one.app.check_database()
+    one.app.system.check_database()
     return Json({"status": "ok"})
 
 

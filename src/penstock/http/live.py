@@ -36,7 +36,7 @@ _LAST_SEQUENCE = 2**31 - 1
 
 def visible(job_id: UUID, who: SignedIn, one: AService) -> UUID:
     """A job that whoever asks may see: said before the stream begins."""
-    one.app.get(job_id, by=who.caller)
+    one.app.acting_as(who.caller).jobs.get(job_id)
     return job_id
 
 
@@ -83,8 +83,8 @@ async def follow_job(
 
 
 def _look(job_id: UUID, after: int, who: Identity, one: Service) -> tuple[list[HistoryEntry], Job, str]:
-    job = one.app.get(job_id, by=who.caller)
-    lines = one.app.history(job_id, by=who.caller, after=after, limit=HISTORY_PAGE)
+    job = one.app.acting_as(who.caller).jobs.get(job_id)
+    lines = one.app.acting_as(who.caller).jobs.history(job_id, after=after, limit=HISTORY_PAGE)
     return lines, job, _text(job_report(job, who, one))
 
 

@@ -54,7 +54,7 @@ async def follow_jobs(
     told = _Told()
 
     def look() -> JobPage:
-        return one.app.page_of_jobs(asked.wanted, by=who.caller, after=asked.after, limit=limit)
+        return one.app.acting_as(who.caller).jobs.page(asked.wanted, after=asked.after, limit=limit)
 
     with one.change_feed.until_closed() as closing:
         while not closing.is_set():

@@ -35,5 +35,5 @@ def get_samples(job_id: UUID, who: SignedIn, one: AService) -> Response:
 
     Workers do several jobs of a kind at once: what they were set to is not one job's alone.
     """
-    found = one.app.samples_of_job(job_id, by=who.caller, most=MOST)
+    found = one.app.acting_as(who.caller).jobs.samples(job_id, limit=MOST)
     return Json({"samples": [controller(sample) for sample in found]})

@@ -38,5 +38,5 @@ def tokens_of(app: Penstock) -> Tokens:
     if settings.jwks_url is not None:
         keys = PublishedKeys(settings.jwks_url)
     else:
-        keys = OwnSecret(signing_secret(settings, app.database_file))
+        keys = OwnSecret(signing_secret(settings, app.system.database_file))
     return Tokens(keys, admin_claim=settings.admin_claim, issuer=settings.jwt_issuer, audience=settings.jwt_audience)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from penstock.app import Penstock
+from penstock.lifecycle.callers import SYSTEM
 from penstock.operations.samples import LaneSample
 
 Value = TypeVar("Value")
@@ -60,24 +61,24 @@ class StatsCache:
         self._app = app
         self.started_at = datetime.now(UTC)
         """When this server began."""
-        self.open_items = TTLCache(_COUNTED_SECONDS, lambda user: app.open_counts(user=user))
+        self.open_items = TTLCache(_COUNTED_SECONDS, lambda user: app.acting_as(SYSTEM).items.count_open(user=user))
         """By kind, of a user or of everybody."""
         self.lanes = TTLCache(_SAMPLED_SECONDS, self._latest)
         """What each worker said last of each of its kinds."""
-        self.jobs = TTLCache(_JOBS_COUNTED_SECONDS, lambda _key: app.counts())
+        self.jobs = TTLCache(_JOBS_COUNTED_SECONDS, lambda _key: app.system.count_jobs())
         """By kind and state; counting a million takes a while."""
-        self.workers = TTLCache(_SAMPLED_SECONDS, lambda _key: app.workers())
+        self.workers = TTLCache(_SAMPLED_SECONDS, lambda _key: app.system.workers())
         """Those that are there, and those that died lately."""
-        self.worker_deaths = TTLCache(_SAMPLED_SECONDS, lambda _key: app.worker_deaths())
+        self.worker_deaths = TTLCache(_SAMPLED_SECONDS, lambda _key: app.system.count_worker_deaths())
         """Since the database was made."""
-        self.ages = TTLCache(_JOBS_COUNTED_SECONDS, lambda _key: app.ages())
+        self.ages = TTLCache(_JOBS_COUNTED_SECONDS, lambda _key: app.system.ages())
         """How old the oldest items are."""
-        self.backlog = TTLCache(_SAMPLED_SECONDS, lambda _key: app.backlog())
+        self.backlog = TTLCache(_SAMPLED_SECONDS, lambda _key: app.messages.backlog())
         """What the outbox has not sent yet."""
 
     def _latest(self, _key: str | None) -> list[LaneSample]:
         since = datetime.now(UTC) - _SAMPLES_LOOKED_AT
-        newest = {(one.kind, one.worker): one for one in self._app.lane_samples(since=since)}
+        newest = {(one.kind, one.worker): one for one in self._app.system.samples(since=since)}
         return list(newest.values())
 
 

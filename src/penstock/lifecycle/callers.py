@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from penstock.errors import NotAllowed
 from penstock.lifecycle.bounds import CALLER
 from penstock.lifecycle.states import Actor, KilledBy
 
@@ -34,6 +35,20 @@ class Caller:
         if self.actor is not Actor.OWNER:
             return Visibility.EVERYTHING
         return Visibility.GUESTS if self.id is None else Visibility.OWN
+
+    def acts_for(self, user_id: str | None) -> str | None:
+        """Whose something is that this caller makes: an owner's own, and whoever anybody else names.
+
+        >>> owner("ada").acts_for(None)
+        'ada'
+        >>> admin("root").acts_for("ada")
+        'ada'
+        """
+        if self.actor is not Actor.OWNER:
+            return user_id
+        if user_id not in (None, self.id):
+            raise NotAllowed(f"{self.id or 'a guest'} may make nothing that is {user_id}'s")
+        return self.id
 
     @property
     def killed_by(self) -> KilledBy:

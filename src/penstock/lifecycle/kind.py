@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from penstock.errors import ConfigurationError, KindUnknown
 from penstock.lifecycle.bounds import require_kind_name
+from penstock.lifecycle.generic import Generic, Input, Params, Result
+from penstock.lifecycle.handlers import place_of, require_handler, require_importable
+from penstock.lifecycle.job import Job
 from penstock.lifecycle.policy import Policy, RunsIn
 from penstock.lifecycle.states import ItemRole
 
@@ -17,8 +20,12 @@ Classify = Callable[[BaseException], BaseException]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One type of job: its steps and its rules."""
+class Kind(Generic[Params, Input, Result]):
+    """One type of job: its steps and its rules.
+
+    ``Kind[Params, Input, Result]`` says what its jobs are submitted with, what its items hold and what comes of a job:
+    the type checker then knows what :meth:`params` and :meth:`result` give, and what may be submitted.
+    """
 
     name: str
     policy: Policy
@@ -30,24 +37,50 @@ class Kind:
     """What grids and exports show of each item: members of its result, or of its canonical input until then."""
 
     @classmethod
-    def of(cls, name: str, definition: Handler | type, policy: Policy, classify: Classify | None = None) -> Kind:
-        """Read a kind from a plain function, or from a class with ``process`` and perhaps ``plan`` and ``finalize``."""
+    def of(
+        cls, name: str, definition: object, policy: Policy, classify: Classify | None = None
+    ) -> Kind[Params, Input, Result]:
+        """Read a kind from a function, or from a class or an instance with ``process`` and perhaps ``plan`` and
+        ``finalize``; one that could not run is refused, with its place.
+        """
         require_kind_name(name)
-        if not inspect.isclass(definition):
-            return cls(name, policy, definition, classify=classify)
-        steps = definition()
-        process = getattr(steps, "process", None)
+        steps = _made(name, definition) if inspect.isclass(definition) else definition
+        # A function of one step is its own process; everything else has steps.
+        is_function = not inspect.isclass(definition) and not hasattr(definition, "process") and callable(definition)
+        process = steps if is_function else getattr(steps, "process", None)
         if process is None:
-            raise ConfigurationError(f"the class of kind {name!r} has no method 'process'")
+            raise ConfigurationError(f"kind {name!r} has no method 'process' ({place_of(definition)})")
+        plan, finalize = (None if is_function else getattr(steps, step, None) for step in ("plan", "finalize"))
+        require_handler(name, "process", process, gives="the item")
+        if plan is not None:
+            require_handler(name, "plan", plan, gives="the job", may_take=2)
+        if finalize is not None:
+            require_handler(name, "finalize", finalize, gives="the job")
+        if policy.runs_in is RunsIn.PROCESSES:
+            require_importable(name, process)
         return cls(
             name,
             policy,
-            process,
-            plan=getattr(steps, "plan", None),
-            finalize=getattr(steps, "finalize", None),
-            classify=classify or getattr(steps, "classify", None),
-            columns=tuple(getattr(steps, "columns", ())),
+            cast("Handler", process),
+            plan=plan,
+            finalize=finalize,
+            classify=classify or (None if is_function else getattr(steps, "classify", None)),
+            columns=() if is_function else tuple(getattr(steps, "columns", ())),
         )
+
+    def params(self, job: Job) -> Params:
+        """What a job of this kind was submitted with."""
+        self._require(job)
+        return cast("Params", job.params)
+
+    def result(self, job: Job) -> Result | None:
+        """What came of a job of this kind; None until something did."""
+        self._require(job)
+        return cast("Result | None", job.result)
+
+    def _require(self, job: Job) -> None:
+        if job.kind != self.name:
+            raise ValueError(f"job {job.id} is of kind {job.kind!r}, not {self.name!r}")
 
     @property
     def single_step(self) -> bool:
@@ -70,6 +103,20 @@ class Kind:
         return RunsIn.EVENT_LOOP if is_async else RunsIn.THREADS
 
 
+def _made(name: str, definition: type) -> object:
+    """An instance of a class that needs nothing; one that needs something is registered as an instance."""
+    try:
+        inspect.signature(definition).bind()
+    except TypeError as error:
+        raise ConfigurationError(
+            f"the class of kind {name!r} needs arguments ({error}): register an instance that has them, "
+            f"app.kind({name!r})({definition.__name__}(…)) ({place_of(definition)})"
+        ) from None
+    except ValueError:  # a class without a signature that Python can tell
+        pass
+    return definition()
+
+
 @dataclass(slots=True)
 class Kinds:
     """The kinds one application knows, by name."""
@@ -79,7 +126,7 @@ class Kinds:
     def add(self, kind: Kind) -> None:
         """Register a kind; a second one of the same name is a mistake."""
         if kind.name in self._by_name:
-            raise ConfigurationError(f"kind {kind.name!r} is registered twice")
+            raise ConfigurationError(f"kind {kind.name!r} is registered twice ({place_of(kind.process)})")
         self._by_name[kind.name] = kind
 
     def get(self, name: str) -> Kind:

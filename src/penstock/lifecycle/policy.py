@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any, TypedDict, Unpack
 
 from penstock.errors import ConfigurationError
 from penstock.lifecycle import bounds
@@ -25,9 +26,49 @@ class RunsIn(StrEnum):
     PROCESSES = "processes"
 
 
-@dataclass(frozen=True, slots=True)
+class PolicyOptions(TypedDict, total=False):
+    """The rules of a kind as people write them: arguments of ``app.kind`` and of :class:`Policy` alike."""
+
+    retries: int
+    """Further tries after the first that failed; 3 unless it is said."""
+    backoff: str | Backoff
+    """The wait between tries: ``1s fixed``, ``1s exponential up to 5m`` (the default), or a ``Backoff``."""
+    not_found_retries: int
+    """Further tries after ``NotFound``, for things that may still appear; none unless it is said."""
+    timeout: Duration | None
+    """The longest one call of the handler may take; a process is killed, a task canceled, a thread given up."""
+    memory_limit: str | int | None
+    """The most resident memory a call's process may take; needs ``runs_in="processes"``."""
+    runs_in: RunsIn | str | None
+    """``event_loop``, ``threads`` or ``processes``; without it async functions run on the loop and others in threads.
+    """
+    concurrency: int | None
+    """Calls at the same time in one worker; without it 32 on the loop, 8 threads, one process a core."""
+    reprocess: bool
+    """Whether items of a finished job may run again in a new run."""
+    priority: int
+    """Jobs of the kind with a higher number go first, from -32768 to 32767; 0 unless it is said."""
+    queue_limit: int | None
+    """The most jobs of the kind that may wait; one more fails at once with ``QUEUE_OVERLOAD``."""
+    wait_limit: Duration | None
+    """The longest a job may wait for a worker; then it fails with ``QUEUE_WAIT_EXCEEDED``."""
+    run_limit: Duration | None
+    """The longest a job may run; then it fails with ``JOB_TIMEOUT``."""
+    abandon_after: Duration | None
+    """How long a result waits to be committed before the job is abandoned."""
+    prune_result: bool
+    """Whether an abandoned job's result is deleted; only the sweep does so, not ``abandon()``."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Policy:
-    """The rules of one kind; every duration is in seconds, None means no limit."""
+    """The rules of one kind; every duration is kept in seconds, None means no limit.
+
+    It is made of :class:`PolicyOptions`; a wrong value is refused here, not when a job runs.
+
+    >>> Policy(retries=1, backoff="1s fixed", timeout="5m").timeout
+    300.0
+    """
 
     retries: int = 3
     backoff: Backoff = _BACKOFF
@@ -44,54 +85,34 @@ class Policy:
     abandon_after: float | None = None
     prune_result: bool = False
 
+    def __init__(self, **options: Unpack[PolicyOptions]) -> None:
+        for name in options:
+            if name not in _DEFAULTS:
+                raise ConfigurationError(f"a kind has no option {name!r}; there are {', '.join(_DEFAULTS)}")
+        given: dict[str, Any] = {**_DEFAULTS, **options}
+        for bound in _BOUNDS:
+            bound.require_of_kind(given[bound.field])
+        given["backoff"] = Backoff.of(given["backoff"])
+        given["runs_in"] = None if given["runs_in"] is None else _place(given["runs_in"])
+        if given["memory_limit"] is not None:
+            if given["runs_in"] is not RunsIn.PROCESSES:
+                raise ConfigurationError(
+                    "memory_limit needs runs_in='processes': only a process can be limited for real"
+                )
+            given["memory_limit"] = size_in_bytes(given["memory_limit"])
+        for name in _DURATIONS:
+            given[name] = None if given[name] is None else seconds(given[name])
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
     def allowing(self, retries: int) -> Policy:
         """The same rules with the number of retries a job was promised when it was recorded."""
         return self if retries == self.retries else replace(self, retries=retries)
 
-    @classmethod
-    def of(
-        cls,
-        *,
-        retries: int = 3,
-        backoff: str | Backoff = "1s exponential up to 5m",
-        not_found_retries: int = 0,
-        timeout: Duration | None = None,
-        memory_limit: str | int | None = None,
-        runs_in: RunsIn | str | None = None,
-        concurrency: int | None = None,
-        reprocess: bool = False,
-        priority: int = 0,
-        queue_limit: int | None = None,
-        wait_limit: Duration | None = None,
-        run_limit: Duration | None = None,
-        abandon_after: Duration | None = None,
-        prune_result: bool = False,
-    ) -> Policy:
-        """Read a policy as people write it; wrong values are refused here, not when a job runs."""
-        bounds.RETRIES.require_of_kind(retries)
-        bounds.NOT_FOUND_RETRIES.require_of_kind(not_found_retries)
-        bounds.CONCURRENCY.require_of_kind(concurrency)
-        bounds.QUEUE_LIMIT.require_of_kind(queue_limit)
-        bounds.PRIORITY.require_of_kind(priority)
-        place = None if runs_in is None else _place(runs_in)
-        if memory_limit is not None and place is not RunsIn.PROCESSES:
-            raise ConfigurationError("memory_limit needs runs_in='processes': only a process can be limited for real")
-        return cls(
-            retries=retries,
-            backoff=Backoff.of(backoff),
-            not_found_retries=not_found_retries,
-            timeout=None if timeout is None else seconds(timeout),
-            memory_limit=None if memory_limit is None else size_in_bytes(memory_limit),
-            runs_in=place,
-            concurrency=concurrency,
-            reprocess=reprocess,
-            priority=priority,
-            queue_limit=queue_limit,
-            wait_limit=None if wait_limit is None else seconds(wait_limit),
-            run_limit=None if run_limit is None else seconds(run_limit),
-            abandon_after=None if abandon_after is None else seconds(abandon_after),
-            prune_result=prune_result,
-        )
+
+_DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Policy)}
+_DURATIONS = ("timeout", "wait_limit", "run_limit", "abandon_after")
+_BOUNDS = (bounds.RETRIES, bounds.NOT_FOUND_RETRIES, bounds.CONCURRENCY, bounds.QUEUE_LIMIT, bounds.PRIORITY)
 
 
 def _place(runs_in: RunsIn | str) -> RunsIn:

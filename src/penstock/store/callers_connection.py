@@ -1,29 +1,42 @@
-"""Which connections of a caller may carry our statements in his own transaction."""
+"""Which connections of a caller may carry our statements in the caller's own transaction."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import UnboundExecutionError
 
 from penstock.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session, scoped_session
+
+CallersConnection: TypeAlias = "Connection | Session | scoped_session[Session]"
+"""What a caller may give who wants something done inside their own transaction."""
 _CODE = "CONNECTION_UNSUPPORTED"
 _HOW = {
     "sqlite": "create_engine('sqlite:///…'), which uses the standard library's sqlite3: a second SQLite library in one "
     "process drops the locks of the first",
     "postgresql": "create_engine('postgresql+psycopg://…')",
 }
+_DJANGO = (
+    "Django's connections are not SQLAlchemy's: submit once its transaction has committed, "
+    "transaction.on_commit(lambda: app.submit(…))"
+)
+_ASYNCHRONOUS = (
+    "its statements wait on an event loop, and ours do not: submit after its commit, or in a synchronous session of "
+    "the same database"
+)
 
 
-def require_usable(connection: object, engine: Engine) -> None:
-    """Refuse what is no SQLAlchemy connection, or one to another database or by another driver than ours."""
-    if not isinstance(connection, Connection):
-        given = f"{type(connection).__module__}.{type(connection).__qualname__}"
-        raise ConfigurationError(
-            f"connection= takes a sqlalchemy.Connection, not a {given}; an ORM session has one, session.connection()",
-            code=_CODE,
-        )
+def find_connection(given: CallersConnection, engine: Engine) -> Connection:
+    """The SQLAlchemy connection of what a caller gave: it is one, or an ORM session that has one.
+
+    Refused in plain words: what is neither, and a connection to another database or by another driver than ours.
+    """
+    connection = given if isinstance(given, Connection) else _connection_of_session(given)
     ours, theirs = engine.dialect, connection.dialect
     if theirs.name != ours.name:
         raise ConfigurationError(
@@ -37,3 +50,36 @@ def require_usable(connection: object, engine: Engine) -> None:
             f"connection= takes those of {_HOW[ours.name]}",
             code=_CODE,
         )
+    return connection
+
+
+def _connection_of_session(given: Any) -> Connection:
+    orm: Any = sys.modules.get("sqlalchemy.orm")  # whoever has a session has loaded it
+    if orm is not None and isinstance(given, orm.scoped_session):
+        given = given()
+    if orm is None or not isinstance(given, orm.Session):
+        raise ConfigurationError(_refusal(given), code=_CODE)
+    try:
+        bind = given.get_bind()
+    except UnboundExecutionError:
+        raise ConfigurationError(
+            "the session has several engines, or none: give session.connection(bind_arguments=…)", code=_CODE
+        ) from None
+    if bind.dialect.is_async:
+        raise ConfigurationError(
+            f"the session is the synchronous side of an AsyncSession ({bind.dialect.name}+{bind.dialect.driver}): "
+            f"{_ASYNCHRONOUS}",
+            code=_CODE,
+        )
+    connection: Connection = given.connection()
+    return connection
+
+
+def _refusal(given: object) -> str:
+    name = f"{type(given).__module__}.{type(given).__qualname__}"
+    words = f"connection= takes a sqlalchemy.Connection or an ORM Session, not a {name}"
+    if name.startswith("django."):
+        return f"{words}; {_DJANGO}"
+    if name.startswith("sqlalchemy.ext.asyncio."):
+        return f"{words}; {_ASYNCHRONOUS}"
+    return words

@@ -2,8 +2,8 @@
 
 An operation is a function of a :class:`Transaction`; it never commits. :meth:`Store.write` runs one in a transaction
 of its own and once more when the database says that another try may work (deadlock, busy file), or when the connection
-broke before the commit was asked for. A caller who has a SQLAlchemy connection may run operations in its own
-transaction with :meth:`Store.joined`.
+broke before the commit was asked for. A caller who has a SQLAlchemy connection, or a session, may run operations in
+its own transaction with :meth:`Store.joined`.
 
 Interrupted anywhere before the commit, a transaction leaves nothing; after it, everything. When the connection breaks
 in between, nobody knows which: that is said with a code of its own (``COMMIT_UNKNOWN``) and is not tried again.
@@ -30,7 +30,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 
 from penstock.clock import Clock, DatabaseClock
 from penstock.errors import ConfigurationError, PenstockError, StoreLocked, StoreRefused, StoreUnavailable
-from penstock.store.callers_connection import require_usable
+from penstock.store.callers_connection import CallersConnection, find_connection
 from penstock.store.checkpoints import Checkpoints
 from penstock.store.commit_hooks import call_after_commit
 from penstock.store.dialects.contract import NOW, dialect_of
@@ -53,8 +53,8 @@ from penstock.store.write_lock import WriteLock
 _log = structlog.get_logger("penstock.jobs")
 Result = TypeVar("Result")
 Value = TypeVar("Value")
-CallersConnection = Connection
-"""The connection of a caller who wants something done inside their own transaction."""
+DatabaseConnection = Connection
+"""A SQLAlchemy connection, in one of our transactions."""
 Heard = Callable[[frozenset[str] | None], None]
 """Called with notices, or with None when any kind may have work."""
 Line = tuple[str, str, dict[str, Any]]
@@ -333,9 +333,9 @@ class Store:
                 listener(None)
 
     @contextmanager
-    def joined(self, connection: Connection) -> Iterator[Transaction]:
+    def joined(self, given: CallersConnection) -> Iterator[Transaction]:
         """Work inside the caller's own transaction: it commits, or nothing happened."""
-        require_usable(connection, self.engine)
+        connection = find_connection(given, self.engine)
         if not connection.in_transaction():
             connection.begin()  # as its first statement would
         if self.dialect.is_autocommit(connection):

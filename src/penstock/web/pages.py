@@ -106,7 +106,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
 
     @routes.get("/jobs/{job_id}")
     def job(request: Request, job_id: UUID, who: SignedIn, one: AService) -> Response:
-        found = one.app.get(job_id, by=who.caller)
+        found = one.app.acting_as(who.caller).jobs.get(job_id)
         return page(
             request,
             "job.html",

@@ -9,16 +9,18 @@ from uuid import UUID
 
 from penstock.errors import Stopped
 from penstock.lifecycle.files import path_of
+from penstock.lifecycle.generic import Generic, Input, Params, Result
 from penstock.lifecycle.job import ClaimedItem, Item, Progress
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemStatus
 from penstock.runners.contract import StopFlag
 
 
-class ItemContext:
+class ItemContext(Generic[Params, Input]):
     """One unit of work, as ``process`` sees it.
 
     ``input`` is what was planned or submitted for it (a single-step job's is its params), ``attempt`` counts from 1.
+    ``ItemContext[Params, Input]`` says what both hold, for the type checker.
     """
 
     __slots__ = ("_claimed", "files_directory", "stop")
@@ -69,9 +71,10 @@ class ItemContext:
         return self._claimed.run
 
     @property
-    def input(self) -> JSON:
+    def input(self) -> Input:
         """What to work on."""
-        return self._claimed.input
+        value: Input = self._claimed.input
+        return value
 
     @property
     def normalized(self) -> JSON:
@@ -79,9 +82,10 @@ class ItemContext:
         return self._claimed.normalized
 
     @property
-    def params(self) -> JSON:
+    def params(self) -> Params:
         """The job's params."""
-        return self._claimed.params
+        value: Params = self._claimed.params
+        return value
 
     @property
     def stopped(self) -> bool:
@@ -102,15 +106,17 @@ class ItemContext:
 
 
 @dataclass(frozen=True, slots=True)
-class JobContext:
-    """A whole job, as ``plan`` and ``finalize`` see it."""
+class JobContext(Generic[Params, Result]):
+    """A whole job, as ``plan`` and ``finalize`` see it; ``JobContext[Params, Result]`` says what its params hold, and
+    what each of its items comes to.
+    """
 
     id: UUID
     kind: str
     owner: str | None
     run: int
     attempt: int
-    params: JSON
+    params: Params
     progress: Progress
     planned: int
     """Items already persisted by an earlier try of the plan."""
@@ -126,7 +132,7 @@ class JobContext:
         """All items in order, read from the store as they are asked for."""
         return self._items(status)
 
-    def results(self) -> Iterator[JSON]:
+    def results(self) -> Iterator[Result]:
         """The results of the items that are DONE, in order; ``sum(job.results())`` reads them page by page."""
         return (item.result for item in self._items(ItemStatus.DONE))
 

@@ -41,7 +41,9 @@ _TRIED_AGAIN_SECONDS = 1.0
 class App(Protocol):
     """What a process of its own needs of the app."""
 
-    kinds: Kinds
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds it knows."""
 
     @property
     def store(self) -> Store:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock import ConfigurationError, InvalidInput, Permanent
+from penstock import Permanent
+from penstock.errors import ConfigurationError, InvalidInput
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".heic", ".heif"})
 _DEEPEST = 64

@@ -13,7 +13,9 @@ from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from penstock import Actor, Caller, FileNotFound, JobNotFound, Penstock
+from penstock import Caller, Penstock
+from penstock.errors import FileNotFound, JobNotFound
+from penstock.lifecycle import Actor
 from penstock_apps.catalogs.tables import catalogs, photos
 
 _AT_ONCE = 500

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, Response
 
-from penstock import FormField, Identity, Json, SignedIn, StartForm, Submitting, documented
+from penstock.http import FormField, Identity, Json, SignedIn, StartForm, Submitting, documented
 from penstock_apps.catalogs.records import Catalog, PhotoRecord
 from penstock_apps.catalogs.service import Catalogs
 from penstock_apps.numbers import NUMBER

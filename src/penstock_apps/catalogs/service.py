@@ -10,18 +10,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from penstock import (
-    SYSTEM,
-    Caller,
-    FileNotFound,
-    InvalidInput,
-    ItemStatus,
-    Job,
-    JobContext,
-    JobNotFound,
-    Penstock,
-    Permanent,
-)
+from penstock import SYSTEM, Caller, ItemStatus, Job, JobContext, Penstock, Permanent
+from penstock.errors import FileNotFound, InvalidInput, JobNotFound
 from penstock_apps.catalogs import steps
 from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.duplicates import Photo, groups_of
@@ -95,7 +85,7 @@ class Catalogs:
             catalog_id = uuid4()
             if idempotency_key is not None:
                 given: dict[str, Any] = {"owner": user, "resource_id": catalog_id, "connection": link}
-                earlier = self._app.take_key(idempotency_key, said, **given)
+                earlier = self._app.acting_as(SYSTEM).take_key(idempotency_key, said, **given)
                 if earlier is not None:
                     return earlier
             self.records.create(link, catalog_id, name, folders, user=user)
@@ -132,17 +122,20 @@ class Catalogs:
             "bounds": asdict(self.settings.bounds),
             **(more or {}),
         }
-        return self._app.submit(
-            action,
-            params,
-            owner=catalog.user_id,
-            by=by,
-            unique_key=str(catalog.id),
-            idempotency_key=idempotency_key,
-            # The bounds and the folder of thumbnails are settings, which a deployment may change.
-            fingerprint=[action, str(catalog.id), {k: v for k, v in (more or {}).items() if k != "directory"}],
-            title=catalog.name,
-        ).job
+        return (
+            self._app.acting_as(by)
+            .submit(
+                action,
+                params,
+                owner=catalog.user_id,
+                unique_key=str(catalog.id),
+                idempotency_key=idempotency_key,
+                # The bounds and the folder of thumbnails are settings, which a deployment may change.
+                fingerprint=[action, str(catalog.id), {k: v for k, v in (more or {}).items() if k != "directory"}],
+                title=catalog.name,
+            )
+            .job
+        )
 
     def thumbnail_options(self, sizes: list[int] | None, quality: int | None) -> dict[str, Any]:
         """The params of a job that makes thumbnails."""
@@ -271,7 +264,7 @@ class Catalogs:
     def _hashes_kept(self, catalog_id: UUID) -> tuple[str, int]:
         """A catalog's hashes in a kept file: its SHA-256, by which a process finds it, and how many there are."""
         packed = array("Q", sorted({one.perceptual_hash for one in self.records.photos(catalog_id)}))
-        kept = self._app.keep_file(io.BytesIO(packed.tobytes()), name="hashes", owner=None)
+        kept = self._app.acting_as(SYSTEM).files.keep(io.BytesIO(packed.tobytes()), name="hashes", owner=None)
         return kept.sha256, len(packed)
 
     def _with_continuation(self, definition: type) -> type:
@@ -284,14 +277,17 @@ class Catalogs:
                 if job.progress.total < most:
                     return result
                 params: Any = job.params
-                heir = app.submit(
-                    job.kind,
-                    {**params, "continues": str(job.id)},
-                    owner=job.owner,
-                    by=SYSTEM,
-                    idempotency_key=f"{job.id}:continuation",
-                    title=app.get(job.id).title,
-                ).job
+                heir = (
+                    app.acting_as(SYSTEM)
+                    .submit(
+                        job.kind,
+                        {**params, "continues": str(job.id)},
+                        owner=job.owner,
+                        idempotency_key=f"{job.id}:continuation",
+                        title=app.acting_as(SYSTEM).jobs.get(job.id).title,
+                    )
+                    .job
+                )
                 return result | {"status": "requeued", "continued_by": str(heir.id)}
 
         Continued.__name__ = definition.__name__

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from penstock import ItemContext, storable_text
+from penstock import ItemContext
+from penstock.lifecycle import storable_text
 from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.duplicates import near_pairs_of_part
 from penstock_apps.catalogs.failures import PhotoFailure

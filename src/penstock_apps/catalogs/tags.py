@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from penstock import ConfigurationError
+from penstock.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock import ItemContext, MemoryLimitExceeded, Permanent
+from penstock import ItemContext, Permanent
+from penstock.errors import MemoryLimitExceeded
 from penstock_apps.documents.bounds import Bounds
 from penstock_apps.documents.extraction import extract
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
-from penstock import FormField, Json, SignedIn, StartForm, Submitting, documented
+from penstock.http import FormField, Json, SignedIn, StartForm, Submitting, documented
 from penstock_apps.documents.service import Documents, metadata
 
 IdempotencyKey = Annotated[

@@ -7,18 +7,9 @@ from dataclasses import dataclass
 from typing import BinaryIO
 from uuid import UUID
 
-from penstock import (
-    VOCABULARIES,
-    Caller,
-    ConfigurationError,
-    ErrorType,
-    Job,
-    JobNotFound,
-    Penstock,
-    owner,
-    seconds,
-    size_in_bytes,
-)
+from penstock import Caller, Job, Penstock, owner
+from penstock.errors import ConfigurationError, JobNotFound
+from penstock.lifecycle import VOCABULARIES, ErrorType, seconds, size_in_bytes
 from penstock_apps.documents.processing import classify, process
 from penstock_apps.uploads import sha256_of
 
@@ -93,40 +84,42 @@ class Documents:
         said: object = None
         if idempotency_key is not None:
             said = ["document", name, media_type, sha256_of(stream, most=most)]
-            earlier = self._app.take_key(idempotency_key, said, owner=user)
+            earlier = self._app.acting_as(owner(user)).take_key(idempotency_key, said)
             if earlier is not None:
-                return self._app.get(earlier)
+                return self._app.acting_as(owner(user)).jobs.get(earlier)
         bounded = _Bounded(stream, most)
-        kept = self._app.keep_file(bounded, name=name, owner=user, media_type=media_type)
+        kept = self._app.acting_as(owner(user)).files.keep(bounded, name=name, media_type=media_type)
         params = {
             "sha256": kept.sha256,
             "name": kept.name,
             "media_type": media_type,
             "max_bytes": self.limits.max_bytes,
         }
-        return self._app.submit(
-            KIND,
-            params,
-            owner=user,
-            by=owner(user),
-            file=kept,
-            idempotency_key=idempotency_key,
-            fingerprint=said,
-            title=kept.name,
-            hold=True,
-        ).job
+        return (
+            self._app.acting_as(owner(user))
+            .submit(
+                KIND,
+                params,
+                file=kept,
+                idempotency_key=idempotency_key,
+                fingerprint=said,
+                title=kept.name,
+                hold=True,
+            )
+            .job
+        )
 
     def submit(self, job_id: UUID, *, by: Caller) -> Job:
         """Let a created job flow; a second time is refused."""
         self._of_ours(job_id, by)
-        return self._app.release(job_id, by=by)
+        return self._app.acting_as(by).jobs.release(job_id)
 
     def get(self, job_id: UUID, *, by: Caller) -> Job:
         """One document job."""
         return self._of_ours(job_id, by)
 
     def _of_ours(self, job_id: UUID, by: Caller) -> Job:
-        job = self._app.get(job_id, by=by)
+        job = self._app.acting_as(by).jobs.get(job_id)
         if job.kind != KIND:
             raise JobNotFound(f"there is no document job {job_id}")
         return job

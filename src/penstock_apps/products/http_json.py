@@ -16,7 +16,8 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpx2
 import orjson
 
-from penstock import Permanent, Postponed, Retryable
+from penstock import Permanent, Retryable
+from penstock.errors import Postponed
 from penstock_apps.products.products import canonical_gtin, clean, machine_price
 from penstock_apps.products.provider_settings import ADDRESSES, PLACE, HttpJsonSettings, described_in, settings_from
 from penstock_apps.products.providers import Found, Pace, best

@@ -10,27 +10,22 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 from uuid import UUID
 
-from penstock import (
+from penstock import SYSTEM, Job, Penstock, owner
+from penstock.app import StoredFile
+from penstock.errors import HandlerError, InvalidInput, JobNotFound, SwitchedOff
+from penstock.ingest import (
     ArchiveLimits,
     Found,
-    HandlerError,
-    InvalidInput,
-    Job,
-    JobNotFound,
-    Penstock,
     Source,
-    StoredFile,
-    SubmitOutcome,
-    SwitchedOff,
     TableShape,
     Waiting,
     detect_type,
     look_at_archive,
     look_at_table,
-    owner,
     source_of,
     table_limits,
 )
+from penstock.lifecycle import SubmitOutcome
 from penstock_apps.products.headers import map_headers
 from penstock_apps.uploads import Rewindable, sha256_of
 
@@ -151,16 +146,14 @@ class Intake:
         if idempotency_key is not None and fingerprint is None:
             names = [[one.name, sha256_of(cast("Rewindable", one.stream))] for one in files]
             fingerprint = ["products", names, asdict(told)]
-            earlier = self._app.take_key(idempotency_key, fingerprint, owner=user, ip_address=ip_address)
+            earlier = self._app.acting_as(owner(user)).take_key(idempotency_key, fingerprint, ip_address=ip_address)
             if earlier is not None:
-                return _taken_before(self._app.get(earlier), files)
+                return _taken_before(self._app.acting_as(owner(user)).jobs.get(earlier), files)
         kept = [self._kept(one, user) for one in files]
         job_type, params, shape = self._looked_at(kept, told)
-        submission = self._app.submit(
+        submission = self._app.acting_as(owner(user)).submit(
             job_type,
             params,
-            owner=user,
-            by=owner(user),
             file=kept[0],
             idempotency_key=idempotency_key,
             fingerprint=fingerprint,
@@ -180,13 +173,15 @@ class Intake:
 
     def _kept(self, one: Handed, user: str | None) -> StoredFile:
         most = self._app.settings.ingest_max_file_bytes
-        return self._app.keep_file(one.stream, name=one.name, owner=user, media_type=one.media_type, most=most)
+        return self._app.acting_as(owner(user)).files.keep(
+            one.stream, name=one.name, media_type=one.media_type, max_bytes=most
+        )
 
     def _looked_at(
         self, kept: Sequence[StoredFile], told: UploadOptions
     ) -> tuple[str, dict[str, Any], TableShape | None]:
         """Which job files make, with which params."""
-        paths = [self._app.file(one.id)[1] for one in kept]
+        paths = [self._app.acting_as(SYSTEM).files.path(one.id) for one in kept]
         kinds = [detect_type(path, one.name) for path, one in zip(paths, kept, strict=True)]
         tables = [one for one in kinds if one in (Found.DELIMITED, Found.XLSX)]
         archives = kinds.count(Found.ARCHIVE)
@@ -280,7 +275,7 @@ class Intake:
         # The job's id follows from the file, so what was taken in before is known without reading it again.
         job_id = UUID(bytes=sha256(f"{user or ''}|{key}".encode()).digest()[:16], version=4)
         try:
-            return self._app.get(job_id, by=owner(user)), False
+            return self._app.acting_as(owner(user)).jobs.get(job_id), False
         except JobNotFound:
             pass
         with source.open(one) as stream:
@@ -297,7 +292,7 @@ class Intake:
 
     def take_key(self, idempotency_key: str, asked: Any, *, user: str | None) -> None:
         """Take a key for a request that names a source; another request under it is refused."""
-        self._app.take_key(idempotency_key, ["products source", asked], owner=user)
+        self._app.acting_as(owner(user)).take_key(idempotency_key, ["products source", asked])
 
     def _source(self, address: str) -> Source:
         settings = self._app.settings

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from penstock import ConfigurationError
+from penstock.errors import ConfigurationError
 from penstock_apps.products.strategies import Strategy
 
 ADDRESSES = {

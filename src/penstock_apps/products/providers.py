@@ -16,7 +16,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from penstock import Permanent, Postponed, ProviderDelay, Retryable
+from penstock import Permanent, Retryable
+from penstock.errors import Postponed
+from penstock.worker import ProviderDelay
 from penstock_apps.products.products import canonical_gtin, same_gtin
 from penstock_apps.products.strategies import Query
 

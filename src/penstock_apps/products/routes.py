@@ -15,18 +15,10 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from penstock import (
-    VOCABULARIES,
-    FormField,
-    Identity,
-    InvalidInput,
-    Job,
-    Json,
-    SignedIn,
-    StartForm,
-    Submitting,
-    documented,
-)
+from penstock import Job
+from penstock.errors import InvalidInput
+from penstock.http import FormField, Identity, Json, SignedIn, StartForm, Submitting, documented
+from penstock.lifecycle import VOCABULARIES
 from penstock_apps.products import schemas as shapes
 from penstock_apps.products.intake import MOST_PICTURES, Handed, Refused, Taken, UploadOptions
 from penstock_apps.products.retailer import sample_csv

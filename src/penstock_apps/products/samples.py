@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from penstock import ConfigurationError
+from penstock.errors import ConfigurationError
 from penstock_apps.products.retailer import (
     CATALOGUE,
     SAMPLE_NOT_FOUND,

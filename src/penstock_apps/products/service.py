@@ -11,16 +11,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from penstock import (
-    ConfigurationError,
-    ItemContext,
-    JobContext,
-    Penstock,
-    Planned,
-    TableShape,
-    open_table,
-    table_limits,
-)
+from penstock import SYSTEM, ItemContext, JobContext, Penstock, Planned
+from penstock.errors import ConfigurationError
+from penstock.ingest import TableShape, open_table, table_limits
 from penstock_apps.products import steps
 from penstock_apps.products.http_json import providers_from
 from penstock_apps.products.intake import Intake
@@ -130,10 +123,10 @@ class Products:
 
     def _kept(self, job: JobContext) -> Path:
         params: Any = job.params
-        return self._app.file(UUID(params["file_id"]))[1]
+        return self._app.acting_as(SYSTEM).files.path(UUID(params["file_id"]))
 
     def _keep(self, job: JobContext, number: int, picture: bytes) -> str:
         """Put a picture of an archive by; the name it has in there may be no name for a file, and is the item's."""
         params: Any = job.params
         name = f"{number} of {params['name'][:1000]}"
-        return self._app.keep_file(io.BytesIO(picture), name=name, owner=job.owner).sha256
+        return self._app.acting_as(SYSTEM).files.keep(io.BytesIO(picture), name=name, owner=job.owner).sha256

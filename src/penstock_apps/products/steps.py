@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from penstock import ArchiveLimits, ItemContext, NotFound, Permanent, Planned, Table, pictures
+from penstock import ItemContext, NotFound, Permanent, Planned
+from penstock.ingest import ArchiveLimits, Table, pictures
 from penstock_apps.products.barcodes import read_barcodes
 from penstock_apps.products.products import Product, Unusable, normalizer
 from penstock_apps.products.providers import Asked, Found, Providers

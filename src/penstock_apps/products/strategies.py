@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from penstock import InvalidInput
+from penstock.errors import InvalidInput
 from penstock_apps.products.products import Product
 
 

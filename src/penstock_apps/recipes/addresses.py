@@ -6,7 +6,7 @@ import hashlib
 import ipaddress
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from penstock import InvalidInput
+from penstock.errors import InvalidInput
 
 LONGEST = 2048
 _PORTS = {"http": 80, "https": 443}

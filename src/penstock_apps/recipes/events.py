@@ -12,7 +12,10 @@ from uuid import UUID
 import structlog
 from pydantic import BaseModel, Field, ValidationError
 
-from penstock import SYSTEM, JobNotFound, Message, Penstock, TransitionRefused, storable_texts
+from penstock import SYSTEM, Penstock
+from penstock.app import Message
+from penstock.errors import JobNotFound, TransitionRefused
+from penstock.lifecycle import storable_texts
 from penstock_apps.recipes.ingredients import understood
 from penstock_apps.recipes.parsed import Found, ParsedRecipe
 from penstock_apps.recipes.service import Recipes
@@ -38,7 +41,7 @@ class Results:
     def __init__(self, app: Penstock, recipes: Recipes) -> None:
         self._app = app
         self._recipes = recipes
-        app.subscribe(recipes.settings.results_topic)(self.take)
+        app.messages.subscribe(recipes.settings.results_topic)(self.take)
 
     def take(self, message: Message) -> None:
         """Apply one message, or put it aside."""
@@ -67,7 +70,7 @@ class Results:
                 return False
             if told.success:
                 records.keep(link, told.urlHash, _found(told).as_json(url))
-            self._app.release(told.requestId, connection=link)
+            self._app.acting_as(SYSTEM).jobs.release(told.requestId, connection=link)
             return True
 
         try:
@@ -80,7 +83,7 @@ class Results:
     def _put_aside(self, message: Message, reason: str) -> None:
         _log.warning("a parser's word was put aside", reason=reason)
         dead = f"{self._recipes.settings.results_topic}-dead-letters"
-        self._app.publish(dead, {"reason": reason, "message": message.payload}, key=message.key)
+        self._app.messages.publish(dead, {"reason": reason, "message": message.payload}, key=message.key)
 
 
 def _found(told: Told) -> Found:

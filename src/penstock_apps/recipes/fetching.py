@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 import httpcore2
 import httpx2
 
-from penstock import InvalidInput
+from penstock.errors import InvalidInput
 from penstock_apps.recipes.addresses import normalized
 from penstock_apps.recipes.failures import PageFailure
 from penstock_apps.recipes.hosts import PublicHosts

@@ -15,7 +15,9 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 import orjson
 
-from penstock import SYSTEM, InvalidInput, JobNotFound, JobState, PastJob, Penstock
+from penstock import SYSTEM, JobState, Penstock
+from penstock.app import PastJob
+from penstock.errors import InvalidInput, JobNotFound
 from penstock_apps.recipes.addresses import key_of, normalized
 from penstock_apps.recipes.records import old_rows
 from penstock_apps.recipes.service import KIND
@@ -72,7 +74,7 @@ def bring_over(app: Penstock, source_url: str, rule: OwnerRule) -> Imported:
             except InvalidInput as error:
                 refused[str(row["id"])] = error.message
 
-    brought = app.import_job(KIND, over())
+    brought = app.system.import_jobs(KIND, over())
     return Imported(counts["read"], counts["brought"] + brought, counts["known"] + counts["over"] - brought, refused)
 
 
@@ -105,12 +107,12 @@ def _submitted(app: Penstock, row: Mapping[str, Any], rule: OwnerRule) -> bool:
     """Let a row be worked on here; False when it is here already."""
     job_id = _id(row)
     try:
-        app.get(job_id, by=SYSTEM)
+        app.acting_as(SYSTEM).jobs.get(job_id)
     except JobNotFound:
         params = _params(row)
         if params["url_hash"] is None:
             raise InvalidInput(f"it waits for a page and has no address ({row.get('job_type')})", field="url") from None
-        app.submit(KIND, params, owner=rule.owner_of(row), job_id=job_id)
+        app.acting_as(SYSTEM).submit(KIND, params, owner=rule.owner_of(row), job_id=job_id)
         return True
     return False
 

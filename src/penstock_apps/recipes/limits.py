@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from penstock import seconds, size_in_bytes
+from penstock.lifecycle import seconds, size_in_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, bindparam, create_engine, delete, insert, sel
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
-from penstock import ConfigurationError, FileNotFound, Penstock
+from penstock import Penstock
+from penstock.errors import ConfigurationError, FileNotFound
 from penstock_apps.recipes.tables import parse_result, recipe, resource, saved_recipe
 
 

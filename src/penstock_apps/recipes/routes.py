@@ -9,18 +9,17 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response
 
-from penstock import (
+from penstock import owner
+from penstock.errors import InvalidInput, JobNotFound
+from penstock.http import (
     Anyone,
     FormField,
     Identity,
-    InvalidInput,
-    JobNotFound,
     Json,
     SignedIn,
     StartForm,
     Submitting,
     documented,
-    owner,
     read_cursor,
     written_cursor,
 )

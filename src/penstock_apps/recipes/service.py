@@ -11,22 +11,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from penstock import (
-    Actor,
-    Caller,
-    ConfigurationError,
-    ItemStatus,
-    Job,
-    JobContext,
-    JobCursor,
-    JobNotFound,
-    JobState,
-    Penstock,
-    Permanent,
-    Submission,
-    SubmitOutcome,
-    owner,
-)
+from penstock import Caller, ItemStatus, Job, JobContext, JobState, Penstock, Permanent, Submission, owner
+from penstock.app import JobCursor
+from penstock.errors import ConfigurationError, JobNotFound
+from penstock.lifecycle import Actor, SubmitOutcome
 from penstock_apps.recipes import steps
 from penstock_apps.recipes.addresses import key_of, normalized
 from penstock_apps.recipes.limits import limits_from
@@ -116,11 +104,9 @@ class Recipes:
 
         def operation(link: Any) -> Submission:
             self.records.note_page(link, url_hash, address)
-            submission = self._app.submit(
+            submission = self._app.acting_as(owner(user)).submit(
                 KIND,
                 params,
-                owner=user,
-                by=owner(user),
                 unique_key=url_hash,
                 idempotency_key=idempotency_key,
                 fingerprint=_said(address, use_llm_fallback=use_llm_fallback),
@@ -130,7 +116,9 @@ class Recipes:
                 connection=link,
             )
             if submission.answer is SubmitOutcome.NEW:
-                self._app.publish(self.settings.requests_topic, _request(submission.job), key=url_hash, connection=link)
+                self._app.messages.publish(
+                    self.settings.requests_topic, _request(submission.job), key=url_hash, connection=link
+                )
             return submission
 
         return self._app.in_transaction(operation)
@@ -138,7 +126,7 @@ class Recipes:
     def take_key(self, idempotency_key: str, url: str, *, user: str | None, ip_address: str | None) -> None:
         """Take a key for a request that may need no job; another request under it is refused."""
         said = _said(normalized(url), use_llm_fallback=True)
-        self._app.take_key(idempotency_key, said, owner=user, ip_address=ip_address)
+        self._app.acting_as(owner(user)).take_key(idempotency_key, said, ip_address=ip_address)
 
     def known(self, url: str) -> KnownRecipe | None:
         """What a page says, if somebody asked for it not too long ago."""
@@ -148,7 +136,7 @@ class Recipes:
 
     def get(self, job_id: UUID, *, by: Caller) -> Job:
         """One job of the caller's; what nobody owns after an import is for admins."""
-        job = self._app.get(job_id, by=by)
+        job = self._app.acting_as(by).jobs.get(job_id)
         params: Any = job.params
         brought = isinstance(params, dict) and params.get("imported") and job.user_id is None
         if job.kind != KIND or (brought and by.actor is Actor.OWNER):
@@ -170,11 +158,13 @@ class Recipes:
 
     def history(self, *, by: Caller, after: JobCursor | None, limit: int) -> list[Job]:
         """The caller's requests, newest first."""
-        return self._app.jobs(by=by, kind=KIND, after=after, limit=limit, payloads=True)
+        return self._app.acting_as(by).jobs.list(kind=KIND, after=after, limit=limit, payloads=True)
 
     def _all(self, by: Caller, states: list[JobState]) -> Iterator[Job]:
         after: JobCursor | None = None
-        while page := self._app.jobs(by=by, kind=KIND, states=states, after=after, limit=_PAGE, payloads=True):
+        while page := self._app.acting_as(by).jobs.list(
+            kind=KIND, states=states, after=after, limit=_PAGE, payloads=True
+        ):
             yield from page
             after = JobCursor(page[-1].created_at, page[-1].id)
 
@@ -183,7 +173,7 @@ class Recipes:
     def cancel(self, job_id: UUID, *, by: Caller) -> Job:
         """Stop a request that has not ended."""
         self.get(job_id, by=by)
-        return self._app.cancel(job_id, by=by, reason="User requested cancellation")
+        return self._app.acting_as(by).jobs.cancel(job_id, reason="User requested cancellation")
 
     def save(self, user: str, title: str, body: dict[str, Any], parse_job_id: UUID | None) -> SavedRecipe:
         """Keep a recipe, and commit the job it came from, both or neither."""
@@ -192,7 +182,7 @@ class Recipes:
 
         def operation(link: Any) -> UUID:
             if parse_job_id is not None:
-                self._app.commit(parse_job_id, by=owner(user), reason="saved as a recipe", connection=link)
+                self._app.acting_as(owner(user)).jobs.commit(parse_job_id, reason="saved as a recipe", connection=link)
             return self.records.save(link, user, title, body, parse_job_id)
 
         return self.records.saved(self._app.in_transaction(operation), user)

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from penstock import ConfigurationError, ItemContext, storable_texts
+from penstock import ItemContext
+from penstock.errors import ConfigurationError
+from penstock.lifecycle import storable_texts
 from penstock_apps.recipes.language_model import LanguageModel
 from penstock_apps.recipes.limits import FetchLimits, limits_from
 

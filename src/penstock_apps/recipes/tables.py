@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, Boolean, Column, DateTime, Index, String, Table, Text, Uuid
 
-from penstock import own_metadata
+from penstock.store import own_metadata
 
 metadata = own_metadata()
 

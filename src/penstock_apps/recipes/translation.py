@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock import VOCABULARIES, Job, JobState
+from penstock import Job, JobState
+from penstock.lifecycle import VOCABULARIES
 from penstock_apps.recipes.addresses import host_of
 from penstock_apps.recipes.records import KnownRecipe, SavedRecipe
 

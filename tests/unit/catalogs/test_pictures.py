@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from PIL import ExifTags, Image
 
-from penstock import ConfigurationError, Permanent, Retryable
+from penstock import Permanent, Retryable
+from penstock.errors import ConfigurationError
 from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.facts import facts_of
 from penstock_apps.catalogs.pictures import opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import EFFECTIVE_STATUSES, VOCABULARIES, effective_status
+from penstock.lifecycle import EFFECTIVE_STATUSES, VOCABULARIES, effective_status
 
 
 @pytest.mark.parametrize(

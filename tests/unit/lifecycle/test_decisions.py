@@ -40,7 +40,7 @@ from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ErrorType, ItemStatus, KilledBy, Phase
 
-POLICY = Policy.of(retries=2, backoff="10s fixed")
+POLICY = Policy(retries=2, backoff="10s fixed")
 PENDING, ERROR = ItemStatus.PENDING, ItemStatus.ERROR
 
 JUDGED: list[tuple[BaseException, int, ItemStatus, str, KilledBy | None]] = [
@@ -92,7 +92,7 @@ def test_a_server_that_asks_for_more_time_gets_it() -> None:
 
 
 def test_what_is_not_found_has_retries_of_its_own() -> None:
-    policy = Policy.of(retries=0, not_found_retries=1, backoff="10s fixed")
+    policy = Policy(retries=0, not_found_retries=1, backoff="10s fixed")
     assert [outcome_for_error(NotFound("n"), attempt, policy).status for attempt in (1, 2)] == [
         PENDING,
         ItemStatus.NOT_FOUND,
@@ -107,7 +107,7 @@ def test_an_error_made_of_a_kill_still_says_who_killed() -> None:
 
 @pytest.mark.parametrize(("retries", "attempt", "status"), [(0, 1, ERROR), (1, 1, PENDING), (1, 2, ERROR)])
 def test_again_until_the_retries_are_used_up(retries: int, attempt: int, status: ItemStatus) -> None:
-    assert retry_or_fail("x", "X", attempt, Policy.of(retries=retries)).status is status
+    assert retry_or_fail("x", "X", attempt, Policy(retries=retries)).status is status
 
 
 def test_long_words_are_cut() -> None:

@@ -115,19 +115,19 @@ def test_a_fixed_wait_is_exact() -> None:
 )
 def test_a_wrong_policy_is_refused_when_it_is_written(written: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
-        Policy.of(**written)
+        Policy(**written)
 
 
 def test_a_policy_is_read_into_seconds_and_bytes() -> None:
-    policy = Policy.of(
+    policy = Policy(
         timeout="5m", memory_limit="512MiB", runs_in="processes", wait_limit="1h", run_limit="1d", abandon_after="2d"
     )
     assert (policy.timeout, policy.memory_limit, policy.runs_in) == (300, 2**29, RunsIn.PROCESSES)
     assert (policy.wait_limit, policy.run_limit, policy.abandon_after) == (3600, 86400, 172800)
-    assert Policy.of() == Policy()
+    assert Policy() == Policy()
 
 
 def test_a_job_keeps_the_retries_it_was_promised() -> None:
-    policy = Policy.of(retries=3, backoff="1s fixed")
+    policy = Policy(retries=3, backoff="1s fixed")
     assert policy.allowing(3) is policy
     assert (policy.allowing(5).retries, policy.allowing(5).backoff) == (5, policy.backoff)

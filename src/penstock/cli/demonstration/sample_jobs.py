@@ -146,9 +146,9 @@ class SampleJobs:
 
     def _count(self) -> None:
         """The demonstration's own kinds have no address to be submitted at; a program does it like this."""
-        counting = self._app.submit(kinds.COUNT_WORDS, {"lines": kinds.LINES}, owner=USER, by=owner(USER)).job
+        counting = self._app.acting_as(owner(USER)).submit(kinds.COUNT_WORDS, {"lines": kinds.LINES}).job
         self._add(Row(counting.id, kinds.COUNT_WORDS))
-        slow = self._app.submit(kinds.SLOW_COUNT, items=range(1, kinds.SLOW_ITEMS + 1), owner=USER, by=owner(USER)).job
+        slow = self._app.acting_as(owner(USER)).submit(kinds.SLOW_COUNT, items=range(1, kinds.SLOW_ITEMS + 1)).job
         self._slow = slow.id
         self._add(Row(slow.id, kinds.SLOW_COUNT), JobState.CANCELED)
 

@@ -21,6 +21,7 @@ from penstock.cli.screen import console
 from penstock.cli.serving import greeting, run
 from penstock.http.application import create_app
 from penstock.http.server import Server
+from penstock.lifecycle.callers import SYSTEM
 from penstock_apps import assemble, missing_libraries, routes_of_all
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Stage:
     def _show(self, visitor: Visitor, told: list[str], server: Server, stay: bool) -> None:
         print("\n".join(told), flush=True)
         try:
-            if self._built.app.jobs(limit=1):
+            if self._built.app.acting_as(SYSTEM).jobs.list(limit=1):
                 print("The database has jobs already: no samples are made.", flush=True)
             else:
                 print("The database is empty. Sample jobs, for you to look at:\n", flush=True)
@@ -98,12 +99,13 @@ class Stage:
 def _play(app: Penstock, jobs: SampleJobs, stopping: threading.Event) -> bool:
     """Run the sample jobs; when the server is stopped before their end, they are left to whoever works next."""
     jobs.submit()
-    ended = follow(app, jobs.rows, by=owner(USER), look=jobs.look, timeout=_TIMEOUT, hint=False, until=stopping)
+    mine = app.acting_as(owner(USER)).jobs
+    ended = follow(mine, jobs.rows, look=jobs.look, timeout=_TIMEOUT, hint=False, until=stopping)
     if stopping.is_set():
         return True
     unexpected = [job for act, job in zip(jobs.acts, ended, strict=True) if not act.went_well(job)]
     print()
-    for line in told(app, {row.id: row.name for row in jobs.rows}, ended, unexpected):
+    for line in told(mine, {row.id: row.name for row in jobs.rows}, ended, unexpected):
         console().print(line, overflow="fold")
     return not unexpected
 

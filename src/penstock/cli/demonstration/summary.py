@@ -13,10 +13,11 @@ from penstock.cli.demonstration.kinds import COUNT_WORDS
 from penstock.cli.texts import on_one_line
 
 if TYPE_CHECKING:
-    from penstock import Job, Penstock
+    from penstock import Job
+    from penstock.app import Jobs
 
 
-def told(app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpected: Sequence[Job]) -> Iterator[str]:
+def told(mine: Jobs, names: Mapping[UUID, str], jobs: Sequence[Job], unexpected: Sequence[Job]) -> Iterator[str]:
     """What came of each job."""
     good = [names[job.id] for job in jobs if job.state.value == "succeeded"]
     bad = [f"{names[job.id]} ({job.error_code})" for job in jobs if job.state.value == "failed"]
@@ -27,7 +28,7 @@ def told(app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpect
         if job.state.value == "canceled":
             done = f"after {job.progress.processed:,} of {job.progress.total:,} items"
             reason = on_one_line(job.killed_reason or "")
-            yield f"1 canceled: {names[job.id]} {done}, by {job_summary.stopped_by(app, job)}: {reason}"
+            yield f"1 canceled: {names[job.id]} {done}, by {job_summary.stopped_by(mine, job)}: {reason}"
     for job in jobs:
         if names[job.id] == COUNT_WORDS and isinstance(job.result, dict):
             lines = f"{job.result['lines']:,} lines; {job.result['unreadable']} could not be read"

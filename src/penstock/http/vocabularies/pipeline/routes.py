@@ -90,7 +90,7 @@ def get_items(
     the end, and comes again there if it was seen already. Backwards, following `next`, what has changed since the first
     page comes behind the item that changed longest ago: none is missed.
     """
-    job = one.app.get(job_id, by=who.caller)
+    job = one.app.acting_as(who.caller).jobs.get(job_id)
     wanted = _statuses(statuses or status)
     between = _between(earliest, latest)
     order = sort or ("position" if wanted is None and between is None else "updatedAt")
@@ -106,8 +106,8 @@ def get_items(
 
     def look(place: ItemCursor | None, limit: int) -> list[ItemRow]:
         chosen = wanted if in_order else wanted or list(ItemStatus)
-        return one.app.page_of_items(
-            job_id, by=who.caller, statuses=chosen, after=place, between=between, limit=limit, descending=descending
+        return one.app.acting_as(who.caller).items.page(
+            job_id, statuses=chosen, after=place, between=between, limit=limit, descending=descending
         )
 
     if after is not None:
@@ -139,7 +139,7 @@ def get_items(
 )
 def get_errors(job_id: UUID, who: SignedIn, one: AService) -> Response:
     """Items that failed or were not found, the most frequent code first."""
-    return Json([words.error_group(group) for group in one.app.error_groups(job_id, by=who.caller)])
+    return Json([words.error_group(group) for group in one.app.acting_as(who.caller).items.error_groups(job_id)])
 
 
 @routes.post(
@@ -156,13 +156,17 @@ def kickoff(
 ) -> Response:
     """The request ends when the time is over or the job is; again and again, it brings the job to its end."""
     with one.kickoffs.taken():
-        return Json(job_report(one.app.kickoff(job_id, by=who.caller, duration=duration_ms / 1000.0), who, one))
+        return Json(
+            job_report(one.app.acting_as(who.caller).jobs.kickoff(job_id, duration=duration_ms / 1000.0), who, one)
+        )
 
 
 @routes.post("/api/jobs/{job_id}/pause", summary="Pause a job", response_model=JobStatusResponse, responses=_WITH_BODY)
 def pause(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
     """Items in hand finish, no new ones start."""
-    return Json(job_report(one.app.pause(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+    return Json(
+        job_report(one.app.acting_as(who.caller).jobs.pause(job_id, reason=given.reason if given else None), who, one)
+    )
 
 
 @routes.post(
@@ -173,7 +177,9 @@ def pause(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Resp
 )
 def resume(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
     """From where it was."""
-    return Json(job_report(one.app.resume(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+    return Json(
+        job_report(one.app.acting_as(who.caller).jobs.resume(job_id, reason=given.reason if given else None), who, one)
+    )
 
 
 @routes.post(
@@ -181,7 +187,9 @@ def resume(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Res
 )
 def commit(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
     """The owner has used it; it waits no longer."""
-    return Json(job_report(one.app.commit(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+    return Json(
+        job_report(one.app.acting_as(who.caller).jobs.commit(job_id, reason=given.reason if given else None), who, one)
+    )
 
 
 @routes.post(
@@ -192,7 +200,9 @@ def commit(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Res
 )
 def abandon(job_id: UUID, who: SignedIn, one: AService, given: Why = None) -> Response:
     """The owner does not want it."""
-    return Json(job_report(one.app.abandon(job_id, by=who.caller, reason=given.reason if given else None), who, one))
+    return Json(
+        job_report(one.app.acting_as(who.caller).jobs.abandon(job_id, reason=given.reason if given else None), who, one)
+    )
 
 
 @routes.post(
@@ -206,9 +216,8 @@ def reprocess(job_id: UUID, who: SignedIn, one: AService, given: Again = None) -
     asked = given or shapes.Reprocess()
     if (asked.scope == "items") != (asked.item_ids is not None):
         raise InvalidInput("scope 'items' needs itemIds, and scope 'job' has none", field="itemIds")
-    job = one.app.reprocess(
+    job = one.app.acting_as(who.caller).jobs.reprocess(
         job_id,
-        by=who.caller,
         statuses=asked.statuses,
         item_ids=None if asked.item_ids is None else [_item_id(text) for text in asked.item_ids],
         error_codes=asked.error_codes,
@@ -235,7 +244,7 @@ def export(
     file_format: Annotated[Literal["csv", "xlsx"], Query(alias="format")] = "csv",
 ) -> Response:
     """Straight from the database, exactly what the grid shows. Text that looks like a formula stays text."""
-    headers, lines = one.app.export(job_id, by=who.caller)
+    headers, lines = one.app.acting_as(who.caller).items.export(job_id)
     name = {"Content-Disposition": f'attachment; filename="job-{job_id}.{file_format}"'}
     if file_format == "csv":
         from penstock.exports.csv_text import csv_chunks
@@ -276,7 +285,7 @@ def get_pending(
     wanted = _statuses(statuses) or [ItemStatus.PENDING, ItemStatus.PROCESSING]
     place, between = None if after is None else read_place(after, in_order=False), _between(earliest, latest)
     if job_id is None:
-        found = one.app.pending(
+        found = one.app.acting_as(who.caller).items.pending(
             user=user, statuses=wanted, kind=job_type, after=place, between=between, limit=page_size
         )
     else:
@@ -306,10 +315,12 @@ def _waiting_in(
     """What waits in one job, which whoever asks may see."""
     if not OPEN.issuperset(statuses):
         raise InvalidInput("what waits is PENDING or PROCESSING; a job's own items have the others", field="statuses")
-    job = one.app.get(job_id, by=who.caller)
+    job = one.app.acting_as(who.caller).jobs.get(job_id)
     if job_type not in (None, job.kind) or job.finished:
         return []
-    return one.app.page_of_items(job_id, by=who.caller, statuses=statuses, after=after, between=between, limit=limit)
+    return one.app.acting_as(who.caller).items.page(
+        job_id, statuses=statuses, after=after, between=between, limit=limit
+    )
 
 
 def _whose(user_id: str, who: Identity) -> str | None:

@@ -41,7 +41,7 @@ def list_jobs(
     limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
 ) -> Response:
     """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page; the last one has none."""
-    page = one.app.page_of_jobs(asked.wanted, by=who.caller, after=asked.after, limit=limit)
+    page = one.app.acting_as(who.caller).jobs.page(asked.wanted, after=asked.after, limit=limit)
     now = datetime.now(UTC)
     headers = {} if page.next is None else _link_to_next(request, cursor=next_cursor(page))
     return Json([listed(job, now) for job in page.jobs], headers=headers)
@@ -50,7 +50,7 @@ def list_jobs(
 @routes.get("/{job_id}", summary="One job", response_model=JobStatusResponse, responses=documented(401, 404, 422, 503))
 def get_job(job_id: UUID, who: SignedIn, one: AService) -> Response:
     """Its status, how far it is, what it came to, and why it ended."""
-    return Json(job_report(one.app.get(job_id, by=who.caller), who, one))
+    return Json(job_report(one.app.acting_as(who.caller).jobs.get(job_id), who, one))
 
 
 @routes.delete(
@@ -63,7 +63,7 @@ def kill_job(
     reason: Annotated[str | None, Query(description="Why; kept and shown.", max_length=2000)] = None,
 ) -> Response:
     """No new item starts, running ones are stopped, and the history says who did it and why."""
-    job = one.app.cancel(job_id, by=who.caller, reason=reason or "User requested cancellation")
+    job = one.app.acting_as(who.caller).jobs.cancel(job_id, reason=reason or "User requested cancellation")
     return Json({**job_report(job, who, one), "message": "Job cancelled"})
 
 
@@ -85,7 +85,7 @@ def get_history(
 
     The `Link` header leads to the next page; the last one has none.
     """
-    lines = one.app.history(job_id, by=who.caller, after=after, limit=limit + 1)
+    lines = one.app.acting_as(who.caller).jobs.history(job_id, after=after, limit=limit + 1)
     page, headers = lines[:limit], {}
     if len(lines) > limit:
         headers = _link_to_next(request, after=page[-1].sequence)
@@ -99,12 +99,12 @@ def _link_to_next(request: Request, **place: object) -> dict[str, str]:
 def job_report(job: Job, who: Identity, one: Service) -> dict[str, Any]:
     """A job with all that belongs to it; what takes another look into the database is looked up when it matters."""
     caller = who.caller
-    ending = one.app.last_change_to(job.id, job.state, by=caller) if job.state in _OVER_BADLY else None
+    ending = one.app.acting_as(caller).jobs.last_change_to(job.id, job.state) if job.state in _OVER_BADLY else None
     failed = None
     if job.progress.failed and job.finished:
-        failed = one.app.items(job.id, by=caller, statuses=[ItemStatus.ERROR], limit=_FAILED_SHOWN)
+        failed = one.app.acting_as(caller).items.list(job.id, statuses=[ItemStatus.ERROR], limit=_FAILED_SHOWN)
     over_with_errors = job.finished and (job.state is JobState.FAILED or job.progress.failed)
-    trace = one.app.stack_trace(job.id, by=caller) if who.admin and over_with_errors else None
+    trace = one.app.acting_as(caller).jobs.stack_trace(job.id) if who.admin and over_with_errors else None
     policy = one.app.kinds.get(job.kind).policy if job.kind in one.app.kinds else None
     offered = actions(job.state, caller.actor, reprocessable=policy is not None and policy.reprocess)
     answer = shown(job, datetime.now(UTC), offered=offered, ending=ending, failed_items=failed, stack_trace=trace)

@@ -1,0 +1,57 @@
+"""The object people use, :class:`penstock.Penstock`, and the small ones it is made of.
+
+``penstock.py`` composes them; ``bound.py`` has what :meth:`Penstock.acting_as` gives; ``jobs.py``, ``items.py``,
+``files.py``, ``messages.py`` and ``system.py`` are ``app.jobs`` to ``app.system``; ``runtime.py`` is what all share.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.app.bound import BoundApp, SubmitOptions
+    from penstock.app.files import Files
+    from penstock.app.items import Items
+    from penstock.app.jobs import Jobs
+    from penstock.app.messages import Messages
+    from penstock.app.penstock import Penstock
+    from penstock.app.system import System
+    from penstock.operations.ages import Ages
+    from penstock.operations.files import StoredFile
+    from penstock.operations.import_jobs import PastJob
+    from penstock.operations.maintenance import MaintenanceReport
+    from penstock.operations.outbox import Backlog, Message
+    from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, Summary, TimeRange
+    from penstock.operations.read_jobs import JobCursor, JobFilter, JobPage
+    from penstock.operations.samples import LaneSample
+    from penstock.operations.workers import WorkerSeen
+else:
+    from penstock.lazy import lazy_names
+
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "penstock.app.bound": "BoundApp SubmitOptions",
+            "penstock.app.files": "Files",
+            "penstock.app.items": "Items",
+            "penstock.app.jobs": "Jobs",
+            "penstock.app.messages": "Messages",
+            "penstock.app.penstock": "Penstock",
+            "penstock.app.system": "System",
+            "penstock.operations.ages": "Ages",
+            "penstock.operations.files": "StoredFile",
+            "penstock.operations.import_jobs": "PastJob",
+            "penstock.operations.maintenance": "MaintenanceReport",
+            "penstock.operations.outbox": "Backlog Message",
+            "penstock.operations.read_items": "ErrorGroup ItemCursor ItemRow Summary TimeRange",
+            "penstock.operations.read_jobs": "JobCursor JobFilter JobPage",
+            "penstock.operations.samples": "LaneSample",
+            "penstock.operations.workers": "WorkerSeen",
+        },
+    )
+
+__all__ = [
+    "Ages", "Backlog", "BoundApp", "ErrorGroup", "Files", "ItemCursor", "ItemRow", "Items", "JobCursor",
+    "JobFilter", "JobPage", "Jobs", "LaneSample", "MaintenanceReport", "Message", "Messages", "PastJob",
+    "Penstock", "StoredFile", "SubmitOptions", "Summary", "System", "TimeRange", "WorkerSeen",
+]  # fmt: skip

@@ -1,0 +1,252 @@
+"""The composition root: the one place that knows every concrete class, and the object people use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, Unpack
+from uuid import UUID
+
+from penstock.app.bound import BoundApp, SubmitOptions
+from penstock.app.files import Files
+from penstock.app.items import Items
+from penstock.app.jobs import Jobs
+from penstock.app.messages import Messages
+from penstock.app.runtime import Runtime
+from penstock.app.system import System
+from penstock.clock import Clock
+from penstock.errors import ConfigurationError
+from penstock.lifecycle.callers import SYSTEM, Caller
+from penstock.lifecycle.generic import Input, Params, Result
+from penstock.lifecycle.handlers import place_of
+from penstock.lifecycle.job import Job, Submission
+from penstock.lifecycle.kind import Classify, Kind, Kinds
+from penstock.lifecycle.policy import Policy, PolicyOptions
+from penstock.logs import hand_to_logging
+from penstock.operations.samples import Gauges
+from penstock.settings import Settings
+from penstock.store.callers_connection import CallersConnection
+from penstock.store.database_url import remarks, say
+from penstock.store.engine import DatabaseConnection, Store
+from penstock.store.schema import Schema
+from penstock.worker.failures import OnFailure
+from penstock.worker.worker import Worker
+
+Definition = TypeVar("Definition", bound=object)
+Answer = TypeVar("Answer")
+Hook = TypeVar("Hook", bound=OnFailure)
+
+
+class Penstock:
+    """Durable jobs that people wait for.
+
+    Without arguments it keeps everything in one SQLite file in the working directory; ``PENSTOCK_DATABASE_URL`` or
+    ``database_url`` names another database. Nothing is opened until it is needed.
+
+    >>> from penstock import Penstock, owner
+    >>> app = Penstock("sqlite://")
+    >>> @app.kind("greet")
+    ... def greet(item):
+    ...     return f"hello {item.input['name']}"
+    >>> ada = app.acting_as(owner("ada"))
+    >>> job = ada.submit("greet", {"name": "Ada"}).job
+    >>> app.drain()
+    True
+    >>> ada.jobs.get(job.id).result
+    'hello Ada'
+    >>> app.close()
+
+    The object itself acts as the system, the program that made it: it sees and may do everything. Who does something
+    for others says for whom, with :meth:`acting_as`.
+    """
+
+    jobs: Jobs
+    """All jobs."""
+    items: Items
+    """The items of all jobs."""
+    files: Files
+    """All kept files."""
+    messages: Messages
+    """What is published and subscribed to."""
+    system: System
+    """The database, the workers and maintenance."""
+
+    def __init__(
+        self, database_url: str | None = None, *, settings: Settings | None = None, clock: Clock | None = None
+    ) -> None:
+        self._runtime = runtime = Runtime(database_url, settings, clock)
+        self._as_system = self.acting_as(SYSTEM)
+        self.jobs, self.items, self.files = self._as_system.jobs, self._as_system.items, self._as_system.files
+        self.messages = Messages(runtime)
+        self.system = System(runtime)
+
+    def acting_as(self, caller: Caller) -> BoundApp:
+        """The same in somebody's name: ``owner("ann")``, ``owner(None)`` (a guest), ``admin("root")`` or ``SYSTEM``.
+
+        What is submitted is theirs, what is read they may see, and the history says that they did it.
+        """
+        return BoundApp(self._runtime, caller, self._work_on)
+
+    def submit(
+        self,
+        kind: str | Kind[Params, Input, Result],
+        params: Params | None = None,
+        *,
+        items: Iterable[Input] | None = None,
+        connection: CallersConnection | None = None,
+        **options: Unpack[SubmitOptions],
+    ) -> Submission:
+        """Record a job and let it flow; the answer has the job, and says whether it is new.
+
+        ``items`` gives the job its items right away. With ``connection`` all happens inside the caller's own
+        transaction.
+        """
+        return self._as_system.submit(kind, params, items=items, connection=connection, **options)
+
+    def submit_many(
+        self,
+        kind: str | Kind[Params, Input, Result],
+        params: Iterable[Params],
+        *,
+        owner: str | None = None,
+        priority: int | None = None,
+        connection: CallersConnection | None = None,
+    ) -> list[UUID]:
+        """Record one job for each of ``params``, in one transaction; the answer is their ids, in order."""
+        return self._as_system.submit_many(kind, params, owner=owner, priority=priority, connection=connection)
+
+    # What it is made of -------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, read from the environment when they are first needed."""
+        return self._runtime.settings
+
+    @property
+    def store(self) -> Store:
+        """The database; an embedded one is brought up to date by itself, a server's by ``penstock migrate``."""
+        return self._runtime.store
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds that are registered."""
+        return self._runtime.kinds
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._runtime.close()
+
+    # Registering --------------------------------------------------------------------------------------------------
+
+    def kind(
+        self,
+        name: str,
+        *,
+        policy: Policy | None = None,
+        classify: Classify | None = None,
+        **options: Unpack[PolicyOptions],
+    ) -> Callable[[Definition], Definition]:
+        """Register a kind of job: decorate a function, or a class with ``process`` and perhaps ``plan``, ``finalize``.
+
+        ::
+
+            @app.kind("price-check", retries=3, backoff="1s fixed", timeout="30s")
+            class PriceCheck:
+                async def plan(self, job):          # yields the inputs; they are persisted as they come
+                    for row in job.params["rows"]:
+                        yield row
+                async def process(self, item):      # each item; what it returns is kept
+                    return {"price": await look_up(item.input)}
+                async def finalize(self, job):      # once, after the last item; its answer is the job's result
+                    return {"checked": sum(1 for _ in job.results())}
+
+        A class that needs something is registered as an instance: ``app.kind("scan")(Scan(records))``. The rules are
+        arguments, or a ``policy``. ``classify`` is a function from the exception a handler raised to the one that
+        counts. A handler that could not run is refused here, with its place.
+        """
+        if callable(name):
+            raise ConfigurationError(f"@app.kind needs the kind's name: @app.kind('…') ({place_of(name)})")
+        if policy is not None and options:
+            raise ConfigurationError(f"kind {name!r} has a policy already; {', '.join(options)} belong into it")
+        rules = Policy(**options) if policy is None else policy
+
+        def register(definition: Definition) -> Definition:
+            self.kinds.add(Kind.of(name, definition, rules, classify))
+            return definition
+
+        return register
+
+    def gauges(self, kind: str, read: Gauges) -> None:
+        """Figures of a kind's own (a provider's throttle rate), which are sampled with those of its workers."""
+        self._runtime.gauges[kind] = read
+
+    def on_failure(self, hook: Hook) -> Hook:
+        """Call ``hook`` with a :class:`Failure` for each try that fails in a worker of this process.
+
+        It is called after the outcome is recorded, in a thread of its own: what it raises is logged, and while it hangs
+        work goes on. Failures that do not fit into its queue meanwhile are dropped, and that is logged.
+        """
+        self._runtime.failure_hooks.append(hook)
+        return hook
+
+    def add_migrations(self, name: str, package: str, head: str) -> None:
+        """An application keeps tables of its own in this database: they are migrated with ours.
+
+        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package``; ``head`` is the newest. The
+        tables are declared with :func:`penstock.store.own_metadata`, and lie where ours do.
+        """
+        self._runtime.add_schema(Schema.of_app(name, package, head))
+
+    def in_transaction(
+        self, operation: Callable[[DatabaseConnection], Answer], *, reads: bool = False, at_once: bool = False
+    ) -> Answer:
+        """Run ``operation`` with a SQLAlchemy connection, in a transaction of its own: for tables of an application.
+
+        It is run again when the database says that another try may work (a deadlock, a busy file). One that only
+        ``reads`` and promises to be a single statement (``at_once``) needs no transaction around it.
+        """
+        if reads:
+            return self.store.read(lambda transaction: operation(transaction.connection), at_once=at_once)
+        return self.store.write(lambda transaction: operation(transaction.connection))
+
+    # Working ------------------------------------------------------------------------------------------------------
+
+    def worker(self, *, kinds: Sequence[str] | None = None) -> Worker:
+        """A worker for all kinds, or the named ones; ``start()`` and ``stop()`` it, or ``run()`` it."""
+        hand_to_logging()
+        worker = self._new_worker(self.settings, only=kinds)
+        for remark in remarks(self.store):
+            say(remark)
+        return worker
+
+    @contextmanager
+    def working(self, *, kinds: Sequence[str] | None = None) -> Iterator[Worker]:
+        """A worker for the length of a ``with`` block."""
+        worker = self.worker(kinds=kinds)
+        worker.start()
+        try:
+            yield worker
+        finally:
+            worker.stop()
+
+    def drain(self, *, kinds: Sequence[str] | None = None, timeout: float | None = None) -> bool:
+        """Do all that waits, retries included, and come back; False when that took longer than ``timeout`` seconds."""
+        return self.worker(kinds=kinds).run_until_idle(timeout)
+
+    def _work_on(self, job: Job, duration: float) -> None:
+        """Work on one job alone, for so many seconds."""
+        settings = self.settings.model_copy(update={"target_slice_ms": max(10, int(duration * 1000))})
+        self._new_worker(settings, only=[job.kind], job_id=job.id).run_until_idle(duration, grace=0.0)
+
+    def _new_worker(self, settings: Settings, **chosen: Any) -> Worker:
+        runtime = self._runtime
+        return Worker(
+            self.store,
+            self.kinds,
+            settings,
+            transport=runtime.transport,
+            gauges=runtime.gauges,
+            app=self,
+            on_failure=runtime.failure_hooks,
+            **chosen,
+        )

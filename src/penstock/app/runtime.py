@@ -1,0 +1,125 @@
+"""What the objects of one application share: settings, database, kinds, and where messages go."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import TypeVar
+
+from penstock.clock import Clock
+from penstock.errors import ConfigurationError
+from penstock.lifecycle.kind import Kinds
+from penstock.logs import hand_to_logging
+from penstock.messages import InProcessMessages
+from penstock.operations.samples import Gauges
+from penstock.settings import Settings, load_settings
+from penstock.store.callers_connection import CallersConnection
+from penstock.store.database_url import translate_errors
+from penstock.store.engine import LOCK_SECONDS, Store, Transaction, open_store
+from penstock.store.schema import OURS, Schema, is_current, migrate, require_current
+from penstock.worker.failures import OnFailure
+
+Answer = TypeVar("Answer")
+_MIGRATING_CONNECTIONS = 4
+"""One that changes tables, one that keeps other migrations away, one that looks for whom we wait, and a spare."""
+
+
+class Runtime:
+    """Settings and a database, which are read and opened when they are first needed; and what is registered."""
+
+    def __init__(self, database_url: str | None, settings: Settings | None, clock: Clock | None) -> None:
+        self._given = {} if database_url is None else {"database_url": database_url}
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._store: Store | None = None
+        self._schemas = [OURS]
+        self.kinds = Kinds()
+        self.transport = InProcessMessages()
+        self.gauges: dict[str, Gauges] = {}
+        self.failure_hooks: list[OnFailure] = []
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, read from the environment when they are first needed."""
+        with self._lock:
+            if self._settings is None:
+                self._settings = load_settings(**self._given)
+            return self._settings
+
+    @property
+    def store(self) -> Store:
+        """The database; an embedded one is brought up to date by itself, a server's by ``penstock migrate``."""
+        with self._lock:
+            if self._store is None:
+                with translate_errors(self.settings.database_url):
+                    store = self._open()
+                    try:
+                        self._make_ready(store)
+                    except BaseException:
+                        store.close()
+                        raise
+                self._store = store
+            return self._store
+
+    @property
+    def schemas(self) -> Sequence[Schema]:
+        """The tables that are ours, and those of applications."""
+        return tuple(self._schemas)
+
+    def use_store(self, store: Store) -> None:
+        """Work on a store that somebody else has opened: for tests that hold its clock."""
+        self._store = store
+
+    def add_schema(self, schema: Schema) -> None:
+        """An application has tables of its own in this database."""
+        with self._lock:
+            if self._store is not None:
+                raise ConfigurationError(f"{schema.name} must say what tables it owns before the database is opened")
+            self._schemas.append(schema)
+
+    @contextmanager
+    def open_apart(self, *, migrating: bool = False) -> Iterator[Store]:
+        """The database, in connections of its own and whatever its schema; closed at the end."""
+        with translate_errors(self.settings.database_url), closing(self._open(migrating=migrating)) as store:
+            yield store
+
+    def write(self, connection: CallersConnection | None, operation: Callable[[Transaction], Answer]) -> Answer:
+        """Run ``operation`` in a transaction of its own, or in the caller's."""
+        if connection is None:
+            return self.store.write(operation)
+        with self.store.joined(connection) as transaction:
+            return operation(transaction)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+    def _open(self, *, migrating: bool = False) -> Store:
+        settings = self.settings
+        store = open_store(
+            settings.database_url,
+            clock=self._clock,
+            pool_size=max(_MIGRATING_CONNECTIONS, settings.pool_size) if migrating else settings.pool_size,
+            sqlite_synchronous=settings.sqlite_synchronous,
+            schema=settings.database_schema,
+            timeout=None if migrating else settings.database_timeout_seconds,
+            prepared_statements=settings.prepared_statements,
+            listen_url=settings.listen_url,
+        )
+        store.slow_query_ms = settings.slow_query_ms
+        # Whoever waits for a job holds items; their leases must have time left when it gives up.
+        store.lock_seconds = min(LOCK_SECONDS, settings.lock_floor_ms / 4_000)
+        hand_to_logging()
+        return store
+
+    def _make_ready(self, store: Store) -> None:
+        if store.dialect.name != "sqlite":
+            require_current(store, self._schemas)
+        # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
+        elif not is_current(store, self._schemas):
+            migrate(store, self._schemas)

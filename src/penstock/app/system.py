@@ -1,0 +1,139 @@
+"""``app.system``: the database, the workers and the whole of the jobs, for whoever operates them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from uuid import UUID
+
+from penstock.app.runtime import Runtime
+from penstock.lifecycle.policy import Duration
+from penstock.lifecycle.quantities import seconds
+from penstock.lifecycle.states import JobState
+from penstock.operations import outbox, read_items, read_jobs
+from penstock.operations.ages import Ages, ages
+from penstock.operations.backfill import backfill
+from penstock.operations.import_jobs import PastJob, import_job
+from penstock.operations.maintenance import MaintenanceReport, sweep
+from penstock.operations.samples import LaneSample, samples
+from penstock.operations.workers import WorkerSeen, count_deaths, subscribed_topics, workers
+from penstock.store.database_url import check_database, describe_connection, file_of, remarks
+from penstock.store.engine import Transaction
+from penstock.store.lock_waiting import say_in_the_log
+from penstock.store.schema import Patience, migrate
+
+_IMPORTED_AT_ONCE = 500
+
+
+class System:
+    """What concerns everybody's jobs and nobody's in particular: it acts as the system, whoever is bound."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    # The database -------------------------------------------------------------------------------------------------
+
+    @property
+    def database_file(self) -> Path | None:
+        """The file of an embedded database; None for a server's, and for one in memory."""
+        return file_of(self._runtime.settings.database_url)
+
+    def migrate(
+        self, *, lock_timeout: Duration = 1.0, wait: Duration = 60.0, say: Callable[[str], None] = say_in_the_log
+    ) -> None:
+        """Bring the database's schema up to date; safe while old code runs, and when called twice.
+
+        On a server in service it waits for others ``lock_timeout`` at a time, for ``wait`` at most, and ``say`` is told
+        how it goes on. A database in the layout of an earlier version needs stopped workers, once.
+        """
+        patience = Patience(lock_timeout=seconds(lock_timeout), wait=seconds(wait))
+        with self._runtime.open_apart(migrating=True) as store:
+            migrate(store, self._runtime.schemas, patience=patience, say=say)
+
+    def check_database(self) -> list[str]:
+        """Reach the database and look at its schema, changing nothing; what is wrong is raised.
+
+        The answer is what its operator should know about it nonetheless.
+        """
+        with self._runtime.open_apart() as store:
+            check_database(store, self._runtime.schemas)
+            return remarks(store)
+
+    def describe_connection(self) -> list[str]:
+        """How a database server is reached, in words, and whether its notices are heard."""
+        with self._runtime.open_apart() as store:
+            return describe_connection(store)
+
+    # Looking ------------------------------------------------------------------------------------------------------
+
+    def count_jobs(self) -> dict[tuple[str, JobState], int]:
+        """How many jobs there are of each kind in each state."""
+        return self._runtime.store.read(read_jobs.count_by_state, at_once=True)
+
+    def change_marks(self, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:
+        """For each of these jobs something that changes whenever the job does: one look for many who watch."""
+        return self._runtime.store.read(lambda transaction: read_jobs.marks(transaction, job_ids), at_once=True)
+
+    def samples(
+        self, *, since: datetime, until: datetime | None = None, kind: str | None = None
+    ) -> Sequence[LaneSample]:
+        """What the workers' controllers chose since then, and what they saw, the oldest first."""
+        return self._runtime.store.read(
+            lambda transaction: samples(transaction, since=since, until=until, kind=kind), at_once=True
+        )
+
+    def workers(self) -> list[WorkerSeen]:
+        """The workers that are there, and those that died within the last hour, by name."""
+        return self._runtime.store.read(workers, at_once=True)
+
+    def count_worker_deaths(self) -> int:
+        """How many workers died or stopped responding while they held items, since the database was made."""
+        return self._runtime.store.read(count_deaths, at_once=True)
+
+    def ages(self) -> Ages:
+        """How long the oldest waiting and the oldest running item of each kind are that, and which leases ran out."""
+        return self._runtime.store.read(
+            lambda transaction: ages(transaction, read_items.open_counts(transaction, user=None))
+        )
+
+    # Maintenance --------------------------------------------------------------------------------------------------
+
+    def sweep(self) -> MaintenanceReport:
+        """One maintenance pass: expired leases, due retries, limits, unused results, stale jobs, the outbox."""
+        settings, store, transport = self._runtime.settings, self._runtime.store, self._runtime.transport
+        report = sweep(
+            store,
+            self._runtime.kinds,
+            stale_seconds=settings.stale_minutes * 60,
+            suspect_deaths=settings.suspect_deaths,
+        )
+        outbox.relay(store, transport.send, topics=transport.topics())
+        store.write(self._drop_unsubscribed, bounded=True)
+        return report
+
+    def backfill(self) -> int:
+        """Write each job's owner and kind to its items again, where they say otherwise; the answer is how many did."""
+        return backfill(self._runtime.store)
+
+    def import_jobs(self, kind: str, past_jobs: Iterable[PastJob]) -> int:
+        """Bring jobs over that are over in another system; the answer is how many were not here yet.
+
+        They keep their ids, times and results, have no items, and their history says where they came from.
+        """
+        known, max_bytes = self._runtime.kinds.get(kind), self._runtime.settings.max_payload_bytes
+
+        def operation(batch: list[PastJob], transaction: Transaction) -> int:
+            return sum(import_job(transaction, known, past, most=max_bytes) for past in batch)
+
+        waiting = iter(past_jobs)
+        imported = 0
+        while batch := list(islice(waiting, _IMPORTED_AT_ONCE)):
+            imported += self._runtime.store.write(partial(operation, batch))
+        return imported
+
+    def _drop_unsubscribed(self, transaction: Transaction) -> None:
+        subscribed = subscribed_topics(transaction) | self._runtime.transport.topics()
+        outbox.drop_unsubscribed(transaction, subscribed, days=self._runtime.settings.unsubscribed_message_days)
