@@ -33,7 +33,7 @@ def export_rows(
 
     def stretch_behind(position: int, size: int) -> Sequence[Sequence[Any]]:
         given = asked | {"the_position": position, "the_limit": size}
-        return store.dialect.unbundled(store.read(lambda one: one.rows(statement, given), at_once=True))
+        return store.dialect.unbundled(store.read(lambda one: one.rows(statement, given), single_statement=True))
 
     with ThreadPoolExecutor(1, thread_name_prefix="penstock-export") as reader:
         coming = reader.submit(stretch_behind, 0, _AT_FIRST)

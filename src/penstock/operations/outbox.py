@@ -163,7 +163,7 @@ class Take:
         """Those that may be sent, in their order."""
         asked = {"the_messages": self._ids, "the_lease": self._lease}
         statement = statements.taken_messages(self._store.dialect)
-        rows: Sequence[Any] = self._store.read(lambda one: one.run(statement, asked).all(), at_once=True)
+        rows: Sequence[Any] = self._store.read(lambda one: one.run(statement, asked).all(), single_statement=True)
         return rows
 
     def may_send(self, line: tuple[str, str] | None) -> bool:
@@ -204,7 +204,7 @@ class Take:
 
     def _write(self, statement: Any, parameters: dict[str, Any]) -> Any:
         given = parameters | {"the_lease": self._lease}
-        return self._store.write(lambda one: one.run(statement, given), at_once=True)
+        return self._store.write(lambda one: one.run(statement, given), single_statement=True)
 
 
 _flights: WeakKeyDictionary[Store, set[int]] = WeakKeyDictionary()

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -26,15 +27,16 @@ from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, decode, encode, encode_each, storable_text
 from penstock.lifecycle.states import ErrorType, ItemRole, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, START, SUBMIT, SUCCEED
-from penstock.operations.change import change
+from penstock.operations.change import change, followed
 from penstock.operations.control import let_flow, reschedule
 from penstock.operations.idempotency import Key, point_key, take_key
 from penstock.operations.items import insert_items, item_texts
 from penstock.operations.read_jobs import get_job
 from penstock.operations.single_flight import fail_followers, join
 from penstock.store.engine import Transaction
+from penstock.store.queries.control import fail_queued
+from penstock.store.queries.single_flight import start_follower, succeed_as_leader
 from penstock.store.statements import submit as statements
-from penstock.store.statements.control import fail_one
 
 ITEMS_AT_ONCE = 5_000
 JOBS_AT_ONCE = 5_000
@@ -349,14 +351,10 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
     limit = {"the_kind": kind.name, "the_limit": bound + 1}
     if transaction.run(statements.count_queued(dialect), limit).scalar() <= bound:
         return False
-    parameters = {
-        "the_job_id": job_id,
-        "the_error": f"more than {bound:,} jobs of kind {kind.name!r} wait already; submit again later",
-        "the_code": "QUEUE_OVERLOAD",
-        "the_error_type": ErrorType.RETRYABLE.value,
-    }
-    failed = change(transaction, FAIL, fail_one(dialect), parameters, SYSTEM, reason=str(parameters["the_error"]))
-    fail_followers(transaction, failed, SYSTEM)
+    error = f"more than {bound:,} jobs of kind {kind.name!r} wait already; submit again later"
+    fail = partial(fail_queued, job_id=job_id, error=error, code="QUEUE_OVERLOAD", error_type=ErrorType.RETRYABLE)
+    failed = change(transaction, FAIL, fail, SYSTEM, reason=error)
+    fail_followers(transaction, followed(failed), SYSTEM)
     return bool(failed)
 
 
@@ -377,16 +375,14 @@ def _answer(transaction: Transaction, kind: Kind, encoded: str, request: Request
     """What is there already: a young result (the owner's own job, or a new one that ends at once with a copy) or, for
     a job that is to be held, the one the owner follows in.
     """
-    dialect = transaction.dialect
     row = _fresh_result(transaction, kind, request)
     if row is not None:
         if row.waits:
             return Submission(get_job(transaction, row.id, SYSTEM), SubmitOutcome.CACHED)
         _without_items(transaction, kind, encoded, request, job_id, leader_id=row.id)
-        named = {"the_job_id": job_id}
-        change(transaction, START, statements.start_follower(dialect), named, SYSTEM)
-        statement = statements.succeed_as_leader(dialect)
-        change(transaction, SUCCEED, statement, named, SYSTEM, reason="a fresh result was there")
+        change(transaction, START, partial(start_follower, job_id=job_id), SYSTEM)
+        succeed = partial(succeed_as_leader, job_id=job_id)
+        change(transaction, SUCCEED, succeed, SYSTEM, reason="a fresh result was there")
         return Submission(get_job(transaction, job_id, SYSTEM), SubmitOutcome.CACHED)
     if request.hold and request.unique_key is not None:
         leader = _leader(transaction, kind, request)

@@ -70,9 +70,11 @@ LOCK_SECONDS = 1.0
 class Transaction:
     """One transaction: statements run in it, and what it has to tell the workers."""
 
-    def __init__(self, connection: Connection, store: Store) -> None:
+    def __init__(self, connection: Connection, store: Store, single_statement: bool = False) -> None:
         self.connection = connection
         self.store = store
+        self.single_statement = single_statement
+        """Was it promised that this is no more than one statement?"""
         self.dialect = store.dialect
         self._compiling = store.dialect_for(connection)
         self._held = store.clock.held()
@@ -96,10 +98,20 @@ class Transaction:
         """Execute one statement; its columns are the fields of ``row``."""
         return prepared(statement, self._compiling).fetch(self.connection, self._given(parameters), row)
 
+    def fetch_one(self, row: type[Row], statement: Statement, parameters: dict[str, Any] | None = None) -> Row | None:
+        """Execute a statement that answers with one row or none."""
+        rows = self.fetch(row, statement, parameters)
+        return rows[0] if rows else None
+
     def values(self, _type: type[Value], statement: Statement, parameters: dict[str, Any] | None = None) -> list[Value]:
         """Execute one statement of one column; the answer is that column."""
         found = prepared(statement, self._compiling).rows(self.connection, self._given(parameters))
         return [value for (value,) in found]
+
+    def value(self, type_: type[Value], statement: Statement, parameters: dict[str, Any] | None = None) -> Value | None:
+        """Execute a statement of one column that answers with one row or none."""
+        values = self.values(type_, statement, parameters)
+        return values[0] if values else None
 
     def execute(self, statement: Statement, parameters: dict[str, Any] | None = None) -> int:
         """Execute one statement; the answer is how many rows it changed."""
@@ -153,8 +165,8 @@ class Store:
     def __init__(self, engine: Engine, clock: Clock | None = None) -> None:
         self.engine = engine
         self.clock = clock or DatabaseClock()
-        self.new_transaction: Callable[[Connection, Store], Transaction] = Transaction
-        """Makes each transaction."""
+        self.new_transaction: Callable[[Connection, Store, bool], Transaction] = Transaction
+        """Makes each transaction; the last says whether a single statement is promised."""
         self.observer: Observer | None = None
         self.dialect = dialect_of(engine.dialect.name, held=self.clock.held() is not None)
         self.peers = Peers.of(engine.url, self.placement.channel)
@@ -222,23 +234,24 @@ class Store:
         self._listeners.remove(listener)
 
     def write(
-        self, operation: Callable[[Transaction], Result], *, at_once: bool = False, bounded: bool = False
+        self, operation: Callable[[Transaction], Result], *, single_statement: bool = False, bounded: bool = False
     ) -> Result:
         """Run ``operation`` in a transaction of its own.
 
-        ``at_once`` promises that it is a single statement on a database server: that is a transaction by itself, and
-        saves the two ways there and back of BEGIN and COMMIT.
+        ``single_statement`` promises that it is one on a database server: that is a transaction by itself, and saves
+        the two ways there and back of BEGIN and COMMIT. Whoever looks on (:mod:`penstock.store.observation`) sees to
+        it that the promise is kept.
 
         ``bounded`` is for whoever has others to serve: a statement that has waited for a lock for ``lock_seconds`` ends
         the transaction with :class:`StoreLocked`, and nothing has happened. A person's own call waits as long as an
         answer may take.
         """
-        at_once, bounded = (asked and not self.dialect.in_our_process for asked in (at_once, bounded))
+        single_statement, bounded = (asked and not self.dialect.in_our_process for asked in (single_statement, bounded))
         # A bounded one says BEGIN itself, on a connection that is otherwise in AUTOCOMMIT.
-        keeps = at_once or bounded or self.dialect.in_our_process
+        keeps = single_statement or bounded or self.dialect.in_our_process
         connecting = self._kept.one if keeps else self._passing.one
         for left in reversed(range(_TRIES)):
-            committing = at_once
+            committing = single_statement
             if self.observer is not None and self._turns is not None:
                 self.observer(WRITE_LOCK, None)
             asked = perf_counter()
@@ -248,9 +261,9 @@ class Store:
                         got = perf_counter()
                         if bounded:
                             self.dialect.begin_bounded(connection, self.lock_seconds)
-                        transaction = self.new_transaction(connection, self)
+                        transaction = self.new_transaction(connection, self, single_statement)
                         answer = operation(transaction)
-                        if self.observer is not None and not at_once:
+                        if self.observer is not None and not single_statement:
                             self.observer(BEFORE_COMMIT, connection)
                         committing = True
                     if self.observer is not None:
@@ -273,15 +286,15 @@ class Store:
                 return answer
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def read(self, question: Callable[[Transaction], Result], *, at_once: bool = False) -> Result:
+    def read(self, question: Callable[[Transaction], Result], *, single_statement: bool = False) -> Result:
         """Run ``question`` in a transaction that only reads.
 
-        ``at_once`` promises that it is a single statement, which needs no transaction around it.
+        ``single_statement`` promises that it is one, which needs no transaction around it.
         """
         for left in reversed(range(_TRIES)):
             try:
-                with self._reading(), self._reader(at_once) as connection, connection.begin():
-                    answer = question(self.new_transaction(connection, self))
+                with self._reading(), self._reader(single_statement) as connection, connection.begin():
+                    answer = question(self.new_transaction(connection, self, single_statement))
             except DBAPIError as error:
                 if not left or not self._surely_lost(error, committing=False):
                     raise self._failed(error, committing=False) from error
@@ -344,7 +357,7 @@ class Store:
                 "before its items; give a connection with a transaction",
                 code="CONNECTION_AUTOCOMMIT",
             )
-        transaction = self.new_transaction(connection, self)
+        transaction = self.new_transaction(connection, self, False)
         yield transaction
         if transaction.notices or transaction.lines:
             call_after_commit(connection, partial(self._announce, transaction.notices, tuple(transaction.lines)))
@@ -378,8 +391,8 @@ class Store:
             driver: Any = connection.connection.driver_connection
             self._checkpoints.run_if_due(opened.path, driver)
 
-    def _reader(self, at_once: bool) -> AbstractContextManager[Connection]:
-        if at_once and not isinstance(self.engine.pool, StaticPool):
+    def _reader(self, single_statement: bool) -> AbstractContextManager[Connection]:
+        if single_statement and not isinstance(self.engine.pool, StaticPool):
             return self._kept_for_reads.one()
         return self._passing_for_reads.one()
 

@@ -30,10 +30,8 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
-from penstock.lifecycle.transitions import START, SUCCEED
 from penstock.store.dialects.contract import Dialect, Field
 from penstock.store.queries.built_once import built_once
-from penstock.store.statements.change_state import change_state
 from penstock.store.statements.visibility import by_id
 from penstock.store.tables import JOB_FOLLOWS, JOB_IS_A_GUESTS, JOB_IS_OWNED, JOB_LEADS, job_events, job_items, jobs
 from penstock.store.types import Identifier
@@ -277,24 +275,4 @@ def open_items(dialect: Dialect) -> Update:
         update(jobs)
         .where(jobs.c.id == bindparam("the_job_id", type_=Identifier))
         .values(total_items=count, last_claimable=count)
-    )
-
-
-@built_once
-def start_follower(dialect: Dialect) -> Update:
-    """START for a job that follows one which runs."""
-    return change_state(dialect, START, by_id())
-
-
-@built_once
-def succeed_as_leader(dialect: Dialect) -> Update:
-    """SUCCEED with the result and the counts of a job that is over; the copy is as old as that result."""
-    leader = jobs.alias("leader")
-    copied = ("result", "total_items", "processed_items", "failed_items", "not_found_items", "skipped_items", "phase")
-    return change_state(
-        dialect,
-        SUCCEED,
-        by_id() & (jobs.c.leader_id == leader.c.id),
-        {name: leader.c[name] for name in copied}
-        | {"result_at": func.coalesce(leader.c.result_at, leader.c.completed_at)},
     )
