@@ -29,7 +29,9 @@ from penstock.operations import control, heartbeat, maintenance, read_jobs
 from penstock.operations.claim import claim
 from penstock.operations.record import LeaseLost, record
 from penstock.operations.reprocess import reprocess
-from penstock.operations.submit import Request, submit, submit_created, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit import submit, submit_created
+from penstock.operations.submit_many import submit_many
 from penstock.store.engine import open_store
 from penstock.store.tables import job_items, jobs, metadata
 from penstock.testing.drive import LEASE, MOST, Workbench, ended
@@ -749,13 +751,14 @@ class TestWhoSees:
 
     def test_each_owner_does_not_cost_a_statement(self, bench: Workbench) -> None:
         """Statements are kept for ever: one for each owner would be a leak."""
+        from penstock.store.queries import list_jobs
+        from penstock.store.queries import read_jobs as queries
         from penstock.store.statements import control as control_statements
-        from penstock.store.statements import read_jobs as inspect_statements
 
         def kept() -> int:
             built: list[Any] = [
-                inspect_statements.job_by_id,
-                inspect_statements.list_jobs,
+                queries._job_by_id,
+                list_jobs._list_jobs,
                 control_statements.change_one,
             ]
             return sum(one.cache_info().currsize for one in built)

@@ -14,7 +14,9 @@ from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
 from penstock.operations import control
 from penstock.operations.claim import Claim, claim
-from penstock.operations.submit import Request, submit, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit import submit
+from penstock.operations.submit_many import submit_many
 from penstock.operations.watermarks import look
 from penstock.store.engine import Store
 from penstock.store.tables import jobs

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import bindparam, select, update
 
 from penstock.errors import StoreUnavailable
-from penstock.store.engine import Transaction
 from penstock.store.tables import jobs
+from penstock.store.transaction import Transaction
 from penstock.testing.fault_points import StoppedDead
 from tests.interleavings.explorer import Explorer
 from tests.interleavings.schedule import Fault, Harm, Schedule

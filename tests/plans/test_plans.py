@@ -33,18 +33,20 @@ from penstock.operations.read_items import ItemCursor, TimeRange
 from penstock.operations.read_jobs import JobFilter
 from penstock.operations.record import ItemResult, record, record_free
 from penstock.operations.reprocess import reprocess
+from penstock.operations.request import Request
 from penstock.operations.samples import samples, thinned_samples
-from penstock.operations.submit import Request, submit
+from penstock.operations.submit import submit
 from penstock.operations.watermarks import Reach, Watermarks
-from penstock.store.engine import Store, Transaction, open_store
+from penstock.store.engine import Store, open_store
+from penstock.store.queries import ages as aging
+from penstock.store.queries.outbox import take_messages
 from penstock.store.schema import migrate
-from penstock.store.statements import ages as aging
 from penstock.store.statements import claim as claiming
 from penstock.store.statements import line as lining
 from penstock.store.statements import maintenance as sweeping
 from penstock.store.statements import record as recording
-from penstock.store.statements.outbox import take_messages
 from penstock.store.tables import job_items, lane_samples, outbox
+from penstock.store.transaction import Transaction
 from penstock.testing.drive import MOST
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
 
@@ -352,12 +354,12 @@ STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "oldest_item": (
-        lambda dialect: (aging.oldest_item(dialect), {"the_kind": "bulk", "the_status": "PENDING"}),
+        lambda dialect: (aging._oldest_item(dialect), {"kind": "bulk", "status": "PENDING"}),
         {"sqlite": "ix_job_items_status_kind_updated_at_id (status=? AND kind=?)",
          "postgresql": "ix_job_items_status_kind_updated_at_id"},
     ),
     "expired_leases": (
-        lambda dialect: (aging.expired_leases(dialect), {"the_limit": 1000}),
+        lambda dialect: (aging._expired_leases(dialect), {"limit": 1000}),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "finish_items": (
@@ -576,16 +578,14 @@ def test_a_take_reads_what_it_takes(large: Store) -> None:
         many[number] |= {"topic": "t", "key": f"k{number % 3}", "sent_at": None}
     with large.engine.begin() as connection:
         connection.execute(insert(outbox), many)
-    asked = {"the_limit": 100, "the_seconds": 60.0, "the_sending": [], "the_lease": job_id(1)}
     try:
         for topic, index in (
             ("t", "ix_outbox_unsent_topic"),
             ("nobody's", "ix_outbox_unsent_topic"),
             (None, "ix_outbox"),
         ):
-            statement = take_messages(large.dialect, of_topic=topic is not None)
-            named = {**asked, "the_topic": topic}
-            [one] = explained(large, partial(Transaction.run, statement=statement, parameters=named))
+            take = partial(take_messages, lease=job_id(1), topic=topic, limit=100, seconds=60.0, in_flight=[])
+            [one] = explained(large, take)
             assert index in one.plan, one.plan
             assert not re.search(r"SCAN (outbox|earlier)(?! USING)|Seq Scan", one.plan), one.plan
             assert "Anti Join" not in one.plan, "the earlier ones of a key are looked up, for each message"

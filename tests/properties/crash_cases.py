@@ -16,7 +16,9 @@ from penstock.operations import control, heartbeat, maintenance, outbox
 from penstock.operations.claim import claim
 from penstock.operations.record import record_free
 from penstock.operations.reprocess import reprocess
-from penstock.operations.submit import Request, submit_created, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit import submit_created
+from penstock.operations.submit_many import submit_many
 from penstock.store.tables import jobs
 from penstock.testing.drive import LEASE, MOST, NEVER_STALE, SUSPECT_DEATHS, Workbench, ended
 

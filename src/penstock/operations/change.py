@@ -11,8 +11,8 @@ from penstock.errors import TransitionRefused
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.states import Actor, JobState
 from penstock.lifecycle.transitions import Transition
-from penstock.store.engine import Transaction
 from penstock.store.statements.change_state import EVENTS, EXPLAINED_EVENTS, insert_events
+from penstock.store.transaction import Transaction
 
 _MANY_OF_THESE = (Actor.WORKER, Actor.SYSTEM)
 _WORTH_TELLING = (JobState.CANCELED, JobState.ABANDONED)

@@ -27,11 +27,12 @@ from penstock.lifecycle.transitions import REQUEUE, START
 from penstock.operations.change import change
 from penstock.operations.single_flight import start_followers
 from penstock.operations.watermarks import Watermarks, discover, look
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
 from penstock.store.rows import claimed_at_once, claimed_from
 from penstock.store.statements import claim as statements
 from penstock.store.statements import line
 from penstock.store.statements.maintenance import requeue_due
+from penstock.store.transaction import Transaction
 
 _POSITION = attrgetter("position")
 _SOON = 0.02

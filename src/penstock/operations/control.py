@@ -15,9 +15,9 @@ from penstock.operations.change import Changed, change
 from penstock.operations.read_jobs import get_job, not_found
 from penstock.operations.record import settle_from_rows
 from penstock.operations.single_flight import hand_over, join, start_followers
-from penstock.store.engine import Transaction
 from penstock.store.statements import control as statements
 from penstock.store.statements.submit import leading_job
+from penstock.store.transaction import Transaction
 
 _TRIES = 10
 

@@ -14,8 +14,8 @@ from penstock.errors import WorkerCrashed
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.operations.items import Encoded, insert_items
-from penstock.store.engine import Transaction
 from penstock.store.statements.submit import extend_plan, forgive_plan, hold_lease
+from penstock.store.transaction import Transaction
 
 
 def add_planned(

@@ -32,8 +32,8 @@ from penstock.lifecycle.states import ErrorType, ItemRole, ItemStatus, JobState,
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
 from penstock.operations.change import change
 from penstock.operations.single_flight import fail_followers, succeed_followers
-from penstock.store.engine import Transaction
 from penstock.store.statements import record as statements
+from penstock.store.transaction import Transaction
 
 _ITEM_ID, _LEASE, _JOB_ID = itemgetter(0), itemgetter(1), itemgetter(2)
 

@@ -16,9 +16,9 @@ from penstock.lifecycle.transitions import REPROCESS
 from penstock.operations.change import change
 from penstock.operations.control import reschedule
 from penstock.operations.read_jobs import get_job, not_found
-from penstock.store.engine import Transaction
 from penstock.store.statements import reprocess as statements
 from penstock.store.statements.control import lock_seen_by
+from penstock.store.transaction import Transaction
 
 FAILED_ONES = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
 _MOST_ITEMS = 10_000

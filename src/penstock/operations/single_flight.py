@@ -20,9 +20,9 @@ from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import FAIL, START, SUCCEED
 from penstock.operations.change import Changed, change
-from penstock.store.engine import Transaction
 from penstock.store.statements import control as statements
 from penstock.store.statements.submit import mark_followed, start_follower
+from penstock.store.transaction import Transaction
 
 _STARTED = (JobState.RUNNING, JobState.RETRYING)
 

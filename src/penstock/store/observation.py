@@ -22,9 +22,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from penstock.store.engine import Observer, Store, Transaction, Value
+from penstock.store.engine import Observer, Store
 from penstock.store.queries.built_once import name_of
 from penstock.store.statement_cache import Row, Statement, StatementResult
+from penstock.store.transaction import Transaction, Value
 
 TAKE_TURNS, NOTIFY = "take turns", "notify"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from sqlalchemy import BindParameter, Connection, CursorResult, Delete, Insert, Select, Update
@@ -23,17 +23,8 @@ Statement = Select[Any] | Insert | Update | Delete
 Turn = Callable[[Sequence[Any]], Iterable[Any]]
 
 
-class NamedRow(Protocol):
-    """A NamedTuple: what a query declares its rows to be."""
-
-    _fields: ClassVar[tuple[str, ...]]
-
-    @classmethod
-    def _make(cls, iterable: Iterable[Any]) -> Self:
-        """One of them, of values in order."""
-
-
-Row = TypeVar("Row", bound=NamedRow)
+Row = TypeVar("Row", bound=tuple[Any, ...])
+"""A NamedTuple: what a query declares its rows to be."""
 _KEPT = 1_000
 _WIDE = 16
 """Beyond so many columns SQLAlchemy is quicker: it remembers what they are, and looks at those of a text each time."""
@@ -122,15 +113,16 @@ class Prepared:
             found: Iterable[Any] = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
         else:
             found = self._fetch(self._execute(connection, parameters))
-        return list(map(row._make, found))
+        return list(map(row._make, found))  # type: ignore[attr-defined] # of a NamedTuple; no protocol fits them
 
     def execute(self, connection: Connection, parameters: Mapping[str, Any]) -> int:
         """Execute it; the answer is how many rows it changed."""
         return self._execute(connection, parameters).rowcount
 
-    def _require_fitting(self, row: type[NamedRow]) -> None:
-        if self._columns != row._fields:
-            raise TypeError(f"{row.__name__} has the fields {row._fields}, the statement the columns {self._columns}")
+    def _require_fitting(self, row: type[tuple[Any, ...]]) -> None:
+        fields = getattr(row, "_fields", None)
+        if self._columns != fields:
+            raise TypeError(f"{row.__name__} has the fields {fields}, the statement the columns {self._columns}")
         self._fitting.add(row)
 
     def _execute(self, connection: Connection, parameters: Mapping[str, Any]) -> CursorResult[Any]:

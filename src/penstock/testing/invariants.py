@@ -18,8 +18,9 @@ from sqlalchemy import select
 
 from penstock.lifecycle.states import ACTIVE, ENDED, FLOWING, Actor, ItemRole, ItemStatus, JobState
 from penstock.lifecycle.transitions import ENTRY, REPROCESS, allowed, is_legal
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
 from penstock.store.tables import idempotency_keys, job_events, job_items, jobs
+from penstock.store.transaction import Transaction
 
 S = JobState
 GOOD_ENDS = frozenset({S.SUCCEEDED, S.COMMITTED, S.ABANDONED})
