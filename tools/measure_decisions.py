@@ -23,12 +23,14 @@ from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.policy import Policy
 from penstock.operations.claim import claim
-from penstock.operations.submit import Request, submit
+from penstock.operations.request import Request
+from penstock.operations.submit import submit
 from penstock.runners.processes import Limits, ProcessPool
-from penstock.store.engine import Store, Transaction, open_store
+from penstock.store.engine import Store, open_store
 from penstock.store.queries.record import finish_items
 from penstock.store.schema import migrate
 from penstock.store.tables import job_items
+from penstock.store.transaction import Transaction
 from penstock.testing.postgres import private_postgres
 
 SIZES = (1_000, 100_000, 400_000)

@@ -43,9 +43,10 @@ from penstock.operations.samples import Gauges
 from penstock.operations.workers import subscribed_topics
 from penstock.settings import Settings, load_settings
 from penstock.store.database_url import check_database, describe_connection, file_of, remarks, say, translate_errors
-from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, Transaction, open_store
+from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, open_store
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.schema import OURS, Patience, Schema, is_current, migrate, require_current
+from penstock.store.transaction import Transaction
 from penstock.worker.failures import OnFailure
 from penstock.worker.worker import Worker
 

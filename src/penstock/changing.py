@@ -25,9 +25,12 @@ from penstock.operations.files import StoredFile
 from penstock.operations.idempotency import Key, take_key
 from penstock.operations.import_jobs import PastJob, import_job
 from penstock.operations.reprocess import FAILED_ONES, reprocess
-from penstock.operations.submit import Request, is_one_statement, submit, submit_created, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit import is_one_statement, submit, submit_created
+from penstock.operations.submit_many import submit_many
 from penstock.settings import Settings
-from penstock.store.engine import CallersConnection, Transaction
+from penstock.store.engine import CallersConnection
+from penstock.store.transaction import Transaction
 
 Answer = TypeVar("Answer")
 _ADOPTED_AT_ONCE = 500

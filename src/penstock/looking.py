@@ -17,7 +17,8 @@ from penstock.operations.outbox import Backlog, backlog
 from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, TimeRange
 from penstock.operations.samples import LaneSample, samples, thinned_samples
 from penstock.operations.workers import WorkerSeen, count_deaths, subscribed_topics, workers
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
+from penstock.store.transaction import Transaction
 
 _SAMPLED_WITHIN = timedelta(seconds=10)
 """A worker's last sample of a job comes a little after its end."""

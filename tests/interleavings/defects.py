@@ -14,18 +14,18 @@ from weakref import WeakKeyDictionary
 import pytest
 from sqlalchemy import true
 
-from penstock.operations import control, plan, reprocess, single_flight, submit
+from penstock.operations import control, reprocess, single_flight, submit
 from penstock.operations.read_jobs import get_job
-from penstock.store import engine
 from penstock.store.dialects.postgresql import PostgreSQL
-from penstock.store.queries import change_state
+from penstock.store.queries import change_state, unique_keys
 from penstock.store.queries import control as control_queries
+from penstock.store.queries import job_items as job_items_queries
 from penstock.store.queries import maintenance as maintenance_queries
 from penstock.store.queries import record as record_queries
 from penstock.store.queries import reprocess as reprocess_queries
 from penstock.store.queries import settle as settle_queries
 from penstock.store.queries.built_once import built_once
-from penstock.store.statements import submit as submit_statements
+from penstock.store.transaction import Transaction
 
 PutBack = Callable[[pytest.MonkeyPatch], None]
 
@@ -114,7 +114,7 @@ def f15_followed_is_never_cleared(patch: pytest.MonkeyPatch) -> None:
 @defect("planning_expired", "rescue + plan more p1", "NOT SERIAL")
 def n1_a_plan_adds_items_after_its_lease(patch: pytest.MonkeyPatch) -> None:
     """The lease is looked at, and not kept."""
-    patch.setattr(plan, "hold_lease", _unlocked(submit_statements.hold_lease))
+    patch.setattr(job_items_queries, "_hold_lease", _unlocked(job_items_queries._hold_lease))
 
 
 @defect("running", "reprocess L + done h1", "NOT SERIAL")
@@ -146,12 +146,12 @@ def n3_a_refusal_is_explained_by_a_second_read(patch: pytest.MonkeyPatch) -> Non
 @defect("lead_running", "submit by dora, if not fresh + done h1", "NOT SERIAL")
 def n5_a_fresh_result_is_looked_for_once(patch: pytest.MonkeyPatch) -> None:
     """A leader that succeeds between that look and the insert is neither followed nor copied."""
-    insert = submit._insert
+    take_unique_key = submit._take_unique_key
 
-    def without_second_look(transaction: Any, kind: Any, encoded: Any, request: Any, *rest: Any) -> Any:
-        return insert(transaction, kind, encoded, replace(request, fresh_for=None), *rest)
+    def without_second_look(transaction: Any, kind: Any, new: Any, request: Any, **with_items: bool) -> Any:
+        return take_unique_key(transaction, kind, new, replace(request, fresh_for=None), **with_items)
 
-    patch.setattr(submit, "_insert", without_second_look)
+    patch.setattr(submit, "_take_unique_key", without_second_look)
 
 
 @defect("given_timed_out_finalizing", "reprocess L + done h2", "DEADLOCK")
@@ -175,7 +175,7 @@ def n7_a_follower_fails_alone(patch: pytest.MonkeyPatch) -> None:
 @defect("bounded", "submit without key + submit without key", "NOT SERIAL")
 def q1_submits_count_at_the_same_time(patch: pytest.MonkeyPatch) -> None:
     """Each misses the other, and more wait than ``queue_limit`` allows."""
-    patch.setattr(engine.Transaction, "take_turns", lambda *_: None)
+    patch.setattr(Transaction, "take_turns", lambda *_: None)
 
 
 # Guards taken away ----------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def record_does_not_lock_the_job(patch: pytest.MonkeyPatch) -> None:
 @defect("lead_running", "submit by dora + done h1", "NOT SERIAL")
 def a_follower_joins_without_the_leaders_lock(patch: pytest.MonkeyPatch) -> None:
     """The leader ends without knowing of it."""
-    patch.setattr(submit_statements, "leading_job", _unlocked(submit_statements.leading_job))
+    patch.setattr(unique_keys, "_leading_job", _unlocked(unwrap(unique_keys._leading_job)))
 
 
 @defect("running_again", "done h1 + done h2", "StoreRefused")

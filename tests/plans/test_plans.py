@@ -32,20 +32,22 @@ from penstock.operations.read_items import ItemCursor, TimeRange
 from penstock.operations.read_jobs import JobFilter
 from penstock.operations.record import ItemResult, record, record_free
 from penstock.operations.reprocess import reprocess
+from penstock.operations.request import Request
 from penstock.operations.samples import samples, thinned_samples
-from penstock.operations.submit import Request, submit
+from penstock.operations.submit import submit
 from penstock.operations.watermarks import Reach, Watermarks
-from penstock.store.engine import Store, Transaction, open_store
+from penstock.store.engine import Store, open_store
 from penstock.store.queries import claim as claim_queries
 from penstock.store.queries import line as line_queries
 from penstock.store.queries import maintenance as maintenance_queries
+from penstock.store.queries.ages import expired_leases, oldest_item
 from penstock.store.queries.claim import NewLease, Stretch
+from penstock.store.queries.outbox import take_messages
 from penstock.store.queries.record import finish_held_items, finish_items
 from penstock.store.queries.settle import lock_jobs
 from penstock.store.schema import migrate
-from penstock.store.statements import ages as aging
-from penstock.store.statements.outbox import take_messages
 from penstock.store.tables import job_items, lane_samples, outbox
+from penstock.store.transaction import Transaction
 from penstock.testing.drive import MOST
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
 
@@ -311,14 +313,6 @@ FIVE_STRETCHES = [Stretch(job_id(DUE + 1000 * n), 1, 5) for n in range(5)]
 FINISHED_ITEMS = [(one.item_id, "1") for one in held(RUNNING)]
 
 
-def oldest_item(one: Transaction) -> object:
-    return one.run(aging.oldest_item(one.dialect), {"the_kind": "bulk", "the_status": "PENDING"}).all()
-
-
-def expired_leases(one: Transaction) -> object:
-    return one.run(aging.expired_leases(one.dialect), {"the_limit": 1000}).all()
-
-
 QUERIES: dict[str, tuple[Callable[[Transaction], object], dict[str, str]]] = {
     "pick_jobs": (
         lambda one: line_queries.pick_jobs(one, "kind0", 10),
@@ -349,12 +343,12 @@ QUERIES: dict[str, tuple[Callable[[Transaction], object], dict[str, str]]] = {
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "oldest_item": (
-        oldest_item,
+        lambda one: oldest_item(one, "bulk", ItemStatus.PENDING),
         {"sqlite": "ix_job_items_status_kind_updated_at_id (status=? AND kind=?)",
          "postgresql": "ix_job_items_status_kind_updated_at_id"},
     ),
     "expired_leases": (
-        expired_leases,
+        lambda one: expired_leases(one, limit=1000),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "finish_items": (
@@ -526,7 +520,7 @@ def sorts_of_all(plan: str) -> list[str]:
 def test_a_sort_of_all_would_be_noticed(large: Store) -> None:
     """By the error message there is no index: it has to sort."""
     unsorted = select(job_items.c.id).where(job_items.c.job_id == job_id(RUNNING)).order_by(job_items.c.last_error)
-    [one] = explained(large, lambda transaction: transaction.run(unsorted.limit(5)).all())
+    [one] = explained(large, lambda transaction: transaction.values(int, unsorted.limit(5)))
     assert sorts_of_all(one.plan), one.plan
 
 
@@ -569,16 +563,14 @@ def test_a_take_reads_what_it_takes(large: Store) -> None:
         many[number] |= {"topic": "t", "key": f"k{number % 3}", "sent_at": None}
     with large.engine.begin() as connection:
         connection.execute(insert(outbox), many)
-    asked = {"the_limit": 100, "the_seconds": 60.0, "the_sending": [], "the_lease": job_id(1)}
     try:
         for topic, index in (
             ("t", "ix_outbox_unsent_topic"),
             ("nobody's", "ix_outbox_unsent_topic"),
             (None, "ix_outbox"),
         ):
-            statement = take_messages(large.dialect, of_topic=topic is not None)
-            named = {**asked, "the_topic": topic}
-            [one] = explained(large, partial(Transaction.run, statement=statement, parameters=named))
+            take = partial(take_messages, lease=job_id(1), topic=topic, limit=100, seconds=60.0, in_flight=[])
+            [one] = explained(large, take)
             assert index in one.plan, one.plan
             assert not re.search(r"SCAN (outbox|earlier)(?! USING)|Seq Scan", one.plan), one.plan
             assert "Anti Join" not in one.plan, "the earlier ones of a key are looked up, for each message"

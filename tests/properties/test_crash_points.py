@@ -97,7 +97,7 @@ def everything(store: Store) -> list[tuple[Any, ...]]:
         lambda one: [
             (table.name, *row)
             for table in metadata.sorted_tables
-            for row in one.run(select(table).order_by(*table.primary_key))
+            for row in one.connection.execute(select(table).order_by(*table.primary_key))
         ]
     )
 
@@ -151,4 +151,4 @@ def unsent_after_relay(bench: Workbench) -> list[Any]:
     for _ in range(3):
         bench.clock.advance(61)
         messages.relay(bench.store, lambda message: None)
-    return bench.store.read(lambda one: list(one.run(select(outbox.c.id).where(outbox.c.sent_at.is_(None)))))
+    return bench.store.read(lambda one: one.values(int, select(outbox.c.id).where(outbox.c.sent_at.is_(None))))

@@ -9,7 +9,6 @@ from penstock.errors import TransitionRefused
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.states import Actor, JobState
 from penstock.lifecycle.transitions import Transition
-from penstock.store.engine import Transaction
 from penstock.store.queries.change_state import (
     ChangedJob,
     Event,
@@ -17,6 +16,7 @@ from penstock.store.queries.change_state import (
     insert_events,
     insert_explained_events,
 )
+from penstock.store.transaction import Transaction
 
 _MANY_OF_THESE = (Actor.WORKER, Actor.SYSTEM)
 _WORTH_TELLING = (JobState.CANCELED, JobState.ABANDONED)

@@ -27,13 +27,14 @@ from penstock.lifecycle.transitions import REQUEUE, START
 from penstock.operations.change import change, followed
 from penstock.operations.single_flight import start_followers
 from penstock.operations.watermarks import Watermarks, discover, look
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
 from penstock.store.queries import claim as queries
 from penstock.store.queries import line
 from penstock.store.queries.claim import NewLease, ReturnedItem, ServedJob, Stretch, TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
 from penstock.store.queries.maintenance import requeue_jobs
 from penstock.store.rows import claimed_from, claimed_together
+from penstock.store.transaction import Transaction
 
 _POSITION = attrgetter("position")
 _SOON = 0.02

@@ -15,11 +15,11 @@ from penstock.operations.change import change, followed
 from penstock.operations.read_jobs import get_job, not_found
 from penstock.operations.record import settle_from_rows
 from penstock.operations.single_flight import hand_over, join, start_followers
-from penstock.store.engine import Transaction
 from penstock.store.queries import control as queries
 from penstock.store.queries.change_state import ChangedJob
 from penstock.store.queries.control import LockedJob
-from penstock.store.statements.submit import leading_job
+from penstock.store.queries.unique_keys import leading_job
+from penstock.store.transaction import Transaction
 
 _TRIES = 10
 
@@ -105,8 +105,7 @@ def _follow(
     transaction: Transaction, transition: Transition, job: LockedJob, job_id: UUID, caller: Caller, reason: str | None
 ) -> bool:
     """Let a job that has never started follow the one that leads its key; False when none does."""
-    asked = {"the_kind": job.kind, "the_unique_key": job.unique_key}
-    leader = transaction.run(leading_job(transaction.dialect), asked).one_or_none()
+    leader = None if job.unique_key is None else leading_job(transaction, job.kind, job.unique_key)
     if leader is None:
         return False
     follow = partial(queries.follow_instead, transition=transition, job_id=job_id, caller=caller, leader_id=leader.id)

@@ -32,9 +32,10 @@ from penstock.operations.record import ItemResult, record
 from penstock.operations.samples import forget_samples
 from penstock.operations.single_flight import fail_followers, hand_over, succeed_followers
 from penstock.operations.workers import forget_workers, note_death
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
 from penstock.store.queries import maintenance as queries
 from penstock.store.queries.maintenance import HeldItem
+from penstock.store.transaction import Transaction
 
 BATCH_SIZE = 1_000
 _log = structlog.get_logger("penstock.sweep")

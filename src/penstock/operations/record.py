@@ -33,7 +33,6 @@ from penstock.lifecycle.states import ErrorType, ItemRole, ItemStatus, JobState,
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
 from penstock.operations.change import change, followed
 from penstock.operations.single_flight import fail_followers, succeed_followers
-from penstock.store.engine import Transaction
 from penstock.store.queries import record as queries
 from penstock.store.queries import settle
 from penstock.store.queries.record import EndedItem, FinishedItem
@@ -45,6 +44,7 @@ from penstock.store.queries.settle import (
     RetriedJob,
     SucceededJob,
 )
+from penstock.store.transaction import Transaction
 
 _ITEM_ID, _LEASE, _JOB_ID = attrgetter("item_id"), attrgetter("lease"), attrgetter("job_id")
 _Next = TypeVar("_Next", bound=Next)

@@ -17,10 +17,10 @@ from penstock.lifecycle.transitions import REPROCESS
 from penstock.operations.change import change
 from penstock.operations.control import reschedule
 from penstock.operations.read_jobs import get_job, not_found
-from penstock.store.engine import Transaction
 from penstock.store.queries import reprocess as queries
 from penstock.store.queries.control import lock_job
 from penstock.store.queries.reprocess import Choice, ChosenCount, DroppedItem, Uncounted
+from penstock.store.transaction import Transaction
 
 FAILED_ONES = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
 _MOST_ITEMS = 10_000

@@ -21,16 +21,16 @@ from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import FAIL, START, SUCCEED
 from penstock.operations.change import change
-from penstock.store.engine import Transaction
 from penstock.store.queries import single_flight as queries
-from penstock.store.statements.submit import mark_followed
+from penstock.store.queries.unique_keys import mark_followed
+from penstock.store.transaction import Transaction
 
 _STARTED = (JobState.RUNNING, JobState.RETRYING)
 
 
 def join(transaction: Transaction, follower_id: UUID, leader_id: UUID, leader_state: str) -> None:
     """Let a queued job that follows be known to its leader, which is locked, and start if that has."""
-    transaction.execute(mark_followed(transaction.dialect), {"the_job_id": leader_id})
+    mark_followed(transaction, leader_id)
     if leader_state in _STARTED:
         change(transaction, START, partial(queries.start_follower, job_id=follower_id), SYSTEM)
 
@@ -69,7 +69,7 @@ def hand_over(transaction: Transaction, leader_id: UUID) -> UUID | None:
     queries.inherit_items(transaction, successor.id, leader_id, user_id=successor.user_id)
     if len(followers) > 1:
         queries.follow_successor(transaction, successor.id, leader_id)
-        transaction.execute(mark_followed(transaction.dialect), {"the_job_id": successor.id})
+        mark_followed(transaction, successor.id)
         if successor.state == JobState.RUNNING:
             # It will not pass START again, which would have started the others.
             start_followers(transaction, [successor.id], SYSTEM)

@@ -3,66 +3,147 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
 from penstock.lifecycle.job import ClaimedItem, HistoryEntry, Item, Job, Progress
+from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
 from penstock.store.queries.claim import ClaimedRow, JobOfClaim, TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
 
 
-def job_from(row: Any) -> Job:
-    """A job's row as a value; a listing's row has no payloads."""
-    data = row._asdict()
+class JobRow(NamedTuple):
+    """What is read of a job; a list without payloads has None in their places."""
+
+    id: UUID
+    kind: str
+    title: str | None
+    user_id: str | None
+    state: str
+    phase: str
+    run: int
+    priority: int
+    params: JSON
+    result: JSON
+    unique_key: str | None
+    leader_id: UUID | None
+    total_items: int
+    processed_items: int
+    failed_items: int
+    not_found_items: int
+    skipped_items: int
+    attempts: int
+    retries: int
+    deaths: int
+    max_retries: int
+    last_error: str | None
+    error_code: str | None
+    error_type: str | None
+    failed_phase: str | None
+    killed_by: str | None
+    killed_reason: str | None
+    message: str | None
+    file_id: UUID | None
+    ip_address: str | None
+    last_heartbeat: datetime | None
+    created_at: datetime
+    queued_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    committed_at: datetime | None
+    abandoned_at: datetime | None
+    canceled_at: datetime | None
+    updated_at: datetime
+
+
+class HistoryRow(NamedTuple):
+    """A line of a job's history."""
+
+    sequence: int
+    run: int
+    from_state: str | None
+    to_state: str
+    actor: str
+    actor_id: str | None
+    reason: str | None
+    data: JSON
+    at: datetime
+
+
+class WholeItemRow(NamedTuple):
+    """An item with all that is kept of it."""
+
+    id: int
+    job_id: UUID
+    role: str
+    position: int
+    status: str
+    attempts: int
+    deaths: int
+    input_json: JSON
+    normalized_json: JSON
+    result_json: JSON
+    last_error: str | None
+    error_code: str | None
+    traceback: str | None
+    locked_by: str | None
+    locked_at: datetime | None
+    ready_at: datetime | None
+    updated_at: datetime
+
+
+def job_from(row: JobRow) -> Job:
+    """A job's row as a value."""
     return Job(
-        id=data["id"],
-        kind=data["kind"],
-        title=data["title"],
-        user_id=data["user_id"],
-        state=JobState(data["state"]),
-        phase=Phase(data["phase"]),
-        run=data["run"],
-        priority=data["priority"],
-        params=data.get("params"),
-        result=data.get("result"),
-        unique_key=data["unique_key"],
-        leader_id=data["leader_id"],
+        id=row.id,
+        kind=row.kind,
+        title=row.title,
+        user_id=row.user_id,
+        state=JobState(row.state),
+        phase=Phase(row.phase),
+        run=row.run,
+        priority=row.priority,
+        params=row.params,
+        result=row.result,
+        unique_key=row.unique_key,
+        leader_id=row.leader_id,
         progress=Progress(
-            total=data["total_items"],
-            processed=data["processed_items"],
-            failed=data["failed_items"],
-            not_found=data["not_found_items"],
-            skipped=data["skipped_items"],
+            total=row.total_items,
+            processed=row.processed_items,
+            failed=row.failed_items,
+            not_found=row.not_found_items,
+            skipped=row.skipped_items,
         ),
-        attempts=data["attempts"],
-        retries=data["retries"],
-        deaths=data["deaths"],
-        max_retries=data["max_retries"],
-        last_error=data["last_error"],
-        error_code=data["error_code"],
-        error_type=None if data["error_type"] is None else ErrorType(data["error_type"]),
-        failed_phase=None if data["failed_phase"] is None else Phase(data["failed_phase"]),
-        killed_by=None if data["killed_by"] is None else KilledBy(data["killed_by"]),
-        killed_reason=data["killed_reason"],
-        message=data["message"],
-        file_id=data["file_id"],
-        ip_address=data["ip_address"],
-        last_heartbeat=data["last_heartbeat"],
-        created_at=data["created_at"],
-        queued_at=data["queued_at"],
-        started_at=data["started_at"],
-        completed_at=data["completed_at"],
-        committed_at=data["committed_at"],
-        abandoned_at=data["abandoned_at"],
-        canceled_at=data["canceled_at"],
-        updated_at=data["updated_at"],
+        attempts=row.attempts,
+        retries=row.retries,
+        deaths=row.deaths,
+        max_retries=row.max_retries,
+        last_error=row.last_error,
+        error_code=row.error_code,
+        error_type=None if row.error_type is None else ErrorType(row.error_type),
+        failed_phase=None if row.failed_phase is None else Phase(row.failed_phase),
+        killed_by=None if row.killed_by is None else KilledBy(row.killed_by),
+        killed_reason=row.killed_reason,
+        message=row.message,
+        file_id=row.file_id,
+        ip_address=row.ip_address,
+        last_heartbeat=row.last_heartbeat,
+        created_at=row.created_at,
+        queued_at=row.queued_at,
+        started_at=row.started_at,
+        completed_at=row.completed_at,
+        committed_at=row.committed_at,
+        abandoned_at=row.abandoned_at,
+        canceled_at=row.canceled_at,
+        updated_at=row.updated_at,
     )
 
 
-def item_from(row: Any) -> Item:
+def item_from(row: WholeItemRow) -> Item:
     """An item's row as a value."""
     return Item(
         id=row.id,
@@ -85,7 +166,7 @@ def item_from(row: Any) -> Item:
     )
 
 
-def history_entry_from(row: Any) -> HistoryEntry:
+def history_entry_from(row: HistoryRow) -> HistoryEntry:
     """A history row as a value."""
     return HistoryEntry(
         sequence=row.sequence,

@@ -33,10 +33,11 @@ from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
 from penstock.runners.in_processes import ProcessRunner
 from penstock.runners.threads import ThreadRunner
 from penstock.settings import Settings
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
 from penstock.store.notices import stopped_jobs
 from penstock.store.notifier import DEAF_POLL_SECONDS, Notifier
 from penstock.store.peers import Presence
+from penstock.store.transaction import Transaction
 from penstock.worker.bounded import Bounded
 from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.host_load import HostLoad

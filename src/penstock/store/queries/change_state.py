@@ -26,10 +26,10 @@ from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import Transition
 from penstock.store.dialects.contract import Dialect
-from penstock.store.engine import Transaction
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.tables import job_events, jobs
+from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier
 
 

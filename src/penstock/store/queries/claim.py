@@ -31,12 +31,12 @@ from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import START
 from penstock.store.dialects.contract import Dialect
-from penstock.store.engine import Transaction
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state, made_by, tell_of
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.queries.line import JOB, VERSION, Look, due_jobs, due_parameters, not_before_now
 from penstock.store.tables import job_items, jobs
+from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier, Moment
 
 _PENDING = ItemStatus.PENDING.value

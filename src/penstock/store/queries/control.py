@@ -28,12 +28,12 @@ from penstock.lifecycle.callers import Caller, Visibility
 from penstock.lifecycle.states import ErrorType, ItemStatus, JobState
 from penstock.lifecycle.transitions import CANCEL, FAIL, PAUSE, RESUME, START, SUBMIT, Transition
 from penstock.store.dialects.contract import Dialect
-from penstock.store.engine import Transaction
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.line import not_before_now
 from penstock.store.queries.visibility import by_id, is_followed, key_in_use, visible_to
 from penstock.store.tables import job_items, jobs
+from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier
 
 

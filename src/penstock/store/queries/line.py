@@ -29,11 +29,11 @@ from sqlalchemy import (
 
 from penstock.lifecycle.payloads import JSON
 from penstock.store.dialects.contract import Dialect
-from penstock.store.engine import Transaction
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.queries.visibility import by_id, by_ids
 from penstock.store.tables import jobs
+from penstock.store.transaction import Transaction
 from penstock.store.types import Moment
 
 _OF_KIND = jobs.c.kind == bindparam("kind")

@@ -28,12 +28,12 @@ from sqlalchemy import (
 from penstock.lifecycle.states import FLOWING, ErrorType, ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.store.dialects.contract import Dialect
-from penstock.store.engine import Transaction
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.line import priorities_in_line
 from penstock.store.queries.visibility import by_id, by_ids, is_followed
 from penstock.store.tables import ITEM_IS_OPEN, JOB_FOLLOWS, job_items, jobs
+from penstock.store.transaction import Transaction
 from penstock.store.types import Moment
 
 _CLOCKS_DIFFER = 1.0

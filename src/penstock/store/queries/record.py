@@ -11,11 +11,11 @@ from sqlalchemy import Boolean, Float, Integer, Select, String, Text, Update, bi
 
 from penstock.lifecycle.states import ItemStatus
 from penstock.store.dialects.contract import Dialect, Field
-from penstock.store.engine import Transaction
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.queries.visibility import by_ids
 from penstock.store.tables import job_items, jobs
+from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier, RowNumber
 
 _UNLOCKED = {"lease": null(), "locked_by": null(), "locked_at": null(), "lock_expires_at": null()}

@@ -32,11 +32,11 @@ from penstock.lifecycle.callers import Caller, Visibility
 from penstock.lifecycle.states import ENDED, ErrorType, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.store.dialects.contract import Dialect
-from penstock.store.engine import Transaction
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.visibility import by_id, key_in_use, visible_to
 from penstock.store.tables import job_items, jobs
+from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier
 
 _OF_JOB = job_items.c.job_id == bindparam("job_id", type_=Identifier)

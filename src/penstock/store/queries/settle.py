@@ -30,12 +30,12 @@ from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
 from penstock.store.dialects.contract import Dialect
-from penstock.store.engine import Transaction
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.queries.visibility import by_ids
 from penstock.store.tables import job_items, jobs
+from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier, Moment
 
 

@@ -26,11 +26,11 @@ from sqlalchemy import (
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, START, SUCCEED
 from penstock.store.dialects.contract import Dialect
-from penstock.store.engine import Transaction
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.visibility import by_id, free_followers
 from penstock.store.tables import JOB_FOLLOWS, job_items, jobs
+from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier
 
 _RESULT = ("result", "total_items", "processed_items", "failed_items", "not_found_items", "skipped_items", "phase")
