@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,7 +97,7 @@ class Shell:
     NOTICE = re.compile(r"bash: line \d+: +\d+ (Killed|Terminated)")
 
     def __init__(self, directory: Path, environment: dict[str, str]) -> None:
-        self._process = subprocess.Popen(
+        self._process: subprocess.Popen[Any] = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
             cwd=directory,
             env=environment,
