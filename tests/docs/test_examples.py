@@ -129,8 +129,7 @@ class Shell:
 
     def _lines(self) -> Iterator[str]:
         assert self._process.stdout is not None
-        for line in self._process.stdout:  # not `yield from`, which would close it with the generator
-            yield line
+        yield from iter(self._process.stdout.readline, "")
 
     def close(self) -> None:
         """End what runs in the background, and the shell."""
@@ -167,8 +166,7 @@ class InteractiveShell(Shell):
 
     def _lines(self) -> Iterator[str]:
         with suppress(OSError), open(self._terminal, encoding="utf-8", closefd=False) as lines:
-            for line in lines:  # the terminal of an ended session answers with an error
-                yield line
+            yield from iter(lines.readline, "")  # the terminal of an ended session answers with an error
 
     def close(self) -> None:
         self.run("kill $(jobs -p) 2>/dev/null; wait")
