@@ -20,9 +20,11 @@ from penstock.lifecycle.policy import Duration
 from penstock.lifecycle.quantities import seconds
 from penstock.operations.files import StoredFile
 from penstock.operations.idempotency import Key, take_key
-from penstock.operations.submit import Request, is_one_statement, submit, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit import is_one_statement, submit
+from penstock.operations.submit_many import submit_many
 from penstock.store.callers_connection import CallersConnection
-from penstock.store.engine import Transaction
+from penstock.store.transaction import Transaction
 
 
 class SubmitOptions(TypedDict, total=False):
@@ -95,7 +97,7 @@ class BoundApp:
             return submit(transaction, known, params, request, items=inputs, most=max_bytes)
 
         if connection is None and inputs is None and is_one_statement(known, request):
-            return self._runtime.store.write(operation, at_once=True)
+            return self._runtime.store.write(operation, single_statement=True)
         return self._runtime.write(connection, operation)
 
     def submit_many(

@@ -17,7 +17,7 @@ from penstock.lifecycle.states import ItemStatus
 from penstock.operations import read_items, read_jobs
 from penstock.operations.export import export_rows
 from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, TimeRange
-from penstock.store.engine import Transaction
+from penstock.store.transaction import Transaction
 
 
 class Items:
@@ -95,7 +95,7 @@ class Items:
         """How many items wait or are in hand, by kind: in the same jobs as those of :meth:`pending`."""
         whose = self._whose(user)
         return self._runtime.store.read(
-            lambda transaction: read_items.open_counts(transaction, user=whose), at_once=True
+            lambda transaction: read_items.open_counts(transaction, user=whose), single_statement=True
         )
 
     def error_groups(self, job_id: Identifier) -> builtins.list[ErrorGroup]:
@@ -110,7 +110,7 @@ class Items:
         self, job_id: Identifier, *, statuses: Sequence[ItemStatus] | None = None
     ) -> tuple[tuple[str, ...], Iterator[builtins.list[Any]]]:
         """The headers of a job's grid, and its lines, read as they are asked for."""
-        job = self._runtime.store.read(lambda transaction: self._visible(transaction, job_id), at_once=True)
+        job = self._runtime.store.read(lambda transaction: self._visible(transaction, job_id), single_statement=True)
         kinds = self._runtime.kinds
         columns = kinds.get(job.kind).columns if job.kind in kinds else ()
         return grid.headers(columns), export_rows(self._runtime.store, job.id, columns, statuses)

@@ -23,7 +23,7 @@ from penstock.operations.reprocess import FAILED_ONES, reprocess
 from penstock.operations.samples import LaneSample, thinned_samples
 from penstock.operations.submit import submit_created
 from penstock.store.callers_connection import CallersConnection
-from penstock.store.engine import Transaction
+from penstock.store.transaction import Transaction
 
 _SAMPLED_WITHIN = timedelta(seconds=10)
 """A worker's last sample of a job comes a little after its end."""
@@ -51,7 +51,9 @@ class Jobs:
     def get(self, job_id: Identifier) -> Job:
         """One job as it stands now."""
         found, caller = read_job_id(job_id), self._caller
-        return self._runtime.store.read(lambda transaction: read_jobs.get_job(transaction, found, caller), at_once=True)
+        return self._runtime.store.read(
+            lambda transaction: read_jobs.get_job(transaction, found, caller), single_statement=True
+        )
 
     def list(
         self,
@@ -82,7 +84,7 @@ class Jobs:
             lambda transaction: read_jobs.list_jobs(
                 transaction, self._caller, wanted, after=after, limit=limit, payloads=payloads
             ),
-            at_once=True,
+            single_statement=True,
         )
 
     def page(self, wanted: JobFilter = ALL_JOBS, *, after: JobCursor | None = None, limit: int = 100) -> JobPage:
@@ -93,7 +95,7 @@ class Jobs:
         """
         return self._runtime.store.read(
             lambda transaction: read_jobs.page_of_jobs(transaction, self._caller, wanted, after=after, limit=limit),
-            at_once=wanted.text is None,
+            single_statement=wanted.text is None,
         )
 
     def history(self, job_id: Identifier, *, after: int = 0, limit: int | None = None) -> builtins.list[HistoryEntry]:

@@ -16,8 +16,9 @@ from penstock.operations.samples import Gauges
 from penstock.settings import Settings, load_settings
 from penstock.store.callers_connection import CallersConnection
 from penstock.store.database_url import translate_errors
-from penstock.store.engine import LOCK_SECONDS, Store, Transaction, open_store
+from penstock.store.engine import LOCK_SECONDS, Store, open_store
 from penstock.store.schema import OURS, Schema, is_current, migrate, require_current
+from penstock.store.transaction import Transaction
 from penstock.worker.failures import OnFailure
 
 Answer = TypeVar("Answer")

@@ -21,9 +21,9 @@ from penstock.operations.maintenance import MaintenanceReport, sweep
 from penstock.operations.samples import LaneSample, samples
 from penstock.operations.workers import WorkerSeen, count_deaths, subscribed_topics, workers
 from penstock.store.database_url import check_database, describe_connection, file_of, remarks
-from penstock.store.engine import Transaction
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.schema import Patience, migrate
+from penstock.store.transaction import Transaction
 
 _IMPORTED_AT_ONCE = 500
 
@@ -71,27 +71,29 @@ class System:
 
     def count_jobs(self) -> dict[tuple[str, JobState], int]:
         """How many jobs there are of each kind in each state."""
-        return self._runtime.store.read(read_jobs.count_by_state, at_once=True)
+        return self._runtime.store.read(read_jobs.count_by_state, single_statement=True)
 
     def change_marks(self, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:
         """For each of these jobs something that changes whenever the job does: one look for many who watch."""
-        return self._runtime.store.read(lambda transaction: read_jobs.marks(transaction, job_ids), at_once=True)
+        return self._runtime.store.read(
+            lambda transaction: read_jobs.marks(transaction, job_ids), single_statement=True
+        )
 
     def samples(
         self, *, since: datetime, until: datetime | None = None, kind: str | None = None
     ) -> Sequence[LaneSample]:
         """What the workers' controllers chose since then, and what they saw, the oldest first."""
         return self._runtime.store.read(
-            lambda transaction: samples(transaction, since=since, until=until, kind=kind), at_once=True
+            lambda transaction: samples(transaction, since=since, until=until, kind=kind), single_statement=True
         )
 
     def workers(self) -> list[WorkerSeen]:
         """The workers that are there, and those that died within the last hour, by name."""
-        return self._runtime.store.read(workers, at_once=True)
+        return self._runtime.store.read(workers, single_statement=True)
 
     def count_worker_deaths(self) -> int:
         """How many workers died or stopped responding while they held items, since the database was made."""
-        return self._runtime.store.read(count_deaths, at_once=True)
+        return self._runtime.store.read(count_deaths, single_statement=True)
 
     def ages(self) -> Ages:
         """How long the oldest waiting and the oldest running item of each kind are that, and which leases ran out."""
