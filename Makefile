@@ -7,7 +7,7 @@ STAMP := .venv/.up-to-date
 WORKERS ?= 4
 PYTHON_DIRS := $(foreach d,src tests benches tools,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 
-.PHONY: help setup run test screenshots check format bench bench-peers docs lock lock-peers clean distclean
+.PHONY: help setup run test screenshots check format bench bench-peers docs wheel lock lock-peers clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,10 @@ bench-peers: setup ## run the same work through other job libraries, each in an 
 
 docs: setup ## regenerate the generated reference
 	$(BIN)/python -m tools.generate_reference $(ARGS)
+
+wheel: ## build dist/penstock-*.whl, to install in a project of your own
+	@PYTHON="$(PYTHON)" tools/setup wheel dist
+	@ls dist/penstock-*.whl
 
 lock: ## resolve pyproject.toml into requirements.lock again (ARGS=--upgrade for newer versions)
 	@PYTHON="$(PYTHON)" tools/setup lock $(ARGS)

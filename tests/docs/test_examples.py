@@ -8,7 +8,8 @@ The convention, for whoever writes a page:
 - A ``console`` block has commands behind ``$ ``, each with what it prints (both streams) below it. Where nothing is
   shown, nothing is compared. A command must exit with 0, unless it ends with ``# exits with N``.
 - ``…`` stands for any text in a line, and on a line of its own for any lines, or none.
-- A command that ends with ``&`` runs on in the background, until the page kills it or ends.
+- A command that ends with ``&`` runs on in the background, until the page kills it or ends. It is known by ``$!``: the
+  numbers that an interactive shell gives its jobs are used again.
 - ``<!-- not run: why -->`` before a block leaves it out. ``<!-- needs: postgresql -->`` anywhere gives the page a
   server: the address that the page shows, ``postgresql://penstock@db.example/penstock``, becomes that of the server.
 
@@ -20,10 +21,13 @@ Shell blocks of any other name are refused, so that none is overlooked.
 from __future__ import annotations
 
 import os
+import pty
 import re
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +43,6 @@ PAGES = sorted(
 SHOWN_URL = "postgresql://penstock@db.example/penstock"
 _BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\s*\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 _EXITS = re.compile(r"\s+# exits with (\d+)$")
-_NOTICE = re.compile(r"bash: line \d+: +\d+ (Killed|Terminated)")
 _MARK = "-- the command exited with"
 
 
@@ -90,6 +93,8 @@ def matches(shown: str, printed: str) -> bool:
 class Shell:
     """One bash, which is handed a command at a time."""
 
+    NOTICE = re.compile(r"bash: line \d+: +\d+ (Killed|Terminated)")
+
     def __init__(self, directory: Path, environment: dict[str, str]) -> None:
         self._process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
@@ -104,20 +109,26 @@ class Shell:
 
     def run(self, command: str) -> tuple[int, str]:
         """What a command exits with, and what it prints."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         if command.endswith("&"):
             command = f"{command.removesuffix('&')} >>background.log 2>&1 </dev/null &"
         # Not in a subshell: a page may set variables. Commands get no standard input, for that is where we write.
-        self._process.stdin.write(f"{command}\nset -- $?; echo; echo '{_MARK}' $1\n")
-        self._process.stdin.flush()
+        self._write(f"{command}\nset -- $?; echo; echo '{_MARK}' $1\n")
         printed: list[str] = []
-        for line in self._process.stdout:
+        for line in self._lines():
             if line.startswith(_MARK):
                 return int(line.removeprefix(_MARK)), "".join(printed).removesuffix("\n")
-            if not _NOTICE.match(line):
+            if not self.NOTICE.match(line):
                 printed.append(line)
         raise AssertionError(f"the shell ended in {command!r}: {''.join(printed)}")
+
+    def _write(self, text: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(text)
+        self._process.stdin.flush()
+
+    def _lines(self) -> Iterator[str]:
+        assert self._process.stdout is not None
+        yield from self._process.stdout
 
     def close(self) -> None:
         """End what runs in the background, and the shell."""
@@ -129,22 +140,73 @@ class Shell:
         self._process.stdout.close()
 
 
+class InteractiveShell(Shell):
+    """One bash on a terminal, as somebody who types has it: with job control, and programs that see a terminal."""
+
+    NOTICE = re.compile(r"\[\d+\]")
+
+    def __init__(self, directory: Path, environment: dict[str, str]) -> None:
+        self._terminal, slave = pty.openpty()
+        attributes = termios.tcgetattr(slave)
+        attributes[3] &= ~termios.ECHO
+        termios.tcsetattr(slave, termios.TCSANOW, attributes)
+        self._process = subprocess.Popen(
+            ["setsid", "--ctty", "bash", "--noprofile", "--norc", "--noediting", "-i"],
+            cwd=directory,
+            env=environment | {"PS1": "", "PS2": ""},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+        )
+        os.close(slave)
+
+    def _write(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def _lines(self) -> Iterator[str]:
+        with suppress(OSError), open(self._terminal, encoding="utf-8", closefd=False) as lines:
+            yield from lines  # the terminal of an ended session answers with an error
+
+    def close(self) -> None:
+        self.run("kill $(jobs -p) 2>/dev/null; wait")
+        self._write("exit\n")
+        self._process.wait(timeout=60)
+        os.close(self._terminal)
+
+
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_do_what_the_page_says(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     page = path.read_text(encoding="utf-8")
     if "<!-- needs: postgresql -->" in page:
         page = page.replace(SHOWN_URL, request.getfixturevalue("postgres_url"))
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PENSTOCK_", "DOCUMENTS_"))}
-    warm = request.getfixturevalue("programs")
-    binaries = os.pathsep.join([str(warm), str(Path(sys.executable).parent), kept["PATH"]])
-    shell = Shell(tmp_path, kept | {"PATH": binaries, "NO_COLOR": "1", "LOGNAME": "tester", "PYTHONUNBUFFERED": "1"})
+    shell = Shell(tmp_path, environment(request.getfixturevalue("programs")))
     try:
         for step in steps_of(page, tmp_path):
             code, printed = shell.run(step.command)
             assert code == step.code, f"$ {step.command}\n{printed}"
             if step.shown.strip():
                 assert matches(step.shown, printed), f"$ {step.command}\nprinted:\n{printed}\nshown:\n{step.shown}"
+    finally:
+        shell.close()
+
+
+def environment(programs: Path) -> dict[str, str]:
+    """What the commands of a page are run with."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PENSTOCK_", "DOCUMENTS_"))}
+    binaries = os.pathsep.join([str(programs), str(Path(sys.executable).parent), kept["PATH"]])
+    return kept | {"PATH": binaries, "NO_COLOR": "1", "LOGNAME": "tester", "PYTHONUNBUFFERED": "1"}
+
+
+@pytest.mark.timeout(400)
+def test_the_tour_goes_as_it_says_for_somebody_who_types_it(tmp_path: Path, programs: Path) -> None:
+    """What commands print on a terminal is drawn there; each must succeed, and the last job must be done."""
+    shell = InteractiveShell(tmp_path, environment(programs))
+    try:
+        for step in steps_of((ROOT / "docs" / "tour.md").read_text(encoding="utf-8"), tmp_path):
+            code, printed = shell.run(step.command)
+            assert code == step.code, f"$ {step.command}\n{printed}"
+        assert shell.run("penstock show $id --json | grep -c '\"succeeded\"'")[1].strip() != "0"
     finally:
         shell.close()
 

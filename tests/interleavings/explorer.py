@@ -148,10 +148,11 @@ class Explorer:
         if not judged:
             return ran, end
         self._look_at_run(schedule, ran)
-        for wrong in self._verdict(end[0], repeated=fault is not None):
+        tolerated = allowed(self._scene, tuple(names))
+        for wrong in self._verdict(end[0], repeated=fault is not None, followers_may_lag=tolerated):
             self._note(schedule, wrong)
         unlike = expected is not None and not any(_is_like(end, one) for one in expected)
-        if expected is not None and unlike and not allowed(self._scene, tuple(names)):
+        if expected is not None and unlike and not tolerated:
             self._note(schedule, _difference(end, expected))
             expected.add(end)
         return ran, end
@@ -176,12 +177,12 @@ class Explorer:
                 bound = "" if wait.bounded else ", without a bound"
                 self._note(schedule, f"WAIT: {wait.operation} waits for a lock at {wait.statement}{bound}")
 
-    def _verdict(self, state: EndState, *, repeated: bool) -> list[str]:
+    def _verdict(self, state: EndState, *, repeated: bool, followers_may_lag: bool) -> list[str]:
         sent = tuple(self._stage.messages)
-        key = state, sent, repeated
+        key = state, sent, repeated, followers_may_lag
         if key not in self._judged:
             self.states += 1
-            found = judge(self._stage, self._scene)
+            found = judge(self._stage, self._scene, followers_may_lag=followers_may_lag)
             self._judged[key] = found + out_of_order(self._stage, repeated=repeated)
         return self._judged[key]
 

@@ -193,10 +193,10 @@ def _shape(kind: Kind, *, with_items: bool) -> dict[str, Any]:
     return {
         "the_single_step": single,
         "the_planned": planned,
-        "the_finalizes": kind.finalize is not None,
+        "the_has_finalizer": kind.finalize is not None,
         "the_total_items": 0 if with_items or not planned else 1,
-        "the_claimed_to": 0 if planned else -1,
-        "the_open_to": 1 if planned and not with_items else 0,
+        "the_last_claimed": 0 if planned else -1,
+        "the_last_claimable": 1 if planned and not with_items else 0,
     }
 
 
