@@ -45,9 +45,10 @@ from penstock.operations.maintenance import MaintenanceReport, sweep
 from penstock.operations.workers import subscribed_topics
 from penstock.settings import Settings, load_settings, read_settings
 from penstock.store.database_url import check_database, describe_connection, file_of, remarks, say, translate_errors
-from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, Transaction, open_store
+from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, open_store
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.schema import OURS, Patience, Schema, is_current, migrate, require_current
+from penstock.store.transaction import Transaction
 from penstock.worker.failures import OnFailure
 from penstock.worker.worker import Worker
 
@@ -157,15 +158,15 @@ class Penstock(Changing):
             self._schemas.append(Schema.of_app(name, package, head))
 
     def in_transaction(
-        self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False, at_once: bool = False
+        self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False, single_statement: bool = False
     ) -> Answer:
         """Run ``operation`` with a SQLAlchemy connection, in a transaction of its own: for tables of an application.
 
         It is run again when the database says that another try may work (a deadlock, a busy file). One that only
-        ``reads`` and promises to be a single statement (``at_once``) needs no transaction around it.
+        ``reads`` and promises to be a ``single_statement`` needs no transaction around it.
         """
         if reads:
-            return self.store.read(lambda one: operation(one.connection), at_once=at_once)
+            return self.store.read(lambda one: operation(one.connection), single_statement=single_statement)
         return self.store.write(lambda one: operation(one.connection))
 
     def check_database(self) -> list[str]:

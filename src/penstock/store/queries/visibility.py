@@ -1,4 +1,4 @@
-"""Which jobs a change is meant for."""
+"""Conditions on jobs that several queries share: which jobs are meant, and who may see them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from penstock.store.types import Identifier
 
 
 def by_id() -> ColumnElement[bool]:
-    """The one job named by ``the_job_id``."""
-    return jobs.c.id == bindparam("the_job_id", type_=Identifier)
+    """The one job named by the parameter ``job_id``."""
+    return jobs.c.id == bindparam("job_id", type_=Identifier)
 
 
 def by_ids(dialect: Dialect) -> ColumnElement[bool]:
-    """The jobs listed in ``the_jobs``."""
-    return dialect.among(jobs.c.id, "the_jobs")
+    """The jobs listed in the parameter ``job_ids``."""
+    return dialect.among(jobs.c.id, "job_ids")
 
 
 def visible_to(sight: Visibility, user_id: ColumnElement[Any] = jobs.c.user_id) -> ColumnElement[bool]:
-    """What a caller of that sight may see; whose it must be is in ``the_caller_id``."""
+    """What a caller of that sight may see; whose it must be is in the parameter ``caller_id``."""
     match sight:
         case Visibility.EVERYTHING:
             return true()
         case Visibility.GUESTS:
             return user_id.is_(None)
         case Visibility.OWN:
-            return user_id == bindparam("the_caller_id", type_=String)
+            return user_id == bindparam("caller_id", type_=String)
 
 
 def free_followers(which: ColumnElement[bool]) -> CTE:
