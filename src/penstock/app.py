@@ -24,7 +24,7 @@ from uuid import UUID
 
 from pydantic_settings import BaseSettings
 
-from penstock.application import Application, Installed, Service, resolve
+from penstock.application import Application, Installed, Revision, Service, resolve
 from penstock.changing import Changing
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, JobNotFound, TransitionRefused
@@ -146,16 +146,16 @@ class Penstock(Changing):
         with translate_errors(self.settings.database_url), closing(self._open(migrating=True)) as store:
             migrate(store, self._schemas, patience=patience, say=say)
 
-    def add_migrations(self, name: str, package: str, head: str) -> None:
+    def add_migrations(self, name: str, package: str, head: str, revisions: tuple[Revision, ...] = ()) -> None:
         """An application keeps tables of its own in this database: they are migrated with ours.
 
-        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package``; ``head`` is the newest. The
-        tables are declared with :func:`penstock.own_metadata`, and lie where ours do.
+        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package`` or in ``revisions``; ``head``
+        is the newest. The tables are declared with :func:`penstock.own_metadata`, and lie where ours do.
         """
         with self._lock:
             if self._store is not None:
                 raise ConfigurationError(f"{name} must say what tables it owns before the database is opened")
-            self._schemas.append(Schema.of_app(name, package, head))
+            self._schemas.append(Schema.of_app(name, package, head, revisions))
 
     def in_transaction(
         self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False, single_statement: bool = False
@@ -261,7 +261,9 @@ class Penstock(Changing):
         if settings is None and settings_type is not None:
             settings = read_settings(settings_type)
         if application.migrations is not None:
-            self.add_migrations(application.name, application.migrations.package, application.migrations.head)
+            brought = application.migrations
+            head = brought.revisions[-1].revision if brought.revisions else brought.head
+            self.add_migrations(application.name, brought.package, head, brought.revisions)
         service = resolve(application.install)(self, settings)
         self.applications.append(Installed(application, settings, service))
         return service

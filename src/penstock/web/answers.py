@@ -41,7 +41,9 @@ def rendered(request: Request, template: str, *, status: int = 200, **values: An
     root = root_of(request)
     folders: Folders = request.app.state.page_folders
     static = f"{root}/ui/static/{assets(folders).version}"
-    text = templates(folders).get_template(template).render(root=root, static=static, path=request.url.path, **values)
+    environment = templates(folders)
+    frame = environment.from_string(template) if "\n" in template else environment.get_template(template)
+    text = frame.render(root=root, static=static, path=request.url.path, **values)
     return HTMLResponse(text, status, headers=_PAGE)
 
 
