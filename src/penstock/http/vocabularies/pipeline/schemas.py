@@ -20,11 +20,11 @@ class _Camel(BaseModel):
 
 
 class InputSummary(BaseModel):
-    """What tells people which item it is; never the whole input."""
+    """What tells people which item it is; never the whole input. A kind may have more than a title."""
+
+    model_config = ConfigDict(extra="allow")
 
     title: str | None
-    brand: str | None
-    sku: str | None
 
 
 class ItemShown(_Camel):

@@ -72,7 +72,7 @@ def item_fields(item: ItemRow) -> dict[str, Any]:
         "updatedAt": item.updated_at,
         "lastError": item.last_error,
         "errorCode": item.error_code,
-        "inputSummary": {"title": item.summary.title, "brand": item.summary.brand, "sku": item.summary.sku},
+        "inputSummary": {"title": item.summary.title, **item.summary.more},
     }
 
 
