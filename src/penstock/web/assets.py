@@ -1,6 +1,6 @@
 """What the pages are made of: templates, and static files under an address that changes with their content.
 
-An application's are beside the engine's, below its name: ``recipes/mailbox.html``, ``recipes/mailbox.js``.
+An application's are beside the engine's, below its name: ``notes/list.html``, ``notes/list.js``.
 """
 
 from __future__ import annotations

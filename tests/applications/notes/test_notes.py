@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_it_brings_settings_a_table_a_kind_routes_and_a_page(served: Served) -> 
     taken = ada.post("/api/kinds/note/jobs", json={"text": "one two three four"}, headers={"Idempotency-Key": "k"})
     again = ada.post("/api/kinds/note/jobs", json={"text": "one two three four"}, headers={"Idempotency-Key": "k"})
     assert (taken.status_code, again.json()["job_id"]) == (202, taken.json()["job_id"])
-    assert served.app.wait(taken.json()["job_id"], timeout=PATIENCE).result == {"words": 3}, "its settings hold"
+    assert served.app.wait(UUID(taken.json()["job_id"]), timeout=PATIENCE).result == {"words": 3}, "its settings hold"
     assert ada.get("/api/notes/count").json() == {"count": 1}
     assert served.client("bob").get("/api/notes/count").json() == {"count": 0}
     page = ada.get("/ui/notes")

@@ -67,7 +67,7 @@ class JobStatusResponse(BaseModel):
     job_id: UUID
     status: Status
     state: State = Field(description="The engine's own word, finer than `status`.")
-    job_type: str = Field(description="The kind.", examples=["thumbnails"])
+    job_type: str = Field(description="The kind.", examples=["price-check"])
     title: str | None = Field(description="What people know it by.", examples=["prices.csv"])
     user_id: str | None = Field(description="Whose it is.")
     created_at: datetime
