@@ -156,15 +156,15 @@ class Penstock(Changing):
             self._schemas.append(Schema.of_app(name, package, head))
 
     def in_transaction(
-        self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False, at_once: bool = False
+        self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False, single_statement: bool = False
     ) -> Answer:
         """Run ``operation`` with a SQLAlchemy connection, in a transaction of its own: for tables of an application.
 
         It is run again when the database says that another try may work (a deadlock, a busy file). One that only
-        ``reads`` and promises to be a single statement (``at_once``) needs no transaction around it.
+        ``reads`` and promises to be a ``single_statement`` needs no transaction around it.
         """
         if reads:
-            return self.store.read(lambda one: operation(one.connection), at_once=at_once)
+            return self.store.read(lambda one: operation(one.connection), single_statement=single_statement)
         return self.store.write(lambda one: operation(one.connection))
 
     def check_database(self) -> list[str]:

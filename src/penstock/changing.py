@@ -100,7 +100,7 @@ class Changing(Looking):
             return submit(transaction, known, params, request, items=given, most=most)
 
         if connection is None and given is None and is_one_statement(known, request):
-            return self.store.write(operation, at_once=True)
+            return self.store.write(operation, single_statement=True)
         return self._write(connection, operation)
 
     def submit_many(

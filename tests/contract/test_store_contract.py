@@ -751,15 +751,15 @@ class TestWhoSees:
 
     def test_each_owner_does_not_cost_a_statement(self, bench: Workbench) -> None:
         """Statements are kept for ever: one for each owner would be a leak."""
+        from penstock.store.queries import control as control_queries
         from penstock.store.queries import list_jobs
         from penstock.store.queries import read_jobs as queries
-        from penstock.store.statements import control as control_statements
 
         def kept() -> int:
             built: list[Any] = [
                 queries._job_by_id,
                 list_jobs._list_jobs,
-                control_statements.change_one,
+                control_queries._change_job,
             ]
             return sum(one.cache_info().currsize for one in built)
 

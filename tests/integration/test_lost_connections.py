@@ -272,7 +272,9 @@ def test_what_takes_too_long_is_stopped_in_the_server_too(
 ) -> None:
     app = open_app(database_timeout_seconds=0.3)
     with pytest.raises(StoreUnavailable) as told:
-        app.in_transaction(lambda link: link.exec_driver_sql("SELECT pg_sleep(3600)"), reads=True, at_once=True)
+        app.in_transaction(
+            lambda link: link.exec_driver_sql("SELECT pg_sleep(3600)"), reads=True, single_statement=True
+        )
     assert told.value.code == "DB_TIMEOUT"
     asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND query LIKE %s AND state = 'active'"
     eventually(lambda: beside.execute(asked, [database, "SELECT pg_sleep%"]).fetchone() == (0,))

@@ -7,6 +7,7 @@ The rules are in docs/explanation/single-flight.md.
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
 from penstock.lifecycle.callers import SYSTEM
@@ -19,9 +20,9 @@ from penstock.operations.read_jobs import get_job
 from penstock.operations.request import Request
 from penstock.operations.single_flight import join
 from penstock.store.queries import unique_keys as queries
+from penstock.store.queries.single_flight import start_follower, succeed_as_leader
 from penstock.store.queries.submit import NewJob
 from penstock.store.queries.unique_keys import FreshResult, Leader
-from penstock.store.statements.submit import start_follower, succeed_as_leader
 from penstock.store.transaction import Transaction
 
 
@@ -74,10 +75,9 @@ def _leader(transaction: Transaction, kind: Kind, request: Request) -> Leader | 
 def _copy_result(transaction: Transaction, kind: Kind, new: NewJob, request: Request, source_id: UUID) -> None:
     """A job that ends at once, with what another one came to; a result that is there is not held back."""
     record_follower(transaction, kind, new, request, leader_id=source_id)
-    named = {"the_job_id": new.id}
-    change(transaction, START, start_follower(transaction.dialect), named, SYSTEM)
-    statement = succeed_as_leader(transaction.dialect)
-    change(transaction, SUCCEED, statement, named, SYSTEM, reason="a fresh result was there")
+    change(transaction, START, partial(start_follower, job_id=new.id), SYSTEM)
+    succeed = partial(succeed_as_leader, job_id=new.id)
+    change(transaction, SUCCEED, succeed, SYSTEM, reason="a fresh result was there")
 
 
 def _submission(transaction: Transaction, job_id: UUID, outcome: SubmitOutcome) -> Submission:

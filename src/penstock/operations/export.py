@@ -30,7 +30,7 @@ def export_rows(
 
     def stretch_behind(position: int, size: int) -> list[ExportRow]:
         question = partial(rows_to_export, job_id=job_id, statuses=statuses, position=position, limit=size)
-        return store.read(question, at_once=True)
+        return store.read(question, single_statement=True)
 
     with ThreadPoolExecutor(1, thread_name_prefix="penstock-export") as reader:
         coming = reader.submit(stretch_behind, 0, _FIRST_BATCH_SIZE)

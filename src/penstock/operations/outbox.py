@@ -162,7 +162,9 @@ class Take:
 
     def messages(self) -> list[queries.TakenMessage]:
         """Those that may be sent, in their order."""
-        return self._store.read(partial(queries.taken_messages, lease=self._lease, messages=self._ids), at_once=True)
+        return self._store.read(
+            partial(queries.taken_messages, lease=self._lease, messages=self._ids), single_statement=True
+        )
 
     def may_send(self, line: tuple[str, str] | None) -> bool:
         """Is the next message still ours to send? One of the same key before it is marked first."""
@@ -203,7 +205,9 @@ class Take:
         **named: Arguments.kwargs,
     ) -> Result:
         """Run a query of this take in a transaction of its own."""
-        return self._store.write(lambda transaction: query(transaction, self._lease, *arguments, **named), at_once=True)
+        return self._store.write(
+            lambda transaction: query(transaction, self._lease, *arguments, **named), single_statement=True
+        )
 
 
 _flights: WeakKeyDictionary[Store, set[int]] = WeakKeyDictionary()

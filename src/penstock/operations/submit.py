@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.states import ErrorType
 from penstock.lifecycle.transitions import FAIL, SUBMIT
-from penstock.operations.change import change
+from penstock.operations.change import change, followed
 from penstock.operations.control import let_flow, reschedule
 from penstock.operations.deduplicate import answer_with_what_is_there, fresh_result, join_active_job
 from penstock.operations.idempotency import Key, point_key, take_key
@@ -32,8 +33,8 @@ from penstock.operations.read_jobs import get_job
 from penstock.operations.request import Request
 from penstock.operations.single_flight import fail_followers
 from penstock.store.queries import submit as queries
+from penstock.store.queries.control import fail_queued
 from penstock.store.queries.submit import NewJob
-from penstock.store.statements.control import fail_one
 from penstock.store.transaction import Transaction
 
 _BATCH_SIZE = 5_000
@@ -169,13 +170,8 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
     transaction.take_turns(f"queue_limit of {kind.name}")
     if queries.count_queued(transaction, kind.name, limit=bound + 1) <= bound:
         return False
-    reason = f"more than {bound:,} jobs of kind {kind.name!r} wait already; submit again later"
-    parameters = {
-        "the_job_id": job_id,
-        "the_error": reason,
-        "the_code": "QUEUE_OVERLOAD",
-        "the_error_type": ErrorType.RETRYABLE.value,
-    }
-    failed = change(transaction, FAIL, fail_one(transaction.dialect), parameters, SYSTEM, reason=reason)
-    fail_followers(transaction, failed, SYSTEM)
+    error = f"more than {bound:,} jobs of kind {kind.name!r} wait already; submit again later"
+    fail = partial(fail_queued, job_id=job_id, error=error, code="QUEUE_OVERLOAD", error_type=ErrorType.RETRYABLE)
+    failed = change(transaction, FAIL, fail, SYSTEM, reason=error)
+    fail_followers(transaction, followed(failed), SYSTEM)
     return bool(failed)

@@ -70,8 +70,8 @@ class Store:
     def __init__(self, engine: Engine, clock: Clock | None = None) -> None:
         self.engine = engine
         self.clock = clock or DatabaseClock()
-        self.new_transaction: Callable[[Connection, Store], Transaction] = Transaction
-        """Makes each transaction."""
+        self.new_transaction: Callable[[Connection, Store, bool], Transaction] = Transaction
+        """Makes each transaction; the last says whether a single statement is promised."""
         self.observer: Observer | None = None
         self.dialect = dialect_of(engine.dialect.name, held=self.clock.held() is not None)
         self.peers = Peers.of(engine.url, self.placement.channel)
@@ -143,23 +143,24 @@ class Store:
         self._listeners.remove(listener)
 
     def write(
-        self, operation: Callable[[Transaction], Result], *, at_once: bool = False, bounded: bool = False
+        self, operation: Callable[[Transaction], Result], *, single_statement: bool = False, bounded: bool = False
     ) -> Result:
         """Run ``operation`` in a transaction of its own.
 
-        ``at_once`` promises that it is a single statement on a database server: that is a transaction by itself, and
-        saves the two ways there and back of BEGIN and COMMIT.
+        ``single_statement`` promises that it is one on a database server: that is a transaction by itself, and saves
+        the two ways there and back of BEGIN and COMMIT. Whoever looks on (:mod:`penstock.store.observation`) sees to
+        it that the promise is kept.
 
         ``bounded`` is for whoever has others to serve: a statement that has waited for a lock for ``lock_seconds`` ends
         the transaction with :class:`StoreLocked`, and nothing has happened. A person's own call waits as long as an
         answer may take.
         """
-        at_once, bounded = (asked and not self.dialect.in_our_process for asked in (at_once, bounded))
+        single_statement, bounded = (asked and not self.dialect.in_our_process for asked in (single_statement, bounded))
         # A bounded one says BEGIN itself, on a connection that is otherwise in AUTOCOMMIT.
-        keeps = at_once or bounded or self.dialect.in_our_process
+        keeps = single_statement or bounded or self.dialect.in_our_process
         connecting = self._kept.one if keeps else self._passing.one
         for left in reversed(range(_TRIES)):
-            committing = at_once
+            committing = single_statement
             if self.observer is not None and self._turns is not None:
                 self.observer(WRITE_LOCK, None)
             asked = perf_counter()
@@ -169,9 +170,9 @@ class Store:
                         got = perf_counter()
                         if bounded:
                             self.dialect.begin_bounded(connection, self.lock_seconds)
-                        transaction = self.new_transaction(connection, self)
+                        transaction = self.new_transaction(connection, self, single_statement)
                         answer = operation(transaction)
-                        if self.observer is not None and not at_once:
+                        if self.observer is not None and not single_statement:
                             self.observer(BEFORE_COMMIT, connection)
                         committing = True
                     if self.observer is not None:
@@ -194,15 +195,15 @@ class Store:
                 return answer
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def read(self, question: Callable[[Transaction], Result], *, at_once: bool = False) -> Result:
+    def read(self, question: Callable[[Transaction], Result], *, single_statement: bool = False) -> Result:
         """Run ``question`` in a transaction that only reads.
 
-        ``at_once`` promises that it is a single statement, which needs no transaction around it.
+        ``single_statement`` promises that it is one, which needs no transaction around it.
         """
         for left in reversed(range(_TRIES)):
             try:
-                with self._reading(), self._reader(at_once) as connection, connection.begin():
-                    answer = question(self.new_transaction(connection, self))
+                with self._reading(), self._reader(single_statement) as connection, connection.begin():
+                    answer = question(self.new_transaction(connection, self, single_statement))
             except DBAPIError as error:
                 if not left or not is_surely_lost(error, self.dialect, committing=False):
                     raise self._translate(error, committing=False) from error
@@ -237,7 +238,7 @@ class Store:
                 "before its items; give a connection with a transaction",
                 code="CONNECTION_AUTOCOMMIT",
             )
-        transaction = self.new_transaction(connection, self)
+        transaction = self.new_transaction(connection, self, False)
         yield transaction
         if transaction.notices or transaction.lines:
             call_after_commit(connection, partial(self._announce, transaction.notices, tuple(transaction.lines)))
@@ -271,8 +272,8 @@ class Store:
             driver: Any = connection.connection.driver_connection
             self._checkpoints.run_if_due(opened.path, driver)
 
-    def _reader(self, at_once: bool) -> AbstractContextManager[Connection]:
-        if at_once and not isinstance(self.engine.pool, StaticPool):
+    def _reader(self, single_statement: bool) -> AbstractContextManager[Connection]:
+        if single_statement and not isinstance(self.engine.pool, StaticPool):
             return self._kept_for_reads.one()
         return self._passing_for_reads.one()
 

@@ -96,7 +96,7 @@ class PostgreSQLListener:
         self._proof, self._sent_at = new_proof(), monotonic()
         proof = self._proof
         self._store.write(
-            lambda one: one.dialect.tell(one.connection, self._store.placement.channel, [proof]), at_once=True
+            lambda one: one.dialect.tell(one.connection, self._store.placement.channel, [proof]), single_statement=True
         )
 
     def _prove_again(self) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
-from operator import itemgetter
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import NamedTuple
 from uuid import UUID
 
 from penstock.lifecycle.job import ClaimedItem, HistoryEntry, Item, Job, Progress
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.store.queries.claim import ClaimedRow, JobOfClaim, TakenItem, TakenOfJob
+from penstock.store.queries.line import PickedJob
 
 
 class JobRow(NamedTuple):
@@ -179,39 +181,42 @@ def history_entry_from(row: HistoryRow) -> HistoryEntry:
     )
 
 
-_JOB_NUMBER, _IN_ORDER = itemgetter(6), itemgetter(6, 2)
+_JOB_NUMBER, _IN_ORDER = attrgetter("job_number"), attrgetter("job_number", "position")
 _ROLES = {role.value: role for role in ItemRole}
 
 
-def claimed_from(rows: Sequence[Any], job: Any, kind: str, lease: UUID) -> list[ClaimedItem]:
+def claimed_from(
+    rows: Sequence[TakenItem | TakenOfJob], job: PickedJob, kind: str, lease: UUID
+) -> list[ClaimedItem]:  # fmt: skip
     """Items just taken from one job; the input of a single step is its job's params."""
-    job_id, user_id, run, most, params, single = (
+    job_id, user_id, run, max_retries, params, single_step = (
         job.id, job.user_id, job.run, job.max_retries, job.params, job.single_step,
     )  # fmt: skip
     return [
         ClaimedItem(
-            item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, most,
-            params if single else given, params, lease, normalized,
+            row.id, job_id, kind, user_id, run, _ROLES[row.role], row.position, row.attempts, max_retries,
+            params if single_step else row.input_json, params, lease, row.normalized_json,
         )
-        for item_id, role, position, attempts, given, normalized, _ in rows
+        for row in rows
     ]  # fmt: skip
 
 
-def claimed_at_once(rows: Sequence[Any], kind: str, lease: UUID) -> tuple[list[ClaimedItem], bool]:
+def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tuple[list[ClaimedItem], bool]:
     """Items taken by one statement, in the order of their jobs and positions, and whether any of the jobs has more."""
     items: list[ClaimedItem] = []
     any_more = False
-    for _, its in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
-        first, *others = its
-        # The first of a job's items carries its data.
-        job_id_text, user_id, run, most, single, last_claimable, params = first[-1]
-        job_id = UUID(job_id_text)
-        any_more = any_more or (others or [first])[-1][2] < last_claimable
+    for _, rows_of_job in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
+        taken = list(rows_of_job)
+        job = JobOfClaim._make(taken[0].job or ())
+        job_id, user_id, run, max_retries, params, single_step = (
+            UUID(job.id), job.user_id, job.run, job.max_retries, job.params, job.single_step,
+        )  # fmt: skip
+        any_more = any_more or taken[-1].position < job.last_claimable
         items += [
             ClaimedItem(
-                item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, most,
-                params if single else given, params, lease, normalized,
+                item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, max_retries,
+                params if single_step else item_input, params, lease, normalized,
             )
-            for item_id, role, position, attempts, given, normalized, _, _ in (first, *others)
+            for item_id, role, position, attempts, item_input, normalized, _, _ in taken
         ]  # fmt: skip
     return items, any_more

@@ -113,14 +113,16 @@ class Prepared:
             found: Iterable[Any] = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
         else:
             found = self._fetch(self._execute(connection, parameters))
-        return list(map(row._make, found))  # type: ignore[attr-defined] # of a NamedTuple; no protocol fits them
+        # What ``row._make`` does, without counting the values of each row: they were compared with the columns.
+        make: Callable[[Iterable[Any]], Row] = partial(tuple.__new__, row)
+        return list(map(make, found))
 
     def execute(self, connection: Connection, parameters: Mapping[str, Any]) -> int:
         """Execute it; the answer is how many rows it changed."""
         return self._execute(connection, parameters).rowcount
 
     def _require_fitting(self, row: type[tuple[Any, ...]]) -> None:
-        fields = getattr(row, "_fields", None)
+        fields = tuple(row.__annotations__)
         if self._columns != fields:
             raise TypeError(f"{row.__name__} has the fields {fields}, the statement the columns {self._columns}")
         self._fitting.add(row)

@@ -27,9 +27,18 @@ Line = tuple[str, str, dict[str, Any]]
 class Transaction:
     """One transaction on one connection."""
 
-    def __init__(self, connection: Connection, store: Store, *, compiled_with: SQLAlchemyDialect | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        store: Store,
+        single_statement: bool = False,
+        *,
+        compiled_with: SQLAlchemyDialect | None = None,
+    ) -> None:
         self.connection = connection
         self.store = store
+        self.single_statement = single_statement
+        """Was it promised that this is no more than one statement?"""
         self.dialect = store.dialect
         self._compiling = compiled_with or store.dialect_for(connection)
         self._held = store.clock.held()

@@ -269,10 +269,10 @@ class Worker:
     def _any_left(self) -> bool:
         if self._job_id is not None:
             job_id = self._job_id
-            job = self._store.read(lambda one: get_job(one, job_id, SYSTEM), at_once=True)
+            job = self._store.read(lambda one: get_job(one, job_id, SYSTEM), single_statement=True)
             return job.state in FLOWING
         names = [kind.name for kind in self._chosen]
-        return self._store.read(lambda one: any_in_flight(one, names), at_once=True)
+        return self._store.read(lambda one: any_in_flight(one, names), single_statement=True)
 
     def _poll_seconds(self) -> float:
         """How often a lane looks for work by itself: more often while nobody can tell it."""

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Delete, Float, Insert, Integer, Select, String, bindparam, delete, func, select
 
-from penstock.store.dialects.contract import Dialect, Field
+from penstock.store.dialects.contract import Dialect
 from penstock.store.queries.built_once import built_once
+from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.tables import lane_samples
 from penstock.store.transaction import Transaction
 from penstock.store.types import Moment, Payload
-
-_STRETCHES = (Field("begins", Moment()), Field("ends", Moment()))
 
 
 class SampleRow(NamedTuple):
@@ -31,6 +30,9 @@ class Stretch(NamedTuple):
 
     begins: datetime
     ends: datetime
+
+
+_STRETCHES = HandedRows("stretches", Stretch, begins=Moment(), ends=Moment())
 
 
 def insert_sample(transaction: Transaction, kind: str, worker: str, data: dict[str, Any]) -> None:
@@ -81,13 +83,13 @@ def _newest_sample(_: Dialect, *, bounded: bool) -> Select[Any]:
 
 def last_of_stretches(transaction: Transaction, kind: str, stretches: Sequence[Stretch]) -> list[SampleRow]:
     """The last sample of a kind in each stretch of time: one look into the index for each, however many there are."""
-    parameters = transaction.dialect.parameters("stretches", _STRETCHES, stretches)
+    parameters = _STRETCHES.parameters(transaction.dialect, stretches)
     return transaction.fetch(SampleRow, _last_of_stretches(transaction.dialect), parameters | {"kind": kind})
 
 
 @built_once
 def _last_of_stretches(dialect: Dialect) -> Select[Any]:
-    stretches = dialect.rows("stretches", _STRETCHES)
+    stretches = _STRETCHES.table(dialect)
     other = lane_samples.alias("other")
     of_kind = bindparam("kind", type_=String)
     last = (
