@@ -16,7 +16,7 @@ from sqlalchemy import true
 
 from penstock.operations import control, reprocess, single_flight, submit
 from penstock.operations.read_jobs import get_job
-from penstock.store.dialects.postgresql import PostgreSQL
+from penstock.store.dialects.postgresql.dialect import PostgreSQL
 from penstock.store.queries import change_state, job_items, unique_keys
 from penstock.store.queries import control as control_queries
 from penstock.store.queries import maintenance as maintenance_queries

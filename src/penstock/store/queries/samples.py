@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Delete, Float, Insert, Integer, Select, String, bindparam, delete, func, select
 
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.tables import lane_samples

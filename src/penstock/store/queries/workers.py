@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_items, worker_deaths, workers
 from penstock.store.transaction import Transaction
