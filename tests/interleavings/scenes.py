@@ -119,10 +119,10 @@ class Stage(Workbench):
 
     def unsent(self) -> int:
         """How many messages have not gone out."""
-        unsent = select(func.count()).where(outbox_table.c.sent_at.is_(None))
-        return int(self.store.read(lambda one: one.run(unsent).scalar()))
+        return int(self.store.read(lambda one: one.run(UNSENT).scalar()))
 
 
+UNSENT = select(func.count()).where(outbox_table.c.sent_at.is_(None))
 Scene = Callable[[Stage], None]
 SCENES: dict[str, Scene] = {}
 
