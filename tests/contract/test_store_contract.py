@@ -849,7 +849,7 @@ class TestReprocessing:
         job = self.failed(bench)
         second = job.progress.total - 2
         bench.store.write(
-            lambda one: one.run(
+            lambda one: one.execute(
                 update(job_items)
                 .where(job_items.c.job_id == job.id, job_items.c.position == second)
                 .values(attempts=3)
@@ -1034,7 +1034,7 @@ class TestLimits:
 
     def test_what_fell_out_of_line_is_put_back(self, bench: Workbench) -> None:
         job = bench.submit("bulk", items=[1]).job
-        bench.store.write(lambda one: one.run(update(jobs).values(next_claim_at=None)))
+        bench.store.write(lambda one: one.execute(update(jobs).values(next_claim_at=None)))
         bench.clock.advance(99)
         assert bench.sweep(stale_seconds=100).stale == 0
         bench.clock.advance(2)
@@ -1078,7 +1078,7 @@ class TestJoined:
         with pytest.raises(ZeroDivisionError):
             enqueue(fails=True)
         assert (bench.jobs(), bench.claim("single"), woken) == ([], [], [])
-        assert bench.store.read(lambda one: one.run(select(other.c.name)).all()) == []
+        assert bench.store.read(lambda one: one.values(str, select(other.c.name))) == []
         enqueue(fails=False)
         assert woken == [frozenset({"single"})]
         assert [one.user_id for one in bench.claim("single")] == ["ann"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from uuid import UUID
 
 import pytest
@@ -155,7 +156,7 @@ def test_what_is_put_in_line_again_gets_a_turn_that_claims_look_at(hand: Hand) -
     bench.record(held, outcomes.released())
     hand.move_on()
     bench.store.write(lambda one: control.resume(one, job, SYSTEM))
-    [turn] = bench.store.read(lambda one: one.run(select(jobs.c.next_claim_at).where(jobs.c.id == job)).scalars())
+    [turn] = bench.store.read(lambda one: one.values(datetime, select(jobs.c.next_claim_at).where(jobs.c.id == job)))
     assert turn == bench.clock.held()
     assert hand.serve() == {job}
 

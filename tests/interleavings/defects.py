@@ -17,8 +17,9 @@ from sqlalchemy import true
 from penstock.operations import control, reprocess, single_flight, submit
 from penstock.operations.read_jobs import get_job
 from penstock.store.dialects.postgresql.dialect import PostgreSQL
-from penstock.store.queries import change_state, job_items, unique_keys
+from penstock.store.queries import change_state, unique_keys
 from penstock.store.queries import control as control_queries
+from penstock.store.queries import job_items as job_items_queries
 from penstock.store.queries import maintenance as maintenance_queries
 from penstock.store.queries import record as record_queries
 from penstock.store.queries import reprocess as reprocess_queries
@@ -113,7 +114,7 @@ def f15_followed_is_never_cleared(patch: pytest.MonkeyPatch) -> None:
 @defect("planning_expired", "rescue + plan more p1", "NOT SERIAL")
 def n1_a_plan_adds_items_after_its_lease(patch: pytest.MonkeyPatch) -> None:
     """The lease is looked at, and not kept."""
-    patch.setattr(job_items, "_hold_lease", _unlocked(job_items._hold_lease))
+    patch.setattr(job_items_queries, "_hold_lease", _unlocked(job_items_queries._hold_lease))
 
 
 @defect("running", "reprocess L + done h1", "NOT SERIAL")

@@ -37,10 +37,10 @@ from penstock.operations.samples import samples, thinned_samples
 from penstock.operations.submit import submit
 from penstock.operations.watermarks import Reach, Watermarks
 from penstock.store.engine import Store, open_store
-from penstock.store.queries import ages
 from penstock.store.queries import claim as claim_queries
 from penstock.store.queries import line as line_queries
 from penstock.store.queries import maintenance as maintenance_queries
+from penstock.store.queries.ages import expired_leases, oldest_item
 from penstock.store.queries.claim import NewLease, Stretch
 from penstock.store.queries.outbox import take_messages
 from penstock.store.queries.record import finish_held_items, finish_items
@@ -313,14 +313,6 @@ FIVE_STRETCHES = [Stretch(job_id(DUE + 1000 * n), 1, 5) for n in range(5)]
 FINISHED_ITEMS = [(one.item_id, "1") for one in held(RUNNING)]
 
 
-def oldest_item(one: Transaction) -> object:
-    return ages.oldest_item(one, "bulk", ItemStatus.PENDING)
-
-
-def expired_leases(one: Transaction) -> object:
-    return ages.expired_leases(one, limit=1000)
-
-
 QUERIES: dict[str, tuple[Callable[[Transaction], object], dict[str, str]]] = {
     "pick_jobs": (
         lambda one: line_queries.pick_jobs(one, "kind0", 10),
@@ -351,12 +343,12 @@ QUERIES: dict[str, tuple[Callable[[Transaction], object], dict[str, str]]] = {
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "oldest_item": (
-        oldest_item,
+        lambda one: oldest_item(one, "bulk", ItemStatus.PENDING),
         {"sqlite": "ix_job_items_status_kind_updated_at_id (status=? AND kind=?)",
          "postgresql": "ix_job_items_status_kind_updated_at_id"},
     ),
     "expired_leases": (
-        expired_leases,
+        lambda one: expired_leases(one, limit=1000),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "finish_items": (
@@ -528,7 +520,7 @@ def sorts_of_all(plan: str) -> list[str]:
 def test_a_sort_of_all_would_be_noticed(large: Store) -> None:
     """By the error message there is no index: it has to sort."""
     unsorted = select(job_items.c.id).where(job_items.c.job_id == job_id(RUNNING)).order_by(job_items.c.last_error)
-    [one] = explained(large, lambda transaction: transaction.run(unsorted.limit(5)).all())
+    [one] = explained(large, lambda transaction: transaction.values(int, unsorted.limit(5)))
     assert sorts_of_all(one.plan), one.plan
 
 

@@ -476,7 +476,7 @@ def abandon_unused(bench: Workbench) -> Operation:
 def rescue_stuck(bench: Workbench) -> Operation:
     """A job out of line, as only a defect could leave it."""
     bench.submit("bulk", items=[1, 2])
-    bench.store.write(lambda one: one.run(update(jobs).values(next_claim_at=None)))
+    bench.store.write(lambda one: one.execute(update(jobs).values(next_claim_at=None)))
     bench.clock.advance(101)
     return in_write(bench, maintenance.rescue_stuck, 100.0)
 

@@ -96,7 +96,9 @@ def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def everything(store: Store) -> list[tuple[Any, ...]]:
     """All rows there are."""
-    return store.read(lambda one: [(name, *row) for name, rows in ALL_ROWS.items() for row in one.run(rows)])
+    return store.read(
+        lambda one: [(name, *row) for name, rows in ALL_ROWS.items() for row in one.connection.execute(rows)]
+    )
 
 
 @pytest.mark.parametrize(("database", "name"), PAIRS)
@@ -148,4 +150,4 @@ def unsent_after_relay(bench: Workbench) -> list[Any]:
     for _ in range(3):
         bench.clock.advance(61)
         messages.relay(bench.store, lambda message: None)
-    return bench.store.read(lambda one: list(one.run(UNSENT)))
+    return bench.store.read(lambda one: one.values(int, UNSENT))

@@ -170,8 +170,8 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
     transaction.take_turns(f"queue_limit of {kind.name}")
     if queries.count_queued(transaction, kind.name, limit=bound + 1) <= bound:
         return False
-    error = f"more than {bound:,} jobs of kind {kind.name!r} wait already; submit again later"
-    fail = partial(fail_queued, job_id=job_id, error=error, code="QUEUE_OVERLOAD", error_type=ErrorType.RETRYABLE)
-    failed = change(transaction, FAIL, fail, SYSTEM, reason=error)
+    reason = f"more than {bound:,} jobs of kind {kind.name!r} wait already; submit again later"
+    fail = partial(fail_queued, job_id=job_id, error=reason, code="QUEUE_OVERLOAD", error_type=ErrorType.RETRYABLE)
+    failed = change(transaction, FAIL, fail, SYSTEM, reason=reason)
     fail_followers(transaction, followed(failed), SYSTEM)
     return bool(failed)

@@ -26,7 +26,7 @@ from sqlalchemy import Connection
 
 from penstock.store.engine import Observer, Store
 from penstock.store.queries.built_once import name_of
-from penstock.store.statement_cache import Row, Statement, StatementResult
+from penstock.store.statement_cache import Row, Statement
 from penstock.store.transaction import Transaction, Value
 
 TAKE_TURNS, NOTIFY = "take turns", "notify"
@@ -63,10 +63,6 @@ class _ObservedTransaction(Transaction):
         super().__init__(connection, store, single_statement)
         self._observer = observer
         self._last: str | None = None
-
-    def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> StatementResult:
-        self._announce(name_of(statement))
-        return super().run(statement, parameters)
 
     def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
         self._announce(name_of(statement))

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 
 from penstock.store.dialects.dialect import NOW
 from penstock.store.notices import stopped
-from penstock.store.statement_cache import Row, Statement, StatementResult, prepared
+from penstock.store.statement_cache import Row, Statement, prepared
 
 if TYPE_CHECKING:
     from penstock.store.engine import Store
@@ -49,10 +49,6 @@ class Transaction:
     def log(self, line: str, *, level: str, **fields: Any) -> None:
         """Say this in the log when, and only when, this commits."""
         self.lines.append((line, level, fields))
-
-    def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> StatementResult:
-        """Execute one statement."""
-        return prepared(statement, self._compiling).run(self.connection, self._given(parameters))
 
     def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
         """What the statement returns, in plain tuples: for answers of thousands of rows."""
@@ -90,13 +86,6 @@ class Transaction:
         for statement in before:
             self.execute(statement, parameters)
         return joined  # type: ignore[no-any-return]
-
-    def run_together(self, others: tuple[Any, ...], last: Any, parameters: dict[str, Any]) -> StatementResult:
-        """Execute statements that do not need each other's effects; the answer is the last one's."""
-        *before, answering = self.dialect.together(others, last)
-        for statement in before:
-            self.run(statement, parameters)
-        return self.run(answering, parameters)
 
     def take_turns(self, name: str) -> None:
         """Wait until nobody else is between this call of the same name and the end of their transaction."""

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Delete, Float, Insert, Integer, Select, String, bindparam, delete, func, select
 
-from penstock.store.dialects.dialect import Dialect
+from penstock.lifecycle.payloads import JSON
+from penstock.store.dialects.dialect import Dialect, Field
 from penstock.store.queries.built_once import built_once
-from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.tables import lane_samples
 from penstock.store.transaction import Transaction
 from penstock.store.types import Moment, Payload
+
+_STRETCHES = (Field("begins", Moment()), Field("ends", Moment()))
 
 
 class SampleRow(NamedTuple):
@@ -22,7 +24,7 @@ class SampleRow(NamedTuple):
     kind: str
     at: datetime
     worker: str
-    data: dict[str, Any]
+    data: dict[str, JSON]
 
 
 class Stretch(NamedTuple):
@@ -32,10 +34,7 @@ class Stretch(NamedTuple):
     ends: datetime
 
 
-_STRETCHES = HandedRows("stretches", Stretch, begins=Moment(), ends=Moment())
-
-
-def insert_sample(transaction: Transaction, kind: str, worker: str, data: dict[str, Any]) -> None:
+def insert_sample(transaction: Transaction, kind: str, worker: str, data: dict[str, JSON]) -> None:
     """One lane's sample; a second one of the same instant is no loss."""
     transaction.execute(_insert_sample(transaction.dialect), {"kind": kind, "worker": worker, "data": data})
 
@@ -83,13 +82,13 @@ def _newest_sample(_: Dialect, *, bounded: bool) -> Select[Any]:
 
 def last_of_stretches(transaction: Transaction, kind: str, stretches: Sequence[Stretch]) -> list[SampleRow]:
     """The last sample of a kind in each stretch of time: one look into the index for each, however many there are."""
-    parameters = _STRETCHES.parameters(transaction.dialect, stretches)
+    parameters = transaction.dialect.parameters("stretches", _STRETCHES, stretches)
     return transaction.fetch(SampleRow, _last_of_stretches(transaction.dialect), parameters | {"kind": kind})
 
 
 @built_once
 def _last_of_stretches(dialect: Dialect) -> Select[Any]:
-    stretches = _STRETCHES.table(dialect)
+    stretches = dialect.rows("stretches", _STRETCHES)
     other = lane_samples.alias("other")
     of_kind = bindparam("kind", type_=String)
     last = (
