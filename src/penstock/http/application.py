@@ -26,6 +26,7 @@ from penstock.http.errors import answer_problems
 from penstock.http.reference import describe
 from penstock.http.requests import RequestIds
 from penstock.http.service import Service
+from penstock.http.submissions import submission_routes
 from penstock.http.vocabularies.pipeline import routes as pipeline
 from penstock.http.vocabularies.tasks import routes as tasks
 from penstock.web.pages import add_pages
@@ -41,7 +42,8 @@ jobs; somebody else's is a 404, like one that does not exist. Every problem has 
 def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter] = ()) -> FastAPI:
     """An HTTP application for ``app``; with ``worker`` it also runs the jobs, in threads of the same process.
 
-    ``more`` are the routes of applications, which find what they need by the dependencies of :mod:`penstock.http.auth`.
+    The routes and pages of its applications come with it. ``more`` are routes of one's own, which find what they need
+    by the dependencies of :mod:`penstock.http.auth`.
     """
     service = Service(app)
 
@@ -74,7 +76,9 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
     api.add_middleware(BodyLimit, max_body_size=app.settings.max_body_bytes)
     api.add_middleware(RequestIds, metrics=service.metrics)
     watched = (live.routes, samples.routes, system.routes, health.routes)
-    for routes in (live_list.routes, tasks.lists, tasks.routes, pipeline.lists, pipeline.routes, *watched, *more):
+    guests = [routes for guest in app.applications for routes in guest.routes()]
+    ours = (live_list.routes, tasks.lists, tasks.routes, pipeline.lists, pipeline.routes, submission_routes(app))
+    for routes in (*ours, *watched, *guests, *more):
         api.include_router(routes)
     describe(api)
     add_pages(api, service)

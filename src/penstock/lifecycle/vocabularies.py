@@ -1,4 +1,4 @@
-"""The words in which each API family shows the one lifecycle.
+"""The words in which an API shows the one lifecycle.
 
 Each vocabulary is a table, total over the states (a missing state fails at import), and nothing else decides a public
 status.
@@ -16,11 +16,16 @@ S = JobState
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """One family's word for each state, and another for a failure that something killed."""
+    """A word for each state, and another for a failure that something killed."""
 
     name: str
     words: Mapping[JobState, str]
     killed: str | None = None
+
+    @classmethod
+    def of(cls, name: str, *words: str, killed: str | None = None) -> Vocabulary:
+        """One word for each state, in the states' own order."""
+        return cls(name, dict(zip(JobState, words, strict=True)), killed)
 
     def __post_init__(self) -> None:
         missing = [state.value for state in JobState if state not in self.words]
@@ -34,49 +39,19 @@ class Vocabulary:
         return self.words[state]
 
 
-def _table(*words: str) -> dict[JobState, str]:
-    return dict(zip(JobState, words, strict=True))
-
-
 # created, queued, running, retrying, paused,
 # succeeded, failed, canceled, committed, abandoned
-RECIPES = Vocabulary(
-    "recipes",
-    _table(
-        "PENDING", "PENDING", "RUNNING", "RUNNING", "PENDING",
-        "COMPLETE", "ERROR", "CANCELED", "COMMITTED", "ABANDONED",
-    ),
-)  # fmt: skip
-PARSE_REQUESTS = Vocabulary(
-    "parse-requests",
-    _table(
-        "PENDING", "PENDING", "PROCESSING", "PROCESSING", "PENDING",
-        "COMPLETED", "FAILED", "FAILED", "COMPLETED", "COMPLETED",
-    ),
-)  # fmt: skip
-TASKS = Vocabulary(
+TASKS = Vocabulary.of(
     "tasks",
-    _table(
-        "queued", "queued", "running", "running", "queued",
-        "completed", "failed", "killed", "completed", "completed",
-    ),
+    "queued", "queued", "running", "running", "queued",
+    "completed", "failed", "killed", "completed", "completed",
     killed="killed",
 )  # fmt: skip
-QUEUE_STATE = Vocabulary(
+QUEUE_STATE = Vocabulary.of(
     "queue_state",
-    _table(
-        "QUEUED", "QUEUED", "RUNNING", "RUNNING", "PAUSED",
-        "DONE", "FAILED", "FAILED", "DONE", "DONE",
-    ),
-)  # fmt: skip
-DOCUMENTS = Vocabulary(
-    "documents",
-    _table(
-        "CREATED", "QUEUED", "RUNNING", "RETRYING", "QUEUED",
-        "SUCCEEDED", "FAILED", "FAILED", "SUCCEEDED", "SUCCEEDED",
-    ),
+    "QUEUED", "QUEUED", "RUNNING", "RUNNING", "PAUSED",
+    "DONE", "FAILED", "FAILED", "DONE", "DONE",
 )  # fmt: skip
 
-VOCABULARIES: Mapping[str, Vocabulary] = {
-    vocabulary.name: vocabulary for vocabulary in (RECIPES, PARSE_REQUESTS, TASKS, QUEUE_STATE, DOCUMENTS)
-}
+VOCABULARIES: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (TASKS, QUEUE_STATE)}
+"""The engine's own; an application brings its words with it."""
