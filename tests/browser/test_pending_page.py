@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 COLUMNS = [
-    "Selected", "Item ID", "Job ID", "Title / Brand / Sku", "Status", "Attempts", "Deaths", "Locked by", "Updated",
+    "Selected", "Item ID", "Job ID", "Title / Brand", "Status", "Attempts", "Deaths", "Locked by", "Updated",
     "Job type", "Job's progress",
 ]  # fmt: skip
 

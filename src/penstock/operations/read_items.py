@@ -261,10 +261,6 @@ def _bound(row: ItemRow) -> str:
     return f"{row.updated_at.isoformat()}|{row.id}"
 
 
-def _parts(summary: str | None) -> list[str | None]:
-    return [] if summary is None else [part or None for part in summary.split(queries.SEPARATOR)]
-
-
 def _item_row(row: PageRow, names: Sequence[str], walk: ItemCursor | None, *, down: bool) -> ItemRow:
     began = walk.began if walk is not None else row.read_at if down else None
     turned = walk is not None and walk.turned
@@ -283,7 +279,7 @@ def _item_row(row: PageRow, names: Sequence[str], walk: ItemCursor | None, *, do
         updated_at=row.updated_at,
         last_error=row.last_error,
         error_code=row.error_code,
-        summary=Summary(row.input_title, dict(zip(names, _parts(row.input_summary), strict=False))),
+        summary=Summary(row.input_title, dict(zip(names, row.summary_parts(), strict=False))),
         place=ItemCursor(row.updated_at, row.id, row.position, began, turned),
         normalized=row.normalized_json,
         result=row.result_json,

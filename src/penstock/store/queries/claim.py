@@ -30,7 +30,7 @@ from penstock.lifecycle.callers import worker
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import START
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state, made_by, tell_of
 from penstock.store.queries.handed_rows import HandedRows
@@ -340,39 +340,39 @@ def _claim_in_one_statement(dialect: Dialect) -> Update:
     job = JOB.c
     due = due_jobs(dialect, job.id, VERSION.label("version")).cte("due")
     how_many = func.count().over()
-    share = func.greatest(_ONE, bindparam("limit", type_=Integer) // how_many)
+    size = func.greatest(_ONE, bindparam("limit", type_=Integer) // how_many)
     data = func.jsonb_build_array(*(job[name] for name in JobOfClaim._fields))
     # A job that was changed meanwhile is locked in a version that this join does not see, and then one is missing.
     complete = how_many == select(func.count()).select_from(due).scalar_subquery()
-    ranges = (
+    share = (
         select(
             job.id,
             (job.last_claimed + _ONE).label("first"),
-            func.least(job.last_claimed + share, job.last_claimable).label("last_claimed"),
-            (job.last_claimed + share < job.last_claimable).label("has_more"),
+            func.least(job.last_claimed + size, job.last_claimable).label("last_claimed"),
+            (job.last_claimed + size < job.last_claimable).label("has_more"),
             func.row_number().over().label("number"),
             data.label("job"),
             (func.bool_and(_is_plain(JOB)).over() & complete).label("served"),
         )
         .select_from(due.join(JOB, (job.id == due.c.id) & (due.c.version == VERSION)))
-        .cte("ranges")
+        .cte("share")
     )
-    served = _served(dialect, ranges, null())
-    told = tell_of(dialect, _start(dialect, ranges, served, ranges.c.served), START).cte("told")
-    noted = _note(dialect, ranges, served, ranges.c.served).cte("noted")
+    served = _served(dialect, share, null())
+    told = tell_of(dialect, _start(dialect, share, served, share.c.served), START).cte("told")
+    noted = _note(dialect, share, served, share.c.served).cte("noted")
     return (
         update(job_items)
         .where(
-            ranges.c.served,
-            job_items.c.job_id == ranges.c.id,
-            job_items.c.position.between(ranges.c.first, ranges.c.last_claimed),
+            share.c.served,
+            job_items.c.job_id == share.c.id,
+            job_items.c.position.between(share.c.first, share.c.last_claimed),
             dialect.check(job_items.c.status == _PENDING),
         )
         .values(_lease(dialect))
         .returning(
             *_TAKEN,
-            ranges.c.number.label("job_number"),
-            case((job_items.c.position == ranges.c.first, ranges.c.job), else_=null()).label("job"),
+            share.c.number.label("job_number"),
+            case((job_items.c.position == share.c.first, share.c.job), else_=null()).label("job"),
         )
         .add_cte(told, noted)
     )

@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import ITEM_IS_OPEN, job_items, jobs
 from penstock.store.transaction import Transaction
@@ -43,7 +43,7 @@ _OPEN = frozenset({ItemStatus.PENDING, ItemStatus.PROCESSING})
 _ACTIVE: list[ColumnElement[Any]] = [literal_column(f"'{state}'") for state in JobState if state in ACTIVE]
 _IS_ITEM = job_items.c.role == literal_column(f"'{ItemRole.ITEM}'")
 
-SEPARATOR = "\x1f"
+_SEPARATOR = "\x1f"
 Members = tuple[tuple[str, ...], ...]
 """For each part of the items' summaries, the members of an input that may hold it."""
 Place = tuple[datetime, int]
@@ -71,11 +71,15 @@ class PageRow(NamedTuple):
     error_code: str | None
     input_title: str | None
     input_summary: str | None
-    """What the kinds' summaries ask for, in their order, with ``SEPARATOR`` between."""
+    """What the kinds' summaries ask for, in their order, with a separator between."""
     normalized_json: JSON
     result_json: JSON
     read_at: datetime | None
     """When the page was read, on the first one of a walk backwards."""
+
+    def summary_parts(self) -> list[str | None]:
+        """What the kinds' summaries ask for, in their order."""
+        return [] if self.input_summary is None else [part or None for part in self.input_summary.split(_SEPARATOR)]
 
 
 def page_by_position(
@@ -281,7 +285,7 @@ def _joined(texts: Sequence[ColumnElement[Any]]) -> ColumnElement[Any]:
     """Texts as one, which is read apart again: how many there are depends on the kinds, and a row has its columns."""
     if not texts:
         return null()
-    separator: ColumnElement[str] = literal_column(f"'{SEPARATOR}'")
+    separator: ColumnElement[str] = literal_column(f"'{_SEPARATOR}'")
     plain = [func.replace(func.coalesce(text, ""), separator, " ") for text in texts]
     joined: ColumnElement[Any] = plain[0]
     for text in plain[1:]:

@@ -19,7 +19,7 @@ const SUMMARY = (document.documentElement.dataset.summary ?? "").split(" ").filt
 /** The columns of items that wait. */
 export const PENDING_COLUMNS = [
   { key: "id", name: "Item ID", text: (item) => item.id, pinned: true, width: 6, number: true },
-  { key: "title", name: ["Title", ...SUMMARY].join(" / "), text: summaryText, width: 14 },
+  { key: "title", name: shortly(["Title", ...SUMMARY]).join(" / "), text: summaryText, width: 14 },
   { key: "status", name: "Status", text: (item) => item.status, node: badgeOf, width: 8.5 },
   { key: "attempts", name: "Attempts", text: (item) => String(item.attempts), number: true, width: 6 },
   { key: "deaths", name: "Deaths", text: (item) => String(item.deaths), number: true, width: 5 },
@@ -169,11 +169,16 @@ export function itemName(item) {
   return `item ${item.id}`;
 }
 
+/** As much as a narrow column has room for. */
+function shortly(texts) {
+  return texts.filter(Boolean).slice(0, 2);
+}
+
 function capitalized(word) {
   return word[0].toUpperCase() + word.slice(1);
 }
 
 function summaryText(item) {
   const { title, ...more } = item.inputSummary;
-  return [title, ...Object.values(more)].filter(Boolean).join(" · ");
+  return shortly([title, ...Object.values(more)]).join(" · ");
 }
