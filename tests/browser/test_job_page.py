@@ -333,7 +333,7 @@ def test_the_record_is_the_job_as_the_api_has_it(server: WholeServer, page_of: P
     tab(page, "Record").click()
     record = json.loads(page.locator("#record").inner_text())
     assert record["job_id"] == str(job)
-    assert record["totalItems"] == 3
+    assert record["total_items"] == 3
     button(page, "Copy").click()
     expect(page.get_by_role("status").filter(has_text="Copied.")).to_be_visible()
     assert json.loads(page.evaluate("() => navigator.clipboard.readText()")) == record

@@ -36,7 +36,7 @@ def system(**changes: Any) -> dict[str, Any]:
     """An answer with something in every part."""
     worker = {"started_at": LONG_AGO, "kinds": ["csv", "recipe"]}
     seen, gone = (NOON + timedelta(seconds=80)).isoformat(), (NOON - timedelta(minutes=20)).isoformat()
-    provider = {"kind": "csv", "worker": "mill:1", "throttle_rate": 0.0, "delay_seconds": 0.001}
+    provider = {"kind": "csv", "worker": "mill:1", "throttle_rate": 0.0, "figures": {"delay_seconds": 0.001}}
     usual: dict[str, Any] = {
         "version": "9.8.7",
         "started_at": LONG_AGO,
@@ -51,7 +51,7 @@ def system(**changes: Any) -> dict[str, Any]:
         ],
         "providers": [
             {**provider, "name": "calm-shop"},
-            {**provider, "name": "busy-shop", "throttle_rate": 0.4, "delay_seconds": 2.5},
+            {**provider, "name": "busy-shop", "throttle_rate": 0.4, "figures": {"delay_seconds": 2.5}},
         ],
         "outbox": {
             "waiting": 42,

@@ -182,7 +182,7 @@ def a_follower_joins_without_the_leaders_lock(patch: pytest.MonkeyPatch) -> None
     patch.setattr(submit_statements, "leading_job", _unlocked(submit_statements.leading_job))
 
 
-@defect("running_again", "done h1 + done h2", "StoreRefused")
+@defect("running_again", "done h1 + done h2", "StatementRefused")
 def an_outcome_needs_no_lease(patch: pytest.MonkeyPatch) -> None:
     """A worker that lost its item ends it all the same."""
     finish = record_statements.finish_items

@@ -48,7 +48,7 @@ class Seen:
     @property
     def outcome(self) -> str:
         """What came of it."""
-        if self.row.tell is not None and self.job.state.value in ("succeeded", "committed"):
+        if self.row.tell is not None and self.job.state.shown_as.value in ("succeeded", "committed"):
             return self.row.tell(self.job.result)
         return job_summary.ending(self.job, self.canceled_by)
 

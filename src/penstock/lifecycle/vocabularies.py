@@ -1,7 +1,7 @@
 """The words in which each API family shows the one lifecycle.
 
 Each vocabulary is a table, total over the states (a missing state fails at import), and nothing else decides a public
-status.
+status. A state that is shown as another one has that one's word, unless the vocabulary says otherwise.
 """
 
 from __future__ import annotations
@@ -23,9 +23,16 @@ class Vocabulary:
     killed: str | None = None
 
     def __post_init__(self) -> None:
-        missing = [state.value for state in JobState if state not in self.words]
+        words = {state: self.words.get(state) or self.words.get(state.shown_as) for state in JobState}
+        missing = [state.value for state, word in words.items() if word is None]
         if missing:
             raise ValueError(f"vocabulary {self.name} has no word for: {', '.join(missing)}")
+        object.__setattr__(self, "words", words)
+
+    @property
+    def statuses(self) -> tuple[str, ...]:
+        """Every word it has, in the order of the states."""
+        return tuple(dict.fromkeys([*self.words.values(), *([self.killed] if self.killed else [])]))
 
     def word(self, state: JobState, killed_by: KilledBy | None = None) -> str:
         """The public status of a job in ``state``."""
@@ -35,7 +42,8 @@ class Vocabulary:
 
 
 def _table(*words: str) -> dict[JobState, str]:
-    return dict(zip(JobState, words, strict=True))
+    known = [state for state in JobState if state.shown_as is state]
+    return dict(zip(known, words, strict=True))
 
 
 # created, queued, running, retrying, paused,
@@ -80,3 +88,12 @@ DOCUMENTS = Vocabulary(
 VOCABULARIES: Mapping[str, Vocabulary] = {
     vocabulary.name: vocabulary for vocabulary in (RECIPES, PARSE_REQUESTS, TASKS, QUEUE_STATE, DOCUMENTS)
 }
+
+CELERY = Vocabulary(
+    "celery",
+    _table(
+        "PENDING", "PENDING", "STARTED", "RETRY", "PENDING",
+        "SUCCESS", "FAILURE", "REVOKED", "SUCCESS", "SUCCESS",
+    ),
+)  # fmt: skip
+"""What Celery would say of a task that does the same; shown for debugging alone."""

@@ -24,7 +24,7 @@ from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.decisions import after_death
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
-from penstock.lifecycle.states import FLOWING, ErrorType, ItemRole, JobState, KilledBy
+from penstock.lifecycle.states import FLOWING, WELL_ENDED, ErrorType, ItemRole, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.operations.change import Changed, change
 from penstock.operations.control import reschedule
@@ -38,7 +38,6 @@ from penstock.store.statements import maintenance as statements
 
 AT_ONCE = 1_000
 _log = structlog.get_logger("penstock.sweep")
-_GOOD_ENDS = frozenset({JobState.SUCCEEDED, JobState.COMMITTED, JobState.ABANDONED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +295,7 @@ def _settle_followers(transaction: Transaction, leader_id: UUID) -> int:
     if row is None:
         return 0
     leader, state = Changed(row.id, row.kind, has_followers=True), JobState(row.state)
-    if state in _GOOD_ENDS:
+    if state in WELL_ENDED:
         return succeed_followers(transaction, [leader], SYSTEM)
     if state is JobState.FAILED:
         return fail_followers(transaction, [leader], SYSTEM)

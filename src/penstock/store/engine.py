@@ -29,7 +29,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from penstock.clock import Clock, DatabaseClock
-from penstock.errors import ConfigurationError, PenstockError, StoreLocked, StoreRefused, StoreUnavailable
+from penstock.errors import (
+    ConfigurationError,
+    PenstockError,
+    StatementRefused,
+    StoreLocked,
+    StoreRefused,
+    StoreUnavailable,
+)
 from penstock.store.callers_connection import require_usable
 from penstock.store.checkpoints import Checkpoints
 from penstock.store.commit_hooks import call_after_commit
@@ -308,8 +315,11 @@ class Store:
         """What a driver's error means to those who do not know SQL."""
         first_line = str(error.orig).strip().partition("\n")[0]
         fault = None if error.orig is None else self.dialect.fault(error.orig)
-        if fault is None and isinstance(error, DataError | IntegrityError | NotSupportedError | ProgrammingError):
-            return StoreRefused(f"the database refused the statement: {first_line}")
+        if fault is None and isinstance(error, DataError):
+            return StoreRefused(f"the database refused a value: {first_line}")
+        is_defect = isinstance(error, IntegrityError | NotSupportedError | ProgrammingError)
+        if fault is None and (is_defect or (error.orig is not None and self.dialect.is_defect(error.orig))):
+            return StatementRefused(f"the database refused the statement: {first_line}")
         self._away = True
         # A database that says what is wrong with it has refused the commit; one that says nothing leaves it open.
         if fault is None and committing and error.connection_invalidated and not self._did_not_happen(error):

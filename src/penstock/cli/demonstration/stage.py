@@ -19,8 +19,8 @@ from penstock.cli.demonstration.visitor import Visitor
 from penstock.cli.following import follow
 from penstock.cli.screen import console
 from penstock.cli.serving import greeting, run
-from penstock.http.application import create_app
-from penstock.http.server import Server
+from penstock.http.uvicorn_server import Server
+from penstock.server import create_app
 from penstock_apps import assemble, missing_libraries, routes_of_all
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from sqlalchemy import (
     false,
     func,
     literal_column,
+    select,
     text,
     true,
     type_coerce,
@@ -35,7 +36,7 @@ from sqlalchemy.types import Interval, String, Text
 from penstock.store.dialects.contract import Field
 from penstock.store.placement import placement_of
 from penstock.store.tables import UNIQUE_NAMES
-from penstock.store.types import Moment
+from penstock.store.types import Moment, Payload
 
 _NOTIFY = text("SELECT pg_notify(:channel, notice) FROM unnest(CAST(:notices AS text[])) AS notice")
 _TURN = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
@@ -105,6 +106,11 @@ class PostgreSQL:
         """As they are."""
         return rows
 
+    def rows_as_json(self, rows: Select[Any]) -> ColumnElement[Any]:
+        """jsonb_agg."""
+        some = rows.subquery("some")
+        return type_coerce(select(func.jsonb_agg(func.jsonb_build_array(*some.c))).scalar_subquery(), Payload)
+
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """Text becomes jsonb."""
         return cast(text, JSONB)
@@ -158,6 +164,10 @@ class PostgreSQL:
     def fault(self, error: BaseException) -> str | None:
         """By PostgreSQL's own state."""
         return _FAULTS.get(getattr(error, "sqlstate", None) or "")
+
+    def is_defect(self, error: BaseException) -> bool:
+        """The driver's ProgrammingError says it all."""
+        return False
 
     def did_not_happen(self, error: BaseException) -> bool:
         """The last word of a server that found us idle; the driver's "connection lost" comes on top of it."""

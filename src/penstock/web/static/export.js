@@ -13,7 +13,7 @@ const MOST_HELD = 50_000;
 /** Save the items of a job; resolves when the file is there, or on its way. */
 export async function saveExport(job, format) {
   const address = `${root}/api/jobs/${job.job_id}/export?format=${format}`;
-  if (job.totalItems > MOST_HELD) return submitted(address);
+  if (job.total_items > MOST_HELD) return submitted(address);
   let answer, file;
   try {
     answer = await fetch(address, { method: "POST", credentials: "same-origin" });

@@ -46,8 +46,8 @@ function update(latest) {
   // What an action answers may be overtaken by the stream, or the other way round: the newer one counts.
   if (job && isBefore(latest.updated_at, job.updated_at)) return;
   job = latest;
-  several ||= job.totalItems > 1;
-  if (!several && job.totalItems === 1) lookForColumns();
+  several ||= job.total_items > 1;
+  if (!several && job.total_items === 1) lookForColumns();
   for (const name of ["items", "pending", "errors"]) parts.offer(name, several);
   head.update(job, { several, history: history.lines() });
   buttons.update(job, { several });
@@ -76,7 +76,7 @@ function shownTab() {
 }
 
 function showGrid(tab) {
-  const now = [job.run, job.state, job.totalItems, job.processedItems, job.updated_at].join();
+  const now = [job.run, job.state, job.total_items, job.processed_items, job.updated_at].join();
   if (!grids[tab]) {
     const options = tab === "pending" ? { jobId, pending: true } : { jobId, onSelection: selection };
     grids[tab] = { grid: new Grid(one(`#${tab}-grid`), options), counted: now };

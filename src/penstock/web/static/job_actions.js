@@ -27,7 +27,7 @@ export function actions(place, { mailbox, changed }) {
   }
 
   async function cancel() {
-    const left = job.totalItems - job.processedItems;
+    const left = job.total_items - job.processed_items;
     const answer = await ask({
       title: "Cancel this job?",
       text:
@@ -63,7 +63,7 @@ export function actions(place, { mailbox, changed }) {
   }
 
   const kickoff = () => send("POST", withQuery(path("kickoff"), { durationMs: KICKOFF_MS }));
-  const failedOnes = () => job.failedItems + job.notFoundItems > 0 || job.state === "failed";
+  const failedOnes = () => job.failed_items + job.not_found_items > 0 || job.state === "failed";
   let several = false;
   const kept = (name) => job.has_mailbox && offers(name);
   const save = (format) => async () => {

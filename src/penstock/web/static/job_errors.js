@@ -94,5 +94,5 @@ export function errorGroups(place, { jobId, changed }) {
 }
 
 function keyOf(job) {
-  return `${job.run} ${job.failedItems} ${job.notFoundItems} ${job.state}`;
+  return `${job.run} ${job.failed_items} ${job.not_found_items} ${job.state}`;
 }

@@ -58,15 +58,15 @@ export function header(section) {
   }
 
   function counters(several) {
-    const waiting = job.totalItems - job.processedItems;
-    const ended = job.failedItems + job.notFoundItems + job.skippedItems;
-    say(parts.done, number(job.processedItems - ended));
-    count("failed", job.failedItems, several);
-    count("not-found", job.notFoundItems, several);
-    say(parts.skipped, number(job.skippedItems));
+    const waiting = job.total_items - job.processed_items;
+    const ended = job.failed_items + job.not_found_items + job.skipped_items;
+    say(parts.done, number(job.processed_items - ended));
+    count("failed", job.failed_items, several);
+    count("not-found", job.not_found_items, several);
+    say(parts.skipped, number(job.skipped_items));
     say(parts.waiting, number(waiting));
-    say(parts.total, number(job.totalItems));
-    parts.failed.classList.toggle("bad", job.failedItems > 0);
+    say(parts.total, number(job.total_items));
+    parts.failed.classList.toggle("bad", job.failed_items > 0);
     const { batches_completed: done, batches_total: most } = job.progress;
     figure("batches", `${number(done)} of ${number(most)}`, most !== null);
   }

@@ -9,7 +9,7 @@ const FAILED = ["ERROR", "NOT_FOUND"];
 
 /** All items that failed or were not found. */
 export function allFailed(job) {
-  const count = job.failedItems + job.notFoundItems;
+  const count = job.failed_items + job.not_found_items;
   const which = count === 1 ? "the one item that failed" : `all ${number(count)} items that failed or were not found`;
   return { title: `Run ${which} again?`, count, body: { scope: "job", statuses: FAILED } };
 }

@@ -95,7 +95,7 @@ const providers = keyedTable(one("#providers"), {
     { name: "Provider", cell: (provider) => provider.name },
     { name: "State", cell: throttle },
     { name: "Refusals", number: true, cell: (provider) => percent(provider.throttle_rate) },
-    { name: "Between calls", number: true, cell: (provider) => duration(delayOf(provider)) },
+    { name: "Between calls", number: true, cell: (provider) => duration(delayOf(provider.figures)) },
     { name: "Kind", cell: (provider) => provider.kind },
     { name: "Worker", cell: (provider) => make("span", { class: "mono" }, provider.worker) },
   ],

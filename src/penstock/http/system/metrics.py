@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from penstock.errors import PenstockError
-from penstock.http.stats_cache import StatsCache, providers_of
+from penstock.http.system.stats_cache import StatsCache, providers_of
 from penstock.operations.outbox import MOST_COUNTED
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 from uuid import UUID
 
-import orjson
 import structlog
 from fastapi import APIRouter, Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -22,11 +22,10 @@ from penstock.errors import StoreUnavailable
 from penstock.http.auth import AService, SignedIn
 from penstock.http.change_feed import LOOK_SECONDS
 from penstock.http.errors import documented
-from penstock.http.service import Service
-from penstock.http.tokens import Identity
-from penstock.http.vocabularies.tasks.routes import job_report
-from penstock.http.vocabularies.tasks.translation import history_line
-from penstock.lifecycle.job import HistoryEntry, Job
+from penstock.http.jobs.reading import read_news
+from penstock.http.jobs.report import history_line
+from penstock.http.responses import json_text
+from penstock.lifecycle.states import FINISHED
 from penstock.operations.read_jobs import HISTORY_PAGE
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
@@ -34,9 +33,9 @@ _log = structlog.get_logger("penstock.live")
 _LAST_SEQUENCE = 2**31 - 1
 
 
-def visible(job_id: UUID, who: SignedIn, one: AService) -> UUID:
+def visible_job(job_id: UUID, who: SignedIn, service: AService) -> UUID:
     """A job that whoever asks may see: said before the stream begins."""
-    one.app.get(job_id, by=who.caller)
+    service.app.get(job_id, by=who.caller)
     return job_id
 
 
@@ -47,49 +46,41 @@ def visible(job_id: UUID, who: SignedIn, one: AService) -> UUID:
     responses=documented(401, 404, 422, 503, streams=True),
 )
 async def follow_job(
-    job_id: Annotated[UUID, Depends(visible)],
+    job_id: Annotated[UUID, Depends(visible_job)],
     who: SignedIn,
-    one: AService,
+    service: AService,
     last_event_id: Annotated[str | None, Header(description="The last `history` event that was seen.")] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """`history` for every transition, `progress` whenever something changed, `end` when the job is over."""
     after = _sequence(last_event_id)
-    told = None
-    with one.change_feed.follow(job_id) as changed:
+    sent = None
+    with service.change_feed.follow(job_id) as changed:
         while True:
             changed.clear()
             try:
-                lines, job, state = await run_in_threadpool(_look, job_id, after, who, one)
+                read = partial(read_news, job_id, who, service, after=after, limit=HISTORY_PAGE)
+                job, lines = await run_in_threadpool(read)
             except StoreUnavailable as error:
                 _log.warning("cannot see a job; looking again", error=error.message, code=error.code)
                 await asyncio.sleep(LOOK_SECONDS)
-                if one.change_feed.closed:
+                if service.change_feed.closed:
                     return
                 continue
             for line in lines:
                 after = line.sequence
-                yield ServerSentEvent(event="history", id=str(after), raw_data=_text(history_line(line)))
+                yield ServerSentEvent(event="history", id=str(after), raw_data=json_text(history_line(line)))
             if len(lines) == HISTORY_PAGE:
                 continue  # there may be more, and they come before what the job is now
-            if state != told:
-                told = state
-                yield ServerSentEvent(event="progress", raw_data=state)
-            if job.finished:
+            status = json_text(job)
+            if status != sent:
+                sent = status
+                yield ServerSentEvent(event="progress", raw_data=status)
+            if job.state in FINISHED:
                 yield ServerSentEvent(event="end", raw_data="{}")
                 return
             await changed.wait()
-            if one.change_feed.closed:
+            if service.change_feed.closed:
                 return
-
-
-def _look(job_id: UUID, after: int, who: Identity, one: Service) -> tuple[list[HistoryEntry], Job, str]:
-    job = one.app.get(job_id, by=who.caller)
-    lines = one.app.history(job_id, by=who.caller, after=after, limit=HISTORY_PAGE)
-    return lines, job, _text(job_report(job, who, one))
-
-
-def _text(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_UTC_Z).decode()
 
 
 def _sequence(text: str | None) -> int:

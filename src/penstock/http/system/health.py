@@ -7,26 +7,26 @@ from starlette.responses import Response
 
 from penstock.http.auth import AService
 from penstock.http.errors import documented
-from penstock.http.metrics import CONTENT_TYPE
 from penstock.http.responses import Json
+from penstock.http.system.metrics import CONTENT_TYPE
 
 routes = APIRouter(tags=["operating"])
 
 
 @routes.get("/healthz", summary="Is the process alive?", response_model=dict[str, str])
-async def alive() -> Response:
+async def get_health() -> Response:
     """Yes. It says nothing about the database."""
     return Json({"status": "ok"})
 
 
 @routes.get("/readyz", summary="Can it serve?", response_model=dict[str, str], responses=documented(503))
-def ready(one: AService) -> Response:
+def get_readiness(service: AService) -> Response:
     """The database answers and its schema is ours."""
-    one.app.check_database()
+    service.app.check_database()
     return Json({"status": "ok"})
 
 
 @routes.get("/metrics", summary="Figures for Prometheus", response_class=Response)
-def metrics(one: AService) -> Response:
+def get_metrics(service: AService) -> Response:
     """In Prometheus' text format."""
-    return Response(one.metrics.text(), media_type=CONTENT_TYPE)
+    return Response(service.metrics.text(), media_type=CONTENT_TYPE)

@@ -8,16 +8,13 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 
 from penstock.errors import InvalidInput
+from penstock.http.moments import LONGEST_MOMENT, MOMENT, read_moment
 from penstock.http.pagination import read_cursor, written_cursor
-from penstock.http.vocabularies.moments import LONGEST_MOMENT, MOMENT, read_moment
 from penstock.lifecycle.states import JobState
-from penstock.lifecycle.vocabularies import VOCABULARIES
+from penstock.lifecycle.vocabularies import TASKS
 from penstock.operations.read_jobs import LONGEST_SEARCH, JobCursor, JobFilter, JobPage
 
-_STATES = {
-    word: [state for state in JobState if VOCABULARIES["tasks"].words[state] == word]
-    for word in dict.fromkeys(VOCABULARIES["tasks"].words.values())
-}
+_STATES = {word: [state for state in JobState if TASKS.words[state] == word] for word in TASKS.statuses}
 _TIME: dict[str, Any] = {"max_length": LONGEST_MOMENT, "json_schema_extra": MOMENT}
 
 
@@ -88,4 +85,4 @@ def _states(status: str | None, state: str | None) -> tuple[JobState, ...] | Non
             chosen = [JobState(word.strip()) for word in state.split(",")]
         except ValueError:
             raise InvalidInput(f"a state is one of {', '.join(JobState)}; got {state!r}", field="state") from None
-    return tuple(one for one in chosen if status is None or one in _STATES[status])
+    return tuple(name for name in chosen if status is None or name in _STATES[status])

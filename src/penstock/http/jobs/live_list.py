@@ -12,10 +12,9 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-import orjson
 import structlog
 from fastapi import APIRouter, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -25,9 +24,11 @@ from penstock.errors import PenstockError
 from penstock.http.auth import AService, SignedIn
 from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
-from penstock.http.vocabularies.tasks.filters import Asked, next_cursor
-from penstock.http.vocabularies.tasks.routes import MOST_LISTED
-from penstock.http.vocabularies.tasks.translation import listed
+from penstock.http.jobs.filters import Asked, next_cursor
+from penstock.http.jobs.report import job_listed
+from penstock.http.jobs.routes import MOST_LISTED
+from penstock.http.jobs.schemas import JobListChange
+from penstock.http.responses import json_text
 from penstock.lifecycle.job import Job
 from penstock.operations.read_jobs import JobPage
 
@@ -46,48 +47,48 @@ _log = structlog.get_logger("penstock.change_feed")
 )
 async def follow_jobs(
     who: SignedIn,
-    one: AService,
+    service: AService,
     asked: Asked,
     limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 50,
 ) -> AsyncIterator[ServerSentEvent]:
     """`jobs` with the page at first, and then whenever it changed: `order` has all ids, `jobs` those that changed."""
-    told = _Told()
+    page_sent = _PageSent()
 
     def look() -> JobPage:
-        return one.app.page_of_jobs(asked.wanted, by=who.caller, after=asked.after, limit=limit)
+        return service.app.page_of_jobs(asked.wanted, by=who.caller, after=asked.after, limit=limit)
 
-    with one.change_feed.until_closed() as closing:
+    with service.change_feed.until_closed() as closing:
         while not closing.is_set():
             begun = time.monotonic()
             try:
-                news = told.news(await run_in_threadpool(look))
+                news = page_sent.news(await run_in_threadpool(look))
             except PenstockError as error:
                 _log.warning("cannot see the list of jobs; looking again", error=error.message, code=error.code)
             else:
                 if news is not None:
-                    yield ServerSentEvent(event="jobs", raw_data=orjson.dumps(news, option=orjson.OPT_UTC_Z).decode())
+                    yield ServerSentEvent(event="jobs", raw_data=json_text(news))
             with suppress(TimeoutError):
                 await asyncio.wait_for(closing.wait(), max(LOOK_SECONDS, _REST * (time.monotonic() - begun)))
 
 
-class _Told:
-    """What somebody has been told of a page."""
+class _PageSent:
+    """What somebody has been sent of a page."""
 
     def __init__(self) -> None:
         self._marks: dict[UUID, object] | None = None
         self._next: str | None = None
 
-    def news(self, page: JobPage) -> dict[str, Any] | None:
+    def news(self, page: JobPage) -> JobListChange | None:
         """What has changed since; None when nothing has."""
         before = {} if self._marks is None else self._marks
         marks: dict[UUID, object] = {job.id: _mark(job) for job in page.jobs}
         behind, now = next_cursor(page), datetime.now(UTC)
-        changed = [listed(job, now) for job in page.jobs if before.get(job.id) != marks[job.id]]
+        changed = [job_listed(job, now) for job in page.jobs if before.get(job.id) != marks[job.id]]
         same = self._marks is not None and list(marks) == list(before) and behind == self._next
         self._marks, self._next = marks, behind
         if same and not changed:
             return None
-        return {"order": [str(job_id) for job_id in marks], "jobs": changed, "next": behind}
+        return JobListChange(order=list(marks), jobs=changed, next=behind)
 
 
 def _mark(job: Job) -> object:

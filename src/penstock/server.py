@@ -1,4 +1,6 @@
-"""The HTTP application: for ``penstock serve``, or to mount in a FastAPI application of one's own.
+"""The HTTP application, put together: API, pages and applications' routes.
+
+For ``penstock serve``, or to mount in a FastAPI application of one's own.
 
 ::
 
@@ -20,14 +22,17 @@ from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from penstock.app import Penstock
-from penstock.http import health, live, live_list, samples, system
 from penstock.http.bodies import BodyLimit
 from penstock.http.errors import answer_problems
-from penstock.http.reference import describe
+from penstock.http.items import export
+from penstock.http.items import routes as items
+from penstock.http.jobs import control, live, live_list
+from penstock.http.jobs import routes as jobs
+from penstock.http.reference import describe, operation_name
 from penstock.http.requests import RequestIds
 from penstock.http.service import Service
-from penstock.http.vocabularies.pipeline import routes as pipeline
-from penstock.http.vocabularies.tasks import routes as tasks
+from penstock.http.system import health
+from penstock.http.system import routes as system
 from penstock.web.pages import add_pages
 
 _DESCRIPTION = """
@@ -68,13 +73,15 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
         redirect_slashes=False,
         docs_url=None,
         redoc_url=None,
+        generate_unique_id_function=operation_name,
     )
     api.state.penstock = service
     answer_problems(api)
     api.add_middleware(BodyLimit, max_body_size=app.settings.max_body_bytes)
     api.add_middleware(RequestIds, metrics=service.metrics)
-    watched = (live.routes, samples.routes, system.routes, health.routes)
-    for routes in (live_list.routes, tasks.lists, tasks.routes, pipeline.lists, pipeline.routes, *watched, *more):
+    of_jobs = (live_list.routes, jobs.lists, jobs.routes, control.routes, live.routes)
+    of_items = (items.lists, items.routes, export.routes)
+    for routes in (*of_jobs, *of_items, system.routes, health.routes, *more):
         api.include_router(routes)
     describe(api)
     add_pages(api, service)
