@@ -98,8 +98,9 @@ def qualified(store: Store, name: str) -> str:
 COLUMNS = """
     SELECT table_name, column_name, data_type, character_maximum_length, is_nullable, column_default
     FROM information_schema.columns WHERE table_schema = 'penstock' AND table_name <> 'penstock_version'"""
+# PostgreSQL 18 names each NOT NULL after the column, and leaves it that name when the column gets another one.
 CONSTRAINTS = """
-    SELECT conrelid::regclass::text, conname, contype, pg_get_constraintdef(oid)
+    SELECT conrelid::regclass::text, CASE contype WHEN 'n' THEN '' ELSE conname END, contype, pg_get_constraintdef(oid)
     FROM pg_constraint WHERE connamespace = 'penstock'::regnamespace
       AND conrelid::regclass::text <> 'penstock.penstock_version'"""
 INDEXES = """
