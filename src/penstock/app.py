@@ -22,6 +22,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
+from pydantic_settings import BaseSettings
+
+from penstock.application import Application, Installed, Service, resolve
 from penstock.changing import Changing
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, JobNotFound, TransitionRefused
@@ -39,9 +42,8 @@ from penstock.operations import outbox
 from penstock.operations.backfill import backfill
 from penstock.operations.files import FileStore, Readable, StoredFile, get_file, record_file
 from penstock.operations.maintenance import MaintenanceReport, sweep
-from penstock.operations.samples import Gauges
 from penstock.operations.workers import subscribed_topics
-from penstock.settings import Settings, load_settings
+from penstock.settings import Settings, load_settings, read_settings
 from penstock.store.database_url import check_database, describe_connection, file_of, remarks, say, translate_errors
 from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, Transaction, open_store
 from penstock.store.lock_waiting import say_in_the_log
@@ -75,7 +77,7 @@ class Penstock(Changing):
         self._schemas = [OURS]
         self.kinds = Kinds()
         self.transport = InProcessMessages()
-        self._gauges: dict[str, Gauges] = {}
+        self.applications: list[Installed] = []
         self._on_failure: list[OnFailure] = []
 
     @property
@@ -246,9 +248,22 @@ class Penstock(Changing):
 
         return register
 
-    def gauges(self, kind: str, read: Gauges) -> None:
-        """Figures of a kind's own (a provider's throttle rate), which are sampled with those of its workers."""
-        self._gauges[kind] = read
+    def install(self, application: Application[Service], settings: BaseSettings | None = None) -> Service:
+        """Bring an application in, with its tables and its kinds; the answer is its own object.
+
+        Its settings are read from the environment unless they are given.
+        """
+        lacking = application.why_missing()
+        if lacking is not None:
+            raise ConfigurationError(lacking, code="LIBRARY_MISSING")
+        settings_type = resolve(application.settings)
+        if settings is None and settings_type is not None:
+            settings = read_settings(settings_type)
+        if application.migrations is not None:
+            self.add_migrations(application.name, application.migrations.package, application.migrations.head)
+        service = resolve(application.install)(self, settings)
+        self.applications.append(Installed(application, settings, service))
+        return service
 
     def on_failure(self, hook: Hook) -> Hook:
         """Call ``hook`` with a :class:`Failure` for each try that fails in a worker of this process.
@@ -312,7 +327,7 @@ class Penstock(Changing):
             self.settings,
             only=kinds,
             transport=self.transport,
-            gauges=self._gauges,
+            gauges=self.kinds.gauges(),
             app=self,
             on_failure=self._on_failure,
         )
@@ -355,7 +370,7 @@ class Penstock(Changing):
             only=[job.kind],
             transport=self.transport,
             job_id=job_id,
-            gauges=self._gauges,
+            gauges=self.kinds.gauges(),
             app=self,
             on_failure=self._on_failure,
         )

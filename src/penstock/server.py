@@ -28,6 +28,7 @@ from penstock.http.items import export
 from penstock.http.items import routes as items
 from penstock.http.jobs import control, live, live_list
 from penstock.http.jobs import routes as jobs
+from penstock.http.jobs.submissions import submission_routes
 from penstock.http.reference import describe, operation_name
 from penstock.http.requests import RequestIds
 from penstock.http.service import Service
@@ -46,7 +47,8 @@ jobs; somebody else's is a 404, like one that does not exist. Every problem has 
 def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter] = ()) -> FastAPI:
     """An HTTP application for ``app``; with ``worker`` it also runs the jobs, in threads of the same process.
 
-    ``more`` are the routes of applications, which find what they need by the dependencies of :mod:`penstock.http.auth`.
+    The routes and pages of its applications come with it. ``more`` are routes of one's own, which find what they need
+    by the dependencies of :mod:`penstock.http.auth`.
     """
     service = Service(app)
 
@@ -79,9 +81,10 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
     answer_problems(api)
     api.add_middleware(BodyLimit, max_body_size=app.settings.max_body_bytes)
     api.add_middleware(RequestIds, metrics=service.metrics)
-    of_jobs = (live_list.routes, jobs.lists, jobs.routes, control.routes, live.routes)
+    of_jobs = (live_list.routes, jobs.lists, jobs.routes, control.routes, live.routes, submission_routes(app))
     of_items = (items.lists, items.routes, export.routes)
-    for routes in (*of_jobs, *of_items, system.routes, health.routes, *more):
+    guests = [routes for guest in app.applications for routes in guest.routes()]
+    for routes in (*of_jobs, *of_items, system.routes, health.routes, *guests, *more):
         api.include_router(routes)
     describe(api)
     add_pages(api, service)

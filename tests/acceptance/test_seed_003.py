@@ -132,7 +132,7 @@ def desk(request: pytest.FixtureRequest, terminal: Terminal) -> Iterator[Desk]:
         (folder / "products.csv").write_bytes(sample_csv())
         (folder / "inbox").mkdir()
         terminal.environment |= {
-            "PENSTOCK_APP": "penstock_apps:app",
+            "PENSTOCK_APP": "penstock.applications:app",
             "PRODUCT_PROVIDERS": "retailers.json",
             "MAX_ATTEMPTS_ERROR": "2",
             "MAX_ATTEMPTS_NOT_FOUND": "2",

@@ -19,7 +19,8 @@ from sqlalchemy import delete
 
 from penstock import ItemContext, Job, JobContext, JobState, Penstock, Settings, load_settings, owner
 from penstock.http.jobs.schemas import JobStatusResponse
-from penstock_apps.catalogs.service import Catalogs, CatalogSettings
+from penstock_apps.catalogs.application import catalogs as catalogs_application
+from penstock_apps.catalogs.settings import CatalogSettings
 from penstock_apps.catalogs.tables import catalogs as catalogs_table
 from tests.http.causes import ERRORS, die, meet
 from tests.http.conftest import Served, serving
@@ -298,7 +299,9 @@ def check_error(served: Served, job: Job, code: str) -> None:
 def test_a_catalog_that_is_gone_when_its_turn_comes(app: Penstock, serve: Serve, tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     photos.mkdir()
-    catalogs = Catalogs(app, CatalogSettings(roots=(photos.resolve(),), thumbnails_directory=tmp_path / "thumbnails"))
+    catalogs = app.install(
+        catalogs_application, CatalogSettings(roots=(photos.resolve(),), thumbnails_directory=tmp_path / "thumbnails")
+    )
     app.migrate()
     catalog = catalogs.create("Gone", [str(photos)], user="ada")
     more = {"duplicates": {"distance": 4}, "thumbnails": catalogs.thumbnail_options(None, None)}

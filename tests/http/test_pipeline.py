@@ -107,12 +107,15 @@ def test_a_job_that_runs_says_how_its_workers_are_set(app: Penstock, serve: Serv
     gate, sampled = threading.Event(), threading.Event()
 
     @app.kind("gated", concurrency=1)
-    def gated(item: ItemContext) -> None:
-        if item.position == 2:
-            sampled.set()
-            gate.wait(PATIENCE)
+    class Gated:
+        def process(self, item: ItemContext) -> None:
+            if item.position == 2:
+                sampled.set()
+                gate.wait(PATIENCE)
 
-    app.gauges("gated", lambda: {"providers": {"shop": {"throttle_rate": 0.25}}})
+        def gauges(self) -> dict[str, Any]:
+            return {"providers": {"shop": {"throttle_rate": 0.25}}}
+
     ada = serve().client()
     job = app.submit("gated", items=[1, 2], owner="ada").job
     assert sampled.wait(PATIENCE)

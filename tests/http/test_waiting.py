@@ -148,7 +148,9 @@ def test_metrics_tell_how_the_workers_do(app: Penstock, serve: Serve) -> None:
             if item.position == 4:
                 raise NotFound("nothing")
 
-    app.gauges("rows", lambda: {"providers": {"shop": {"throttle_rate": 0.25}}, "odd": 1})
+        def gauges(self) -> dict[str, Any]:
+            return {"providers": {"shop": {"throttle_rate": 0.25}}, "odd": 1}
+
     app.kind("held")(lambda item: None)
     app.submit("rows", {}, owner="ada")
     assert app.drain(kinds=["rows"], timeout=30)

@@ -57,9 +57,6 @@ KIND_OPTIONS = {
     "classify": "a function from the exception a handler raised to the one that counts",
 }
 
-DOCUMENT_SAMPLES = {"TIMEOUT": "7s", "MEMORY": "7MiB", "MAX_BYTES": "7MiB", "QUEUE_LIMIT": "7", "WAIT_LIMIT": "7s"}
-"""A value for each of the documents app's variables that is not its default."""
-
 OTHER_VARIABLES = {
     "COLUMNS": "how wide the command line's tables are where the output is not a terminal; 160 when it is not set",
     "NO_COLOR": "no colours in log lines and tables on a terminal, whatever its value",

@@ -20,7 +20,7 @@ def serve(
     samples: Annotated[
         bool,
         typer.Option(
-            "--samples", help="On an empty database, run sample jobs (documents, photos, recipes, products) to look at."
+            "--samples", help="On an empty database, run sample jobs of the installed applications to look at."
         ),
     ] = False,
     app: AppOption = None,
@@ -45,14 +45,14 @@ def serve(
 
     refuse_open_door(settings, host)
     if samples and (app is not None or not worker):
-        raise InvalidInput("the samples are of the applications that ship with Penstock, and need its worker")
+        raise InvalidInput("the samples are of the installed applications, and need the worker")
     if samples:
         from penstock.cli.demonstration.stage import Stage
         from penstock.logs import configure_logs
 
         # What the jobs do is shown already, those that are made to fail too; a line for each would be in its way.
         configure_logs(os.environ.get("PENSTOCK_LOG_LEVEL", "CRITICAL"))
-        Stage(settings, os.environ, _SAMPLES).perform(host=host, port=port, stay=True)
+        Stage(settings, _SAMPLES).perform(host=host, port=port, stay=True)
         return
     from penstock.cli.application import loaded
     from penstock.http.uvicorn_server import Server

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from html import escape
@@ -44,7 +45,7 @@ def operation_name(route: APIRoute) -> str:
     >>> operation_name(APIRoute("/api/jobs/{job_id}", get_job))
     'getJob'
     """
-    return to_camel(route.name)
+    return to_camel(re.sub(r"\W", "_", route.name))
 
 
 def describe(api: FastAPI) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from penstock.application import Page
 from penstock.errors import NotSignedIn, SwitchedOff
 from penstock.http.auth import AService, SignedIn
 from penstock.http.forms import StartForm, start_forms
@@ -19,11 +21,10 @@ from penstock.http.service import Service
 from penstock.http.sessions import begin_session, end_session, require_own_page
 from penstock.lifecycle.states import ItemStatus, JobState
 from penstock.lifecycle.transitions import TRANSITIONS
-from penstock.web.answers import HEADERS, Page, elsewhere, own_path, problem, rendered, root_of
+from penstock.web.answers import HEADERS, PageRoute, elsewhere, own_path, problem, rendered, root_of
 from penstock.web.assets import assets
 
 _LONGEST_TOKEN = 10_000
-_MAILBOX = "/recipes/parse-url/jobs"
 Next = Annotated[str | None, Query(alias="next")]
 
 
@@ -32,12 +33,20 @@ class Screens:
     """Which pages there are here, and which forms to start jobs with."""
 
     pending: bool
-    mailbox: bool
     forms: list[StartForm]
+    guests: tuple[Page, ...]
+    """The pages that applications bring."""
+
+    def results_page(self, kind: str) -> Page | None:
+        """Where the results of a kind wait for their owners."""
+        return next((page for page in self.guests if kind in page.results_of), None)
 
 
 def add_pages(api: FastAPI, service: Service) -> None:
     """Put the pages into an application; what they show depends on the routes it has."""
+    brought = [(guest.application.name, pages) for guest in service.app.applications if (pages := guest.pages())]
+    folders = tuple((name, pages.folder) for name, pages in brought)
+    api.state.page_folders = folders
 
     @cache
     def screens() -> Screens:
@@ -45,11 +54,11 @@ def add_pages(api: FastAPI, service: Service) -> None:
         document = api.openapi()
         return Screens(
             pending=service.app.settings.pending_dashboard_enabled,
-            mailbox=_MAILBOX in document["paths"],
             forms=start_forms(document),
+            guests=tuple(page for _, pages in brought for page in pages.pages),
         )
 
-    routes = APIRouter(prefix="/ui", include_in_schema=False, route_class=Page)
+    routes = APIRouter(prefix="/ui", include_in_schema=False, route_class=PageRoute)
 
     def page(request: Request, template: str, who: SignedIn, **values: Any) -> Response:
         return rendered(request, template, who=who, screens=screens(), **values)
@@ -112,6 +121,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
             "job.html",
             who,
             job=found,
+            results_page=screens().results_page(found.kind),
             states=list(JobState),
             transitions=TRANSITIONS,
             statuses=list(ItemStatus),
@@ -127,12 +137,6 @@ def add_pages(api: FastAPI, service: Service) -> None:
         kinds = sorted(kind.name for kind in service.app.kinds)
         return page(request, "pending.html", who, kinds=kinds, statuses=list(ItemStatus))
 
-    @routes.get("/mailbox")
-    def mailbox(request: Request, who: SignedIn) -> Response:
-        if not screens().mailbox:
-            return problem(request, 404, "There is no such page", "No application here has a mailbox.")
-        return page(request, "mailbox.html", who)
-
     @routes.get("/system")
     def system(request: Request, who: SignedIn) -> Response:
         if not who.admin:
@@ -142,12 +146,17 @@ def add_pages(api: FastAPI, service: Service) -> None:
             )  # fmt: skip
         return page(request, "system.html", who)
 
-    @routes.get("/static/{version}/{name}")
+    for name, pages in brought:
+        for brought_page in pages.pages:
+            template = f"{name}/{brought_page.template}"
+            routes.get(f"/{brought_page.address}")(_frame(page, template))
+
+    @routes.get("/static/{version}/{name:path}")
     async def static(version: str, name: str) -> Response:
-        file = assets().files.get(name)
+        file = assets(folders).files.get(name)
         if file is None:
             return Response(status_code=404, headers=HEADERS)
-        kept = "public, max-age=31536000, immutable" if version == assets().version else "no-cache"
+        kept = "public, max-age=31536000, immutable" if version == assets(folders).version else "no-cache"
         return Response(file.body, media_type=file.media_type, headers=HEADERS | {"Cache-Control": kept})
 
     @routes.get("/{rest:path}")
@@ -155,6 +164,15 @@ def add_pages(api: FastAPI, service: Service) -> None:
         return problem(request, 404, "There is no such page", f"Nothing is at /ui/{rest[:200]}.")
 
     api.include_router(routes)
+
+
+def _frame(page: Callable[..., Response], template: str) -> Callable[..., Response]:
+    """The handler of an application's page."""
+
+    def show(request: Request, who: SignedIn) -> Response:
+        return page(request, template, who)
+
+    return show
 
 
 def _signed_in(request: Request, token: str, path: str) -> Response:

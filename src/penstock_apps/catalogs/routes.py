@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, Response
 
 from penstock import FormField, Identity, Json, SignedIn, StartForm, Submitting, documented
-from penstock_apps.catalogs.records import Catalog, PhotoRecord
+from penstock_apps.catalogs.repository import Catalog, PhotoRecord
+from penstock_apps.catalogs.schemas import (
+    CatalogShown,
+    DuplicateOptions,
+    NewCatalog,
+    PhotosShown,
+    Started,
+    ThumbnailOptions,
+)
 from penstock_apps.catalogs.service import Catalogs
-from penstock_apps.numbers import NUMBER
 
 _PAGE = 100
 Limit = Annotated[int, Query(ge=1, le=500)]
@@ -61,77 +66,6 @@ _WORK = StartForm(
 )
 
 
-class NewCatalog(BaseModel):
-    """What a catalog is made of."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"name": "Holidays", "source_directories": ["/srv/photos/2024"]}]}
-    )
-
-    name: str = Field(min_length=1, max_length=255)
-    source_directories: list[Annotated[str, Field(max_length=4096)]] = Field(
-        min_length=1, max_length=100, description="Folders below the allowed roots."
-    )
-
-
-class CatalogShown(BaseModel):
-    """A catalog."""
-
-    id: UUID
-    name: str
-    source_directories: list[str]
-    created_at: datetime
-
-
-class PhotoShown(BaseModel):
-    """A photo, and what is known of it."""
-
-    id: str = Field(description="Its name in the catalog.")
-    path: str
-    size: int
-    sha256: str
-    facts: dict[str, Any] = Field(
-        description="What the scan found: format, width, height, when and where it was taken."
-    )
-    tags: list[str] | None = Field(description="Once it has been tagged.")
-    group: str | None = Field(description="The same for photos that are copies of each other.")
-
-
-class PhotosShown(BaseModel):
-    """A page of photos."""
-
-    photos: list[PhotoShown]
-    next: str | None = Field(description="What to ask for as `after` to see the next page; null on the last.")
-
-
-class Started(BaseModel):
-    """The job that does what was asked for."""
-
-    job_id: UUID
-    status: Literal["queued", "running"]
-
-
-class ThumbnailOptions(BaseModel):
-    """How thumbnails are made."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"sizes": [128, 512], "quality": 80}]})
-
-    sizes: list[Annotated[int, Field(ge=16, le=4096), NUMBER]] | None = Field(
-        default=None, max_length=8, description="Longer edges in pixels, 16 to 4096."
-    )
-    quality: Annotated[int, Field(ge=1, le=95), NUMBER] | None = Field(default=None, description="JPEG's.")
-
-
-class DuplicateOptions(BaseModel):
-    """What counts as a near copy."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"distance": 4}]})
-
-    distance: Annotated[int, Field(ge=0, le=10), NUMBER] = Field(
-        default=4, description="In how many of 64 bits two pictures may differ."
-    )
-
-
 def routes_of(catalogs: Catalogs) -> APIRouter:
     """The addresses of a catalogs application."""
     routes = APIRouter(prefix="/api/catalogs", tags=["catalogs"])
@@ -166,7 +100,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         limit: Limit = _PAGE,
     ) -> Response:
         """In the order of their ids; an admin sees everybody's."""
-        return Json([_shown(one) for one in catalogs.records.all(by=who.caller, after=after, limit=limit)])
+        return Json([_shown(one) for one in catalogs.repository.all(by=who.caller, after=after, limit=limit)])
 
     @routes.get("/{catalog_id}/photos", summary="A catalog's photos", response_model=PhotosShown, responses=found)
     def list_photos(
@@ -176,7 +110,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         limit: Limit = _PAGE,
     ) -> Response:
         """As the last scan found them, in an order that does not change."""
-        page = catalogs.records.page(catalogs.get(catalog_id, by=who.caller).id, after=after, limit=limit)
+        page = catalogs.repository.page(catalogs.get(catalog_id, by=who.caller).id, after=after, limit=limit)
         last = page[-1].key if len(page) == limit else None
         return Json({"photos": [_photo(one) for one in page], "next": last})
 

@@ -26,8 +26,9 @@ from penstock import (
 )
 from penstock_apps.recipes import schemas as shapes
 from penstock_apps.recipes import translation as words
-from penstock_apps.recipes.records import SavedRecipe
+from penstock_apps.recipes.repository import SavedRecipe
 from penstock_apps.recipes.service import Recipes
+from penstock_apps.recipes.vocabularies import PARSE_REQUESTS
 
 _PAGE = 50
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -125,7 +126,7 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
     @routes.get("", summary="Your recipes", response_model=shapes.RecipesShown, responses=documented(401, 422, 503))
     def list_recipes(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
         """Newest first."""
-        page = recipes.records.all_saved(who.user or "", after=_after(cursor), limit=limit)
+        page = recipes.repository.all_saved(who.user or "", after=_after(cursor), limit=limit)
         last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
         return Json({"recipes": [words.saved(one) for one in page], "next": last})
 
@@ -146,13 +147,13 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
         if title is None:
             raise InvalidInput("a recipe has a title", field="title")
         body = {name: value for name, value in {**before.body, **changes}.items() if value is not None}
-        recipes.records.change(recipe_id, who.user or "", title, body)
+        recipes.repository.change(recipe_id, who.user or "", title, body)
         return Json(words.saved(_theirs(recipes, recipe_id, who)))
 
     @routes.delete("/{recipe_id}", status_code=204, summary="Remove a recipe", responses=_FOUND)
     def delete_recipe(recipe_id: UUID, who: SignedIn) -> Response:
         """It is gone for good."""
-        recipes.records.remove(recipe_id, who.user or "")
+        recipes.repository.remove(recipe_id, who.user or "")
         return Response(status_code=204)
 
     return routes
@@ -172,7 +173,7 @@ def _requests(recipes: Recipes) -> APIRouter:
         if known is not None:
             return Json({**hit, "recipe": words.known_recipe(known)})
         job = recipes.ask(given.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
-        return Json({"requestId": str(job.id), "status": words.REQUESTS.word(job.state, job.killed_by)}, 202)
+        return Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
 
     def poll(request_id: UUID, who: Identity) -> Response:
         try:
@@ -180,7 +181,7 @@ def _requests(recipes: Recipes) -> APIRouter:
         except JobNotFound as error:
             return Json({"error": "Request not found", "code": error.code, "message": error.message}, 404)
         pruned = job.result is None and job.finished and job.unique_key is not None
-        return Json(words.request_status(job, recipes.records.latest(job.unique_key or "") if pruned else None))
+        return Json(words.request_status(job, recipes.repository.latest(job.unique_key or "") if pruned else None))
 
     @routes.post(
         "/parse-requests", summary="Ask for a recipe", responses=answered | _GUESTS, response_model=None,
@@ -235,7 +236,7 @@ def _polling(poll: Any) -> Any:
 
 
 def _theirs(recipes: Recipes, recipe_id: UUID, who: Identity) -> SavedRecipe:
-    return recipes.records.saved(recipe_id, who.user or "")
+    return recipes.repository.saved(recipe_id, who.user or "")
 
 
 def _after(cursor: str | None) -> tuple[datetime, UUID] | None:

@@ -28,7 +28,7 @@ let drawing = 0;
 let counted = null;
 
 const head = header(section);
-const buttons = actions(one("#actions"), { mailbox: section.dataset.mailbox, changed });
+const buttons = actions(one("#actions"), { results: section.dataset.resultsPage, resultsName: section.dataset.resultsName, changed });
 const errors = errorGroups(one("#errors"), { jobId, changed });
 const history = timeline(one("#history"));
 const way = lifecycle(one("#lifecycle"), one("#path"), one("#transitions"));

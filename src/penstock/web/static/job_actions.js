@@ -11,7 +11,7 @@ import { allFailed, reprocess } from "./reprocess.js";
 const KICKOFF_MS = 5000;
 
 /** The row of buttons; `changed` hears the job as each of them left it. */
-export function actions(place, { mailbox, changed }) {
+export function actions(place, { results, resultsName, changed }) {
   let job = null;
   const path = (action) => `/api/jobs/${job.job_id}/${action}`;
   const offers = (name) => job.actions.includes(name);
@@ -142,8 +142,8 @@ export function actions(place, { mailbox, changed }) {
     },
   ];
   for (const action of every) action.button = button(action);
-  const toMailbox = make("a", { class: "button", href: mailbox ?? "#", hidden: true }, "To the mailbox");
-  place.append(toMailbox, ...every.map(({ button: made }) => made));
+  const toResults = make("a", { class: "button", href: results ?? "#", hidden: true }, `To the ${resultsName?.toLowerCase()}`);
+  place.append(toResults, ...every.map(({ button: made }) => made));
 
   function button(action) {
     return make(
@@ -184,7 +184,7 @@ export function actions(place, { mailbox, changed }) {
 
   function show() {
     for (const { button: made, when } of every) made.hidden = !when() && made.getAttribute("aria-busy") !== "true";
-    toMailbox.hidden = !(mailbox && job.has_mailbox && job.state === "succeeded");
+    toResults.hidden = !(results && job.has_mailbox && job.state === "succeeded");
     place.hidden = [...place.children].every((child) => child.hidden);
   }
 
