@@ -128,7 +128,7 @@ def test_every_figure_is_there(page_of: PageOf) -> None:
     expect(row(page, "Lanes", "recipe")).to_contain_text("–")
     expect(row(page, "Queue", "csv")).to_contain_text("1,234,567")
     expect(row(page, "Jobs", "Completed")).to_contain_text("1,400")
-    expect(row(page, "Jobs", "Saved")).to_contain_text("12")
+    expect(row(page, "Jobs", "Committed")).to_contain_text("12")
     expect(row(page, "Providers", "calm-shop")).to_contain_text("Answers0 %1 ms")
     expect(row(page, "Providers", "busy-shop")).to_contain_text("Throttled40 %2.5 s")
     expect(page.locator("#outbox")).to_contain_text("1 min 15 s")

@@ -156,6 +156,9 @@ class ItemStatus(StrEnum):
 ENDED = frozenset({ItemStatus.DONE, ItemStatus.ERROR, ItemStatus.NOT_FOUND, ItemStatus.SKIPPED})
 """Item statuses that count as processed."""
 
+OPEN_STATUSES = tuple(status for status in ItemStatus if status not in ENDED)
+"""Item statuses of what waits or is in hand."""
+
 
 class ItemRole(StrEnum):
     """Which step of its kind an item runs."""

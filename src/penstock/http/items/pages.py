@@ -10,7 +10,7 @@ from penstock.errors import InvalidInput
 from penstock.http.pagination import read_place
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import Job
-from penstock.lifecycle.states import ItemStatus
+from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus
 from penstock.operations import read_items, read_jobs
 from penstock.operations.read_items import ItemCursor, ItemRow, TimeRange
 from penstock.store.engine import Transaction
@@ -18,7 +18,6 @@ from penstock.store.engine import Transaction
 MOST_ON_A_PAGE = 500
 DEEPEST = 10_000
 """Items a numbered page of some statuses may lie behind; further on, cursors lead."""
-_OPEN = frozenset((ItemStatus.PENDING, ItemStatus.PROCESSING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +136,7 @@ def read_pending(transaction: Transaction, query: PendingQuery) -> list[ItemRow]
 
 def read_pending_of_job(transaction: Transaction, job_id: UUID, caller: Caller, query: PendingQuery) -> list[ItemRow]:
     """What waits in one job, which whoever asks may see."""
-    if not _OPEN.issuperset(query.statuses):
+    if not set(OPEN_STATUSES).issuperset(query.statuses):
         raise InvalidInput("what waits is PENDING or PROCESSING; a job's own items have the others", field="statuses")
     job = read_jobs.get_job(transaction, job_id, caller)
     if query.kind not in (None, job.kind) or job.finished:

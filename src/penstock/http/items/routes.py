@@ -27,7 +27,7 @@ from penstock.http.moments import LONGEST_MOMENT, MOMENT, read_moment
 from penstock.http.pagination import read_place, written_place
 from penstock.http.responses import Json
 from penstock.http.tokens import Identity
-from penstock.lifecycle.states import ItemStatus
+from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus
 from penstock.operations.read_items import TimeRange
 
 routes = APIRouter(tags=["items"])
@@ -134,7 +134,7 @@ def list_pending(
             code="PENDING_DASHBOARD_DISABLED",
         )
     query = PendingQuery(
-        statuses=_statuses(statuses) or [ItemStatus.PENDING, ItemStatus.PROCESSING],
+        statuses=_statuses(statuses) or list(OPEN_STATUSES),
         user=_whose(user_id, who),
         kind=job_type,
         after=None if after is None else read_place(after, in_order=False),
