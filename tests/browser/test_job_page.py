@@ -144,9 +144,9 @@ def test_a_kickoff_works_on_a_job(server: WholeServer, page_of: PageOf) -> None:
     page = opened(page_of(user), held.id)
     expect(badge(page)).to_have_text("Running")
     button(page, "Run for 5 s").click()
-    expect(button(page, "Working…")).to_have_attribute("aria-busy", "true")
+    expect(button(page, "Running…")).to_have_attribute("aria-busy", "true")
     held.let_go()
-    expect(page.get_by_role("status").filter(has_text="Worked on it for a while.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="It ran for a while.")).to_be_visible()
     expect(badge(page)).to_have_text("Completed")
     expect(page.locator("#job-title")).to_be_focused()
 
@@ -406,7 +406,7 @@ def test_everybody_can_read_the_page(
     expect(badge(page)).to_have_text("Canceled")
     no_problems(page)
     opened(page, failing.id)
-    for name in ("Overview", "Items", "Pending", "Errors", "Record"):
+    for name in ("Overview", "Items", "Pending", "Errors", "Raw JSON"):
         tab(page, name).click()
         expect(page.get_by_role("tabpanel", name=name)).not_to_be_empty()
         no_problems(page)

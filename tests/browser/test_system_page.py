@@ -122,10 +122,10 @@ def test_every_figure_is_there(page_of: PageOf) -> None:
         expect(figure(page, name)).to_contain_text(words)
     expect(row(page, "Workers", "mill:1")).to_contain_text("Alive12 items of csv")
     expect(row(page, "Workers", "mill:2")).to_contain_text("Gone")
-    expect(row(page, "Lanes", "csv").get_by_role("cell")).to_have_text(
+    expect(row(page, "Worker queues", "csv").get_by_role("cell")).to_have_text(
         ["mill:1", "12", "118", "1.3 %", "5 %", "0 %", "16", "64", "4,096", "0", "30 s", "2.3 ms", re.compile("ago")]
     )
-    expect(row(page, "Lanes", "recipe")).to_contain_text("–")
+    expect(row(page, "Worker queues", "recipe")).to_contain_text("–")
     expect(row(page, "Queue", "csv")).to_contain_text("1,234,567")
     expect(row(page, "Jobs", "Completed")).to_contain_text("1,400")
     expect(row(page, "Jobs", "Committed")).to_contain_text("12")
@@ -144,12 +144,12 @@ def test_rows_change_in_place(page_of: PageOf) -> None:
     more = system(lanes=[lane("audio", "mill:1"), lane("csv", "mill:1", held=99)], providers=[], queue_depth={})
     answers(page, system(), more)
     page.goto("/ui/system")
-    expect(row(page, "Lanes", "csv")).to_be_visible()
-    before = row(page, "Lanes", "csv").element_handle()
+    expect(row(page, "Worker queues", "csv")).to_be_visible()
+    before = row(page, "Worker queues", "csv").element_handle()
     page.clock.run_for(2_100)
-    expect(row(page, "Lanes", "audio")).to_be_visible()
-    expect(row(page, "Lanes", "csv")).to_contain_text("99")
-    expect(row(page, "Lanes", "recipe")).to_have_count(0)
+    expect(row(page, "Worker queues", "audio")).to_be_visible()
+    expect(row(page, "Worker queues", "csv")).to_contain_text("99")
+    expect(row(page, "Worker queues", "recipe")).to_have_count(0)
     assert before.is_visible(), "the row is the same element"
     expect(page.get_by_text("Nothing waits.")).to_be_visible()
     expect(page.get_by_text("No application asks anybody just now.")).to_be_visible()
@@ -267,7 +267,7 @@ def test_people_can_use_it_in_any_light(page_of: PageOf, scheme: Literal["light"
     bodies = over_time() if scheme == "light" else over_time()[-2:]
     answers(page, *bodies)
     page.goto("/ui/system")
-    expect(row(page, "Lanes", "csv")).to_be_visible()
+    expect(row(page, "Worker queues", "csv")).to_be_visible()
     for _ in bodies[1:]:
         with page.expect_response("**/api/system"):
             page.clock.run_for(2_000)
@@ -281,5 +281,5 @@ def test_it_fits_a_small_screen(page_of: PageOf) -> None:
     page = page_of(ADMIN, admin=True, viewport={"width": 360, "height": 640})
     answers(page, system())
     page.goto("/ui/system")
-    expect(row(page, "Lanes", "csv")).to_be_visible()
+    expect(row(page, "Worker queues", "csv")).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
