@@ -82,7 +82,7 @@ def figure(page: Page, name: str) -> Any:
 
 
 def row(page: Page, table: str, name: str) -> Any:
-    return page.get_by_role("table", name=table).get_by_role("row").filter(has_text=name)
+    return page.get_by_role("table", name=table, exact=True).get_by_role("row").filter(has_text=name)
 
 
 def test_others_are_told_that_it_is_for_administrators(server: WholeServer, page_of: PageOf, trouble: Trouble) -> None:

@@ -1,4 +1,4 @@
-"""What an answer costs: a status is one statement, and a grid reads its job once."""
+"""What an answer costs, and that it is of one moment: a status is one statement, and a grid reads its job once."""
 
 from __future__ import annotations
 
@@ -42,24 +42,37 @@ def broken(app: Penstock) -> UUID:
 
 
 @pytest.mark.parametrize("admin", [False, True])
-def test_a_status_is_one_statement(app: Penstock, serve: Serve, broken: UUID, admin: bool) -> None:
+def test_all_that_is_told_of_an_end_is_one_statement(app: Penstock, serve: Serve, broken: UUID, admin: bool) -> None:
+    """The first one says that there is more to tell; the answer is made of the second alone."""
     client = serve(worker=False).client("root" if admin else "ada", admin=admin)
     with statements(app) as names:
         answer = client.get(f"/api/jobs/{broken}").json()
-    assert names == ["read_job_report"]
+    assert names == ["job_by_id", "read_job_report"]
     assert (answer["state"], answer["failed_items"], len(answer["error_details"])) == ("failed", 2, 2)
     assert [item["position"] for item in answer["error_details"]] == [1, 2]
     assert answer["progress_at_failure"]["processed"] == 2
     assert (answer["stack_trace"] is not None) == admin
 
 
-def test_the_status_of_a_waiting_job_is_one_statement_too(app: Penstock, serve: Serve) -> None:
+def test_the_status_of_any_other_job_is_one_statement(app: Penstock, serve: Serve) -> None:
+    app.kind("held", abandon_after="3h")(lambda item: 1)
+    client = serve(worker=False).client()
+    job = app.submit("held", {}, owner="ada").job
+    for status, expire in (("queued", False), ("completed", True)):
+        with statements(app) as names:
+            answer = client.get(f"/api/jobs/{job.id}").json()
+        assert (answer["status"], answer["expires_at"] is not None) == (status, expire)
+        assert names == ["job_by_id"]
+        assert app.drain(timeout=PATIENCE)
+
+
+def test_a_change_answers_with_what_it_made_of_the_job(app: Penstock, serve: Serve) -> None:
     app.kind("held")(lambda item: None)
     job = app.submit("held", {}, owner="ada").job
     client = serve(worker=False).client()
     with statements(app) as names:
-        assert client.get(f"/api/jobs/{job.id}").json()["status"] == "queued"
-    assert names == ["read_job_report"]
+        assert client.post(f"/api/jobs/{job.id}/pause").json()["queue_state"] == "PAUSED"
+    assert names[-1] == "after COMMIT", "nothing is read after the change"
 
 
 @pytest.mark.parametrize(
@@ -88,4 +101,5 @@ def test_events_read_the_job_and_its_history_once_for_each_change(app: Penstock,
     with statements(app) as names:
         text = client.get(f"/api/jobs/{broken}/events").text
     assert text.count("event: progress") == 1
-    assert [name for name in names if name != "marks_of"] == ["job_by_id", "read_job_report", "history_of"]
+    # Whether it may be seen is asked before the stream begins.
+    assert [name for name in names if name != "marks_of"] == ["job_by_id", "job_by_id", "read_job_report", "history_of"]

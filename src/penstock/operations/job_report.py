@@ -1,4 +1,9 @@
-"""All that is told of one job, read at one moment."""
+"""All that is told of one job, of one moment.
+
+Nearly always that is what the job's own row says: one statement, and a cheap one. Where there is more to tell of its
+end (why it failed, which items did), the job is read once more together with that, again in one statement: what is told
+is never put together from two moments.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from uuid import UUID
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.states import Work
 from penstock.operations.read_jobs import not_found
 from penstock.store.engine import Transaction
 from penstock.store.queries.job_report import read_job_report
@@ -34,17 +40,22 @@ class JobReport:
     """A job, and what belongs to its end."""
 
     job: Job
-    ended_at: datetime | None
+    ended_at: datetime | None = None
     """When it failed or was canceled."""
-    ending_data: JSON
+    ending_data: JSON = None
     """What its history says of that moment."""
-    failures: list[ItemFailure] | None
+    failures: list[ItemFailure] | None = None
     """The first failed items of a job that is over; None where there are none."""
-    stack_trace: str | None
+    stack_trace: str | None = None
+
+
+def has_more_to_tell(job: Job) -> bool:
+    """Is there more to tell of its end than its row knows?"""
+    return job.state.work is Work.LEFT or (job.finished and job.progress.failed > 0)
 
 
 def get_report(transaction: Transaction, job_id: UUID, caller: Caller, *, with_trace: bool) -> JobReport:
-    """A job as it stands now, in one statement; ``with_trace`` also says where in its code it failed last."""
+    """A job with what belongs to its end, in one statement; ``with_trace`` also says where in its code it failed."""
     row = read_job_report(
         transaction,
         job_id,

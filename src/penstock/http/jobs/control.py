@@ -11,7 +11,7 @@ from starlette.responses import Response
 from penstock.errors import InvalidInput
 from penstock.http.auth import AService, SignedIn
 from penstock.http.errors import documented
-from penstock.http.jobs.reading import read_status
+from penstock.http.jobs.reading import complete_status
 from penstock.http.jobs.schemas import JobKilled, JobStatusResponse, Reason, Reprocess
 from penstock.http.responses import Json
 
@@ -31,15 +31,15 @@ def cancel_job(
     reason: Annotated[str | None, Query(description="Why; kept and shown.", max_length=2000)] = None,
 ) -> Response:
     """No new item starts, running ones are stopped, and the history says who did it and why."""
-    service.app.cancel(job_id, by=who.caller, reason=reason or "User requested cancellation")
-    return Json(JobKilled(**vars(read_status(job_id, who, service))))
+    job = service.app.cancel(job_id, by=who.caller, reason=reason or "User requested cancellation")
+    return Json(JobKilled(**vars(complete_status(job, who, service))))
 
 
 @routes.post("/{job_id}/pause", summary="Pause a job", response_model=JobStatusResponse, responses=_WITH_BODY)
 def pause_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """Items in hand finish, no new ones start."""
-    service.app.pause(job_id, by=who.caller, reason=_reason(why))
-    return Json(read_status(job_id, who, service))
+    job = service.app.pause(job_id, by=who.caller, reason=_reason(why))
+    return Json(complete_status(job, who, service))
 
 
 @routes.post(
@@ -47,15 +47,15 @@ def pause_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -
 )
 def resume_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """From where it was."""
-    service.app.resume(job_id, by=who.caller, reason=_reason(why))
-    return Json(read_status(job_id, who, service))
+    job = service.app.resume(job_id, by=who.caller, reason=_reason(why))
+    return Json(complete_status(job, who, service))
 
 
 @routes.post("/{job_id}/commit", summary="Use a job's result", response_model=JobStatusResponse, responses=_WITH_BODY)
 def commit_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """The owner has used it; it waits no longer."""
-    service.app.commit(job_id, by=who.caller, reason=_reason(why))
-    return Json(read_status(job_id, who, service))
+    job = service.app.commit(job_id, by=who.caller, reason=_reason(why))
+    return Json(complete_status(job, who, service))
 
 
 @routes.post(
@@ -63,8 +63,8 @@ def commit_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) 
 )
 def abandon_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """The owner does not want it."""
-    service.app.abandon(job_id, by=who.caller, reason=_reason(why))
-    return Json(read_status(job_id, who, service))
+    job = service.app.abandon(job_id, by=who.caller, reason=_reason(why))
+    return Json(complete_status(job, who, service))
 
 
 @routes.post(
@@ -77,7 +77,7 @@ def reprocess_job(
     asked = asked or Reprocess()
     if (asked.scope == "items") != (asked.item_ids is not None):
         raise InvalidInput("scope 'items' needs itemIds, and scope 'job' has none", field="itemIds")
-    service.app.reprocess(
+    job = service.app.reprocess(
         job_id,
         by=who.caller,
         statuses=asked.statuses,
@@ -87,7 +87,7 @@ def reprocess_job(
         permanent=asked.permanent,
         reason=asked.reason,
     )
-    return Json(read_status(job_id, who, service))
+    return Json(complete_status(job, who, service))
 
 
 @routes.post(
@@ -104,8 +104,8 @@ def kickoff_job(
 ) -> Response:
     """The request ends when the time is over or the job is; again and again, it brings the job to its end."""
     with service.kickoffs.taken():
-        service.app.kickoff(job_id, by=who.caller, duration=duration_ms / 1000.0)
-    return Json(read_status(job_id, who, service))
+        job = service.app.kickoff(job_id, by=who.caller, duration=duration_ms / 1000.0)
+    return Json(complete_status(job, who, service))
 
 
 def _reason(why: Reason | None) -> str | None:
