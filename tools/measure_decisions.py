@@ -23,12 +23,14 @@ from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.policy import Policy
 from penstock.operations.claim import claim
-from penstock.operations.submit import Request, submit
+from penstock.operations.request import Request
+from penstock.operations.submit import submit
 from penstock.runners.processes import Limits, ProcessPool
-from penstock.store.engine import Store, Transaction, open_store
+from penstock.store.engine import Store, open_store
+from penstock.store.queries.record import finish_items
 from penstock.store.schema import migrate
-from penstock.store.statements import record
 from penstock.store.tables import job_items
+from penstock.store.transaction import Transaction
 from penstock.testing.postgres import private_postgres
 
 SIZES = (1_000, 100_000, 400_000)
@@ -120,9 +122,7 @@ def measure_rows() -> None:
     )
 
     def together(one: Transaction, held: Sequence[ClaimedItem]) -> None:
-        rows = [(each.item_id, "1") for each in held]
-        parameters = one.dialect.parameters("done", record.DONE, rows) | {"the_lease": held[0].lease}
-        one.run(record.finish_items(one.dialect, named=False), parameters)
+        finish_items(one, held[0].lease, [(item.item_id, "1") for item in held])
 
     def singly(one: Transaction, held: Sequence[ClaimedItem]) -> None:
         rows = [{"the_id": each.item_id, "the_lease": each.lease, "the_result": 1} for each in held]
@@ -180,11 +180,11 @@ def _submit_single(store: Store) -> None:
 
 def measure_building() -> None:
     """Building a statement, and finding it built."""
-    from penstock.store.dialects.contract import dialect_of
-    from penstock.store.statements import claim as statements
+    from penstock.store.dialects.dialect import dialect_of
+    from penstock.store.queries import claim as queries
 
     dialect = dialect_of("sqlite")
-    build: Any = statements.start_served
+    build: Any = queries._start_served
     build(dialect)
     print(f"built     {told([timed(lambda: build.__wrapped__(dialect)) for _ in range(100)])}")
     print(f"found     {told([timed(lambda: build(dialect)) for _ in range(100)])}")

@@ -24,7 +24,7 @@ from uuid import UUID
 
 from pydantic_settings import BaseSettings
 
-from penstock.application import Application, Installed, Service, resolve
+from penstock.application import Application, Installed, Revision, Service, resolve
 from penstock.changing import Changing
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, JobNotFound, TransitionRefused
@@ -45,9 +45,10 @@ from penstock.operations.maintenance import MaintenanceReport, sweep
 from penstock.operations.workers import subscribed_topics
 from penstock.settings import Settings, load_settings, read_settings
 from penstock.store.database_url import check_database, describe_connection, file_of, remarks, say, translate_errors
-from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, Transaction, open_store
+from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, open_store
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.schema import OURS, Patience, Schema, is_current, migrate, require_current
+from penstock.store.transaction import Transaction
 from penstock.worker.failures import OnFailure
 from penstock.worker.worker import Worker
 
@@ -104,7 +105,7 @@ class Penstock(Changing):
             return self._store
 
     def _ready(self, store: Store) -> None:
-        if store.dialect.name != "sqlite":
+        if not store.dialect.is_embedded:
             require_current(store, self._schemas)
         # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
         elif not is_current(store, self._schemas):
@@ -145,27 +146,27 @@ class Penstock(Changing):
         with translate_errors(self.settings.database_url), closing(self._open(migrating=True)) as store:
             migrate(store, self._schemas, patience=patience, say=say)
 
-    def add_migrations(self, name: str, package: str, head: str) -> None:
+    def add_migrations(self, name: str, package: str, head: str, revisions: tuple[Revision, ...] = ()) -> None:
         """An application keeps tables of its own in this database: they are migrated with ours.
 
-        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package``; ``head`` is the newest. The
-        tables are declared with :func:`penstock.own_metadata`, and lie where ours do.
+        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package`` or in ``revisions``; ``head``
+        is the newest. The tables are declared with :func:`penstock.own_metadata`, and lie where ours do.
         """
         with self._lock:
             if self._store is not None:
                 raise ConfigurationError(f"{name} must say what tables it owns before the database is opened")
-            self._schemas.append(Schema.of_app(name, package, head))
+            self._schemas.append(Schema.of_app(name, package, head, revisions))
 
     def in_transaction(
-        self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False, at_once: bool = False
+        self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False, single_statement: bool = False
     ) -> Answer:
         """Run ``operation`` with a SQLAlchemy connection, in a transaction of its own: for tables of an application.
 
         It is run again when the database says that another try may work (a deadlock, a busy file). One that only
-        ``reads`` and promises to be a single statement (``at_once``) needs no transaction around it.
+        ``reads`` and promises to be a ``single_statement`` needs no transaction around it.
         """
         if reads:
-            return self.store.read(lambda one: operation(one.connection), at_once=at_once)
+            return self.store.read(lambda one: operation(one.connection), single_statement=single_statement)
         return self.store.write(lambda one: operation(one.connection))
 
     def check_database(self) -> list[str]:
@@ -260,7 +261,9 @@ class Penstock(Changing):
         if settings is None and settings_type is not None:
             settings = read_settings(settings_type)
         if application.migrations is not None:
-            self.add_migrations(application.name, application.migrations.package, application.migrations.head)
+            brought = application.migrations
+            head = brought.revisions[-1].revision if brought.revisions else brought.head
+            self.add_migrations(application.name, brought.package, head, brought.revisions)
         service = resolve(application.install)(self, settings)
         self.applications.append(Installed(application, settings, service))
         return service

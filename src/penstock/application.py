@@ -31,6 +31,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from penstock.errors import ConfigurationError
 from penstock.lifecycle.quantities import seconds, size_in_bytes
 from penstock.settings import Names, WrittenAs
+from penstock.store.migrations.revision import Revision
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from penstock.samples import Samples
 
 __all__ = [
-    "Application", "ApplicationSettings", "Bytes", "Installed", "Migrations", "Names", "Page", "Pages", "Seconds",
-    "resolve",
+    "Application", "ApplicationSettings", "Bytes", "Installed", "Migrations", "Names", "Page", "Pages", "Revision",
+    "Seconds", "resolve",
 ]  # fmt: skip
 
 Value = TypeVar("Value")
@@ -52,10 +53,12 @@ Routes: TypeAlias = "Callable[[Any], APIRouter]"
 class Migrations:
     """Where an application's tables come from."""
 
-    package: str
+    package: str = ""
     """The package whose folder ``migrations/versions`` holds the revisions."""
-    head: str
+    head: str = ""
     """The newest of them."""
+    revisions: tuple[Revision, ...] = ()
+    """The revisions themselves, oldest first, where a folder of them would be too much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,10 @@ class Page:
     """Its entry in the navigation."""
     address: str
     """``notes`` is served at ``/ui/notes``."""
-    template: str
+    template: str = ""
     """A file in the folder ``templates``; it extends ``layout.html``."""
+    source: str = ""
+    """The template itself, of a page that is too small for a file."""
     results_of: tuple[str, ...] = ()
     """The kinds whose results wait here for their owners: the page of such a job leads here."""
 
@@ -76,8 +81,8 @@ class Page:
 class Pages:
     """The pages of an application, and the folder with what they are made of: ``templates`` and ``static``."""
 
-    folder: Path
     pages: tuple[Page, ...]
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

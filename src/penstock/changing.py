@@ -25,9 +25,12 @@ from penstock.operations.files import StoredFile
 from penstock.operations.idempotency import Key, take_key
 from penstock.operations.import_jobs import PastJob, import_job
 from penstock.operations.reprocess import FAILED_ONES, reprocess
-from penstock.operations.submit import Request, is_one_statement, submit, submit_created, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit import is_one_statement, submit, submit_created
+from penstock.operations.submit_many import submit_many
 from penstock.settings import Settings
-from penstock.store.engine import CallersConnection, Transaction
+from penstock.store.engine import CallersConnection
+from penstock.store.transaction import Transaction
 
 Answer = TypeVar("Answer")
 _ADOPTED_AT_ONCE = 500
@@ -97,7 +100,7 @@ class Changing(Looking):
             return submit(transaction, known, params, request, items=given, most=most)
 
         if connection is None and given is None and is_one_statement(known, request):
-            return self.store.write(operation, at_once=True)
+            return self.store.write(operation, single_statement=True)
         return self._write(connection, operation)
 
     def submit_many(

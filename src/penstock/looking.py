@@ -17,7 +17,8 @@ from penstock.operations.outbox import Backlog, backlog
 from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, TimeRange
 from penstock.operations.samples import LaneSample, samples, thinned_samples
 from penstock.operations.workers import WorkerSeen, count_deaths, subscribed_topics, workers
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
+from penstock.store.transaction import Transaction
 
 _SAMPLED_WITHIN = timedelta(seconds=10)
 """A worker's last sample of a job comes a little after its end."""
@@ -33,7 +34,7 @@ class Looking(ABC):
 
     def get(self, job_id: UUID, *, by: Caller = SYSTEM) -> Job:
         """One job as it stands now."""
-        return self.store.read(lambda one: read_jobs.get_job(one, job_id, by), at_once=True)
+        return self.store.read(lambda one: read_jobs.get_job(one, job_id, by), single_statement=True)
 
     def jobs(
         self,
@@ -62,7 +63,8 @@ class Looking(ABC):
             created_to=created_to,
         )
         return self.store.read(
-            lambda one: read_jobs.list_jobs(one, by, wanted, after=after, limit=limit, payloads=payloads), at_once=True
+            lambda one: read_jobs.list_jobs(one, by, wanted, after=after, limit=limit, payloads=payloads),
+            single_statement=True,
         )
 
     def page_of_jobs(
@@ -79,7 +81,8 @@ class Looking(ABC):
         goes on behind the last job it has looked at: only a page without ``next`` is the last.
         """
         return self.store.read(
-            lambda one: read_jobs.page_of_jobs(one, by, wanted, after=after, limit=limit), at_once=wanted.text is None
+            lambda one: read_jobs.page_of_jobs(one, by, wanted, after=after, limit=limit),
+            single_statement=wanted.text is None,
         )
 
     def history(
@@ -108,11 +111,11 @@ class Looking(ABC):
 
     def counts(self) -> dict[tuple[str, JobState], int]:
         """How many jobs there are of each kind in each state."""
-        return self.store.read(read_jobs.count_by_state, at_once=True)
+        return self.store.read(read_jobs.count_by_state, single_statement=True)
 
     def marks(self, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:
         """For each of these jobs something that changes whenever the job does: one look for many who watch."""
-        return self.store.read(lambda one: read_jobs.marks(one, job_ids), at_once=True)
+        return self.store.read(lambda one: read_jobs.marks(one, job_ids), single_statement=True)
 
     def items(
         self,
@@ -181,7 +184,7 @@ class Looking(ABC):
 
     def open_counts(self, *, user: str | None = None) -> dict[str, int]:
         """How many items wait or are in hand, by kind: in the jobs of ``user``, or of everybody."""
-        return self.store.read(lambda one: read_items.open_counts(one, user=user), at_once=True)
+        return self.store.read(lambda one: read_items.open_counts(one, user=user), single_statement=True)
 
     def error_groups(self, job_id: UUID, *, by: Caller = SYSTEM) -> list[ErrorGroup]:
         """A job's failed items by error code, the most frequent first."""
@@ -196,7 +199,7 @@ class Looking(ABC):
         self, *, since: datetime, until: datetime | None = None, kind: str | None = None
     ) -> list[LaneSample]:
         """What the workers' controllers chose since then, and what they saw, the oldest first."""
-        return self.store.read(lambda one: samples(one, since=since, until=until, kind=kind), at_once=True)
+        return self.store.read(lambda one: samples(one, since=since, until=until, kind=kind), single_statement=True)
 
     def samples_of_job(self, job_id: UUID, *, by: Caller = SYSTEM, most: int = 300) -> list[LaneSample]:
         """What the controllers chose for a job's kind while it ran: at most so many samples, evenly over that time."""
@@ -213,11 +216,11 @@ class Looking(ABC):
 
     def workers(self) -> list[WorkerSeen]:
         """The workers that are there, and those that died within the last hour, by name."""
-        return self.store.read(workers, at_once=True)
+        return self.store.read(workers, single_statement=True)
 
     def worker_deaths(self) -> int:
         """How many workers died or stopped responding while they held items, since the database was made."""
-        return self.store.read(count_deaths, at_once=True)
+        return self.store.read(count_deaths, single_statement=True)
 
     def ages(self) -> Ages:
         """How long the oldest waiting and the oldest running item of each kind are that, and which leases ran out."""

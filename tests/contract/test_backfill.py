@@ -14,7 +14,7 @@ from penstock.testing.drive import Workbench
 
 
 def test_items_take_the_owner_and_the_kind_of_their_jobs(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operation, "_AT_ONCE", 2)
+    monkeypatch.setattr(operation, "_BATCH_SIZE", 2)
     assert isinstance(store.clock, ManualClock)
     bench = Workbench(store, store.clock, [Kind.of("one", lambda item: None, Policy())])
     moved, kept, nobody = (bench.submit("one", items=[1, 2, 3], owner=name).job for name in ("ada", "bob", None))

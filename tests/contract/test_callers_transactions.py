@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from penstock import Penstock
 from penstock.errors import ConfigurationError, StoreRefused
-from penstock.operations.submit import submit_many
+from penstock.operations.submit_many import submit_many
 from penstock.testing.invariants import violations
 
 

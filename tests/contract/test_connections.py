@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from uuid import uuid4
+from typing import NamedTuple
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import Connection, Engine, bindparam, create_engine, insert, select, text
@@ -13,8 +16,9 @@ from sqlalchemy.pool import QueuePool
 from penstock import Penstock, StoreUnavailable, load_settings
 from penstock.store.engine import Store
 from penstock.store.kept_connections import KeptConnections
-from penstock.store.statement_cache import StatementResult, prepared
+from penstock.store.statement_cache import prepared
 from penstock.store.tables import files, jobs
+from penstock.store.transaction import Transaction
 
 
 @pytest.fixture
@@ -99,35 +103,53 @@ def test_after_a_servers_restart_no_call_fails(postgres_url: str) -> None:
 
 
 def test_a_statement_is_made_ready_once(store: Store) -> None:
-    statement = select(jobs.c.id, jobs.c.state).where(jobs.c.kind == bindparam("the_kind"))
+    statement = select(jobs.c.id).where(jobs.c.kind == bindparam("kind"))
     dialect = store.engine.dialect
     assert prepared(statement, dialect) is prepared(statement, dialect)
-    assert store.read(lambda one: one.run(statement, {"the_kind": "none"})).all() == []
+    assert store.read(lambda one: one.values(UUID, statement, {"kind": "none"})) == []
 
 
 def test_a_parameter_that_is_missing_is_named(store: Store) -> None:
-    statement = select(jobs.c.id).where(jobs.c.kind == bindparam("the_kind"))
-    with pytest.raises(KeyError, match="the_kind"):
-        store.read(lambda one: one.run(statement))
+    statement = select(jobs.c.id).where(jobs.c.kind == bindparam("kind"))
+    with pytest.raises(KeyError, match="kind"):
+        store.read(lambda one: one.values(UUID, statement))
+
+
+class FileRow(NamedTuple):
+    """Some of what is kept of a file."""
+
+    id: UUID
+    name: str
+    size_bytes: int
+    user_id: str | None
+    created_at: datetime
+
+
+SOME_OF_A_FILE = select(*(files.c[name] for name in FileRow._fields))
 
 
 def test_values_come_back_as_they_went_in(store: Store) -> None:
     file_id = uuid4()
     row = {"id": file_id, "name": "% and %(name)s", "size_bytes": 2**40, "sha256": "f" * 64}
     now = store.dialect.now()
-    store.write(lambda one: one.run(insert(files).values(**row, created_at=now)))
-    found = store.read(lambda one: one.run(select(files))).one()
+    store.write(lambda one: one.execute(insert(files).values(**row, created_at=now)))
+    [found] = store.read(lambda one: one.fetch(FileRow, SOME_OF_A_FILE))
+    assert found == store.read(lambda one: one.fetch_one(FileRow, SOME_OF_A_FILE))
+    assert isinstance(found, FileRow)
     assert (found.id, found.name, found.size_bytes, found.user_id) == (file_id, "% and %(name)s", 2**40, None)
     assert found.created_at.tzinfo is not None
 
 
-def test_an_answer_of_no_row_one_row_and_two() -> None:
-    none, one, two = StatementResult([], 0), StatementResult([(1, 2)], 1), StatementResult([(1, 2), (3, 4)], 2)
-    assert (none.one_or_none(), one.one_or_none(), none.scalar(), two.scalars()) == (None, (1, 2), None, [1, 3])
-    for wrong in (none, two):
-        with pytest.raises(ValueError, match="unpack"):
-            wrong.one()
-    assert list(two) == two.all()
+def test_there_may_be_no_row(store: Store) -> None:
+    assert store.read(lambda one: one.fetch_one(FileRow, SOME_OF_A_FILE)) is None
+    assert store.read(lambda one: one.value(UUID, select(files.c.id))) is None
+
+
+def test_a_row_whose_fields_are_not_the_columns_is_refused(store: Store) -> None:
+    columns = [files.c[name] for name in FileRow._fields]
+    for wrong in (select(*columns[1:]), select(*columns[::-1]), select(*columns, files.c.sha256)):
+        with pytest.raises(TypeError, match="FileRow has the fields"):
+            store.read(partial(Transaction.fetch, row=FileRow, statement=wrong))
 
 
 def test_when_every_connection_is_busy_that_is_said(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_an_interrupt_leaves_no_transaction_behind(app: Penstock) -> None:
         with pytest.raises(KeyboardInterrupt):
             app.store.write(interrupted)
         with pytest.raises(KeyboardInterrupt):
-            app.store.read(interrupted, at_once=True)
+            app.store.read(interrupted, single_statement=True)
     is_well(app)
 
 

@@ -79,7 +79,7 @@ def test_a_failure_is_written_down_and_tried_later_and_later(bench: Workbench) -
     tries = []
     for second in range(30):
         outbox.relay(bench.store, transport)
-        row = bench.store.read(lambda one: one.run(select(*rows.c)).one())
+        row = bench.store.read(lambda one: one.connection.execute(select(*rows.c)).one())
         tries.append(row.attempts)
         assert row.last_error == "ConnectionError: broker\ufffddown", second
         bench.clock.advance(1)
@@ -122,7 +122,7 @@ def test_what_was_sent_is_forgotten_after_a_week(bench: Workbench) -> None:
     assert bench.store.write(outbox.forget_sent) == 0
     bench.clock.advance(1)
     assert bench.store.write(outbox.forget_sent) == 1
-    assert bench.store.read(lambda one: one.run(select(rows.c.payload)).scalars()) == [2]
+    assert bench.store.read(lambda one: one.values(int, select(rows.c.payload))) == [2]
 
 
 def backlog(store: Store, subscribed: Iterable[str] = ("topic",)) -> outbox.Backlog:
@@ -288,7 +288,7 @@ def test_who_has_lost_a_take_changes_nothing(bench: Workbench) -> None:
         outbox.relay(other, Transport(refuses=["m"]))
 
     outbox.relay(bench.store, Slow({"m": overtaken}))
-    row = bench.store.read(lambda one: one.run(select(*rows.c)).one())
+    row = bench.store.read(lambda one: one.connection.execute(select(*rows.c)).one())
     assert (row.attempts, row.sent_at) == (1, None), "the other relay's word holds"
 
 
@@ -409,7 +409,10 @@ def test_each_key_in_its_order_whatever_fails(engines: Callable[[str], Store], s
     for _ in range(10):
         clock.advance(400)
         outbox.relay(store, transport)
-    keys = {one.payload: one.key for one in store.read(lambda one: one.run(select(rows.c.payload, rows.c.key)).all())}
+    keys = {
+        one.payload: one.key
+        for one in store.read(lambda one: one.connection.execute(select(rows.c.payload, rows.c.key)).all())
+    }
     assert set(transport.sent) == set(range(number))
     for key in ("a", "b"):
         of_key = [one for one in transport.sent if keys[one] == key]

@@ -18,8 +18,9 @@ from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.operations.items import Encoded
 from penstock.operations.plan import add_planned
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
 from penstock.store.tables import job_items
+from penstock.store.transaction import Transaction
 from penstock.testing.invariants import violations
 from penstock.worker import plan_writer
 from tests.on_store import OnStore

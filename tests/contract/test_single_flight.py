@@ -274,7 +274,7 @@ class TestLeftBehind:
 
         hand_made = [
             row.id
-            for row in bench.store.read(lambda one: one.run(select(jobs.c.id, jobs.c.user_id)).all())
+            for row in bench.store.read(lambda one: one.connection.execute(select(jobs.c.id, jobs.c.user_id)).all())
             if row.user_id == "ann"
         ]
         with bench.store.engine.begin() as connection:

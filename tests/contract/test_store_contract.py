@@ -29,7 +29,9 @@ from penstock.operations import control, heartbeat, maintenance, read_jobs
 from penstock.operations.claim import claim
 from penstock.operations.record import LeaseLost, record
 from penstock.operations.reprocess import reprocess
-from penstock.operations.submit import Request, submit, submit_created, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit import submit, submit_created
+from penstock.operations.submit_many import submit_many
 from penstock.store.engine import open_store
 from penstock.store.tables import job_items, jobs, metadata
 from penstock.testing.drive import LEASE, MOST, Workbench, ended
@@ -749,14 +751,15 @@ class TestWhoSees:
 
     def test_each_owner_does_not_cost_a_statement(self, bench: Workbench) -> None:
         """Statements are kept for ever: one for each owner would be a leak."""
-        from penstock.store.statements import control as control_statements
-        from penstock.store.statements import read_jobs as inspect_statements
+        from penstock.store.queries import control as control_queries
+        from penstock.store.queries import list_jobs
+        from penstock.store.queries import read_jobs as queries
 
         def kept() -> int:
             built: list[Any] = [
-                inspect_statements.job_by_id,
-                inspect_statements.list_jobs,
-                control_statements.change_one,
+                queries._job_by_id,
+                list_jobs._list_jobs,
+                control_queries._change_job,
             ]
             return sum(one.cache_info().currsize for one in built)
 
@@ -846,7 +849,7 @@ class TestReprocessing:
         job = self.failed(bench)
         second = job.progress.total - 2
         bench.store.write(
-            lambda one: one.run(
+            lambda one: one.execute(
                 update(job_items)
                 .where(job_items.c.job_id == job.id, job_items.c.position == second)
                 .values(attempts=3)
@@ -1031,7 +1034,7 @@ class TestLimits:
 
     def test_what_fell_out_of_line_is_put_back(self, bench: Workbench) -> None:
         job = bench.submit("bulk", items=[1]).job
-        bench.store.write(lambda one: one.run(update(jobs).values(next_claim_at=None)))
+        bench.store.write(lambda one: one.execute(update(jobs).values(next_claim_at=None)))
         bench.clock.advance(99)
         assert bench.sweep(stale_seconds=100).stale == 0
         bench.clock.advance(2)
@@ -1075,7 +1078,7 @@ class TestJoined:
         with pytest.raises(ZeroDivisionError):
             enqueue(fails=True)
         assert (bench.jobs(), bench.claim("single"), woken) == ([], [], [])
-        assert bench.store.read(lambda one: one.run(select(other.c.name)).all()) == []
+        assert bench.store.read(lambda one: one.values(str, select(other.c.name))) == []
         enqueue(fails=False)
         assert woken == [frozenset({"single"})]
         assert [one.user_id for one in bench.claim("single")] == ["ann"]

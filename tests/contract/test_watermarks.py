@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from uuid import UUID
 
 import pytest
@@ -14,7 +15,9 @@ from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
 from penstock.operations import control
 from penstock.operations.claim import Claim, claim
-from penstock.operations.submit import Request, submit, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit import submit
+from penstock.operations.submit_many import submit_many
 from penstock.operations.watermarks import look
 from penstock.store.engine import Store
 from penstock.store.tables import jobs
@@ -153,7 +156,7 @@ def test_what_is_put_in_line_again_gets_a_turn_that_claims_look_at(hand: Hand) -
     bench.record(held, outcomes.released())
     hand.move_on()
     bench.store.write(lambda one: control.resume(one, job, SYSTEM))
-    [turn] = bench.store.read(lambda one: one.run(select(jobs.c.next_claim_at).where(jobs.c.id == job)).scalars())
+    [turn] = bench.store.read(lambda one: one.values(datetime, select(jobs.c.next_claim_at).where(jobs.c.id == job)))
     assert turn == bench.clock.held()
     assert hand.serve() == {job}
 

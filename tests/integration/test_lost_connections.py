@@ -19,7 +19,7 @@ from sqlalchemy.engine import make_url
 from penstock import ItemContext, Penstock, StoreUnavailable, load_settings
 from penstock import app as app_module
 from penstock.lifecycle.job import SubmitOutcome
-from penstock.store import postgresql_engine
+from penstock.store.dialects.postgresql import engine as postgresql_engine
 from penstock.store.engine import Store
 from penstock.testing.postgres import PostgresServer
 from tests.integration.fault_proxy import FaultProxy, fault_proxy
@@ -272,7 +272,9 @@ def test_what_takes_too_long_is_stopped_in_the_server_too(
 ) -> None:
     app = open_app(database_timeout_seconds=0.3)
     with pytest.raises(StoreUnavailable) as told:
-        app.in_transaction(lambda link: link.exec_driver_sql("SELECT pg_sleep(3600)"), reads=True, at_once=True)
+        app.in_transaction(
+            lambda link: link.exec_driver_sql("SELECT pg_sleep(3600)"), reads=True, single_statement=True
+        )
     assert told.value.code == "DB_TIMEOUT"
     asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s AND query LIKE %s AND state = 'active'"
     eventually(lambda: beside.execute(asked, [database, "SELECT pg_sleep%"]).fetchone() == (0,))

@@ -241,7 +241,7 @@ def claimed(app: Penstock, kind: str, size: int, lease_seconds: float = 60.0) ->
 def test_a_sweep_steps_over_what_is_locked_and_mends_it_later(
     app: Penstock, gated: Callable[..., Gated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "AT_ONCE", 2)
+    monkeypatch.setattr(maintenance, "BATCH_SIZE", 2)
     gated("a")
     many, free = app.submit("a", items=[1, 2, 3]).job, app.submit("a").job
     assert len(claimed(app, "a", 8, lease_seconds=0.001)) == 4
@@ -338,4 +338,4 @@ def test_a_bounded_write_gives_up_and_leaves_nothing_in_the_session(app: Penstoc
         app.store.write(lambda one: one.connection.execute(name), bounded=True)
     pid, bounded = app.store.write(lambda one: one.connection.execute(shown).one(), bounded=True)
     assert bounded == "500ms"
-    assert app.store.read(lambda one: one.connection.execute(shown).one(), at_once=True) == (pid, "0")
+    assert app.store.read(lambda one: one.connection.execute(shown).one(), single_statement=True) == (pid, "0")

@@ -266,7 +266,7 @@ def test_a_late_outcome_in_a_slice_does_not_keep_the_others(app: Penstock) -> No
     def overtaken(item: ItemContext) -> str:
         if item.position == 2 and not overtaken_once.is_set():
             theirs = update(job_items).where(job_items.c.id == item.id).values(lease=uuid4(), lock_expires_at=long_ago)
-            app.store.write(lambda one: one.run(theirs))
+            app.store.write(lambda one: one.execute(theirs))
             overtaken_once.set()
         return "fine"
 

@@ -9,6 +9,7 @@ from tests.interleavings.scheduler import Wait
 
 WORKERS_WAIT_AT = {
     "finish_items": "the items are its own; a sweep, a heartbeat or a reprocess has them for a moment",
+    "finish_held_items": "the same",
     "end_items": "the same",
     "lock_jobs": "outcomes are counted one after the other",
     "hold_lease": "the plan is its own",

@@ -14,17 +14,18 @@ from weakref import WeakKeyDictionary
 import pytest
 from sqlalchemy import true
 
-from penstock.operations import control, plan, reprocess, single_flight, submit
+from penstock.operations import control, reprocess, single_flight, submit
 from penstock.operations.read_jobs import get_job
-from penstock.store import engine
-from penstock.store.dialects.postgresql import PostgreSQL
+from penstock.store.dialects.postgresql.dialect import PostgreSQL
+from penstock.store.queries import change_state, unique_keys
+from penstock.store.queries import control as control_queries
+from penstock.store.queries import job_items as job_items_queries
+from penstock.store.queries import maintenance as maintenance_queries
+from penstock.store.queries import record as record_queries
+from penstock.store.queries import reprocess as reprocess_queries
+from penstock.store.queries import settle as settle_queries
 from penstock.store.queries.built_once import built_once
-from penstock.store.statements import change_state
-from penstock.store.statements import control as control_statements
-from penstock.store.statements import maintenance as sweep_statements
-from penstock.store.statements import record as record_statements
-from penstock.store.statements import reprocess as reprocess_statements
-from penstock.store.statements import submit as submit_statements
+from penstock.store.transaction import Transaction
 
 PutBack = Callable[[pytest.MonkeyPatch], None]
 
@@ -74,6 +75,16 @@ def _without_condition(statement: Any, column: str) -> Any:
     return changed
 
 
+def _without_lease(build: Callable[..., Any]) -> Callable[..., Any]:
+    """The same statement, whoever holds the lease."""
+
+    def build_unfenced(dialect: Any) -> Any:
+        return _without_condition(build(dialect), "lease")
+
+    build_unfenced.__name__ = build.__name__
+    return built_once(build_unfenced)
+
+
 # Those that were there ------------------------------------------------------------------------------------------------
 
 
@@ -92,18 +103,18 @@ def f14_a_record_waits_as_long_as_somebody_likes(patch: pytest.MonkeyPatch) -> N
 @defect("lead_left_alone", "requeue", "cannot be paused")
 def f15_followed_is_never_cleared(patch: pytest.MonkeyPatch) -> None:
     """A job whose last follower has left cannot be paused."""
-    change_one = control_statements.change_one
+    change_job = control_queries._change_job
 
-    def by_the_mark(dialect: Any, transition: Any, sight: Any, *, locked: bool = False) -> Any:
-        return change_one(dialect, transition, sight)
+    def by_the_mark(dialect: Any, transition: Any, sight: Any, *, is_locked: bool) -> Any:
+        return change_job(dialect, transition, sight, is_locked=False)
 
-    patch.setattr(control_statements, "change_one", by_the_mark)
+    patch.setattr(control_queries, "_change_job", by_the_mark)
 
 
 @defect("planning_expired", "rescue + plan more p1", "NOT SERIAL")
 def n1_a_plan_adds_items_after_its_lease(patch: pytest.MonkeyPatch) -> None:
     """The lease is looked at, and not kept."""
-    patch.setattr(plan, "hold_lease", _unlocked(submit_statements.hold_lease))
+    patch.setattr(job_items_queries, "_hold_lease", _unlocked(job_items_queries._hold_lease))
 
 
 @defect("running", "reprocess L + done h1", "NOT SERIAL")
@@ -123,10 +134,10 @@ def n2_reprocess_decides_by_an_old_read(patch: pytest.MonkeyPatch) -> None:
 def n3_a_refusal_is_explained_by_a_second_read(patch: pytest.MonkeyPatch) -> None:
     """What is found then is told as the reason, though it would not have refused it."""
 
-    def change(transaction: Any, transition: Any, job_id: Any, caller: Any, reason: Any, extra: Any = None) -> Any:
-        changed = control._try(transaction, transition, job_id, caller, reason, extra)
+    def change(transaction: Any, transition: Any, job_id: Any, caller: Any, reason: Any) -> Any:
+        changed = control._try(transaction, transition, job_id, caller, reason)
         if changed is None:
-            raise control._refused(transition, job_id, control._locked(transaction, job_id, caller))
+            raise control._refused(transition, job_id, control._lock(transaction, job_id, caller))
         return changed
 
     patch.setattr(control, "_change", change)
@@ -135,36 +146,36 @@ def n3_a_refusal_is_explained_by_a_second_read(patch: pytest.MonkeyPatch) -> Non
 @defect("lead_running", "submit by dora, if not fresh + done h1", "NOT SERIAL")
 def n5_a_fresh_result_is_looked_for_once(patch: pytest.MonkeyPatch) -> None:
     """A leader that succeeds between that look and the insert is neither followed nor copied."""
-    insert = submit._insert
+    take_unique_key = submit._take_unique_key
 
-    def without_second_look(transaction: Any, kind: Any, encoded: Any, request: Any, *rest: Any) -> Any:
-        return insert(transaction, kind, encoded, replace(request, fresh_for=None), *rest)
+    def without_second_look(transaction: Any, kind: Any, new: Any, request: Any, **with_items: bool) -> Any:
+        return take_unique_key(transaction, kind, new, replace(request, fresh_for=None), **with_items)
 
-    patch.setattr(submit, "_insert", without_second_look)
+    patch.setattr(submit, "_take_unique_key", without_second_look)
 
 
 @defect("given_timed_out_finalizing", "reprocess L + done h2", "DEADLOCK")
 def n6_reprocess_locks_the_job_before_its_items(patch: pytest.MonkeyPatch) -> None:
     """A record locks them the other way round."""
-    patch.setattr(reprocess_statements, "lock_held_items", _unlocked(reprocess_statements.lock_held_items))
+    patch.setattr(reprocess_queries, "_lock_held_items", _unlocked(reprocess_queries._lock_held_items))
 
 
 @defect("limited_waited", "claim 1 + fail waiting", "which it followed, had not")
 def n7_a_follower_fails_alone(patch: pytest.MonkeyPatch) -> None:
     """The limit on waiting is applied to followers, whose leader somebody has locked just now."""
-    waited = sweep_statements.waited_too_long
+    waited_too_long = maintenance_queries._waited_too_long
 
     @built_once
-    def waited_too_long(dialect: Any) -> Any:
-        return _without_condition(waited(dialect), "leader_id")
+    def _waited_too_long(dialect: Any) -> Any:
+        return _without_condition(waited_too_long(dialect), "leader_id")
 
-    patch.setattr(sweep_statements, "waited_too_long", waited_too_long)
+    patch.setattr(maintenance_queries, "_waited_too_long", _waited_too_long)
 
 
 @defect("bounded", "submit without key + submit without key", "NOT SERIAL")
 def q1_submits_count_at_the_same_time(patch: pytest.MonkeyPatch) -> None:
     """Each misses the other, and more wait than ``queue_limit`` allows."""
-    patch.setattr(engine.Transaction, "take_turns", lambda *_: None)
+    patch.setattr(Transaction, "take_turns", lambda *_: None)
 
 
 # Guards taken away ----------------------------------------------------------------------------------------------------
@@ -173,29 +184,24 @@ def q1_submits_count_at_the_same_time(patch: pytest.MonkeyPatch) -> None:
 @defect("given_both", "done h1 + done h2", "LOST")
 def record_does_not_lock_the_job(patch: pytest.MonkeyPatch) -> None:
     """Both find the count incomplete, or both complete."""
-    patch.setattr(record_statements, "lock_jobs", _unlocked(record_statements.lock_jobs))
+    patch.setattr(settle_queries, "_lock_jobs", _unlocked(settle_queries._lock_jobs))
 
 
 @defect("lead_running", "submit by dora + done h1", "NOT SERIAL")
 def a_follower_joins_without_the_leaders_lock(patch: pytest.MonkeyPatch) -> None:
     """The leader ends without knowing of it."""
-    patch.setattr(submit_statements, "leading_job", _unlocked(submit_statements.leading_job))
+    patch.setattr(unique_keys, "_leading_job", _unlocked(unique_keys._leading_job))
 
 
 @defect("running_again", "done h1 + done h2", "StatementRefused")
 def an_outcome_needs_no_lease(patch: pytest.MonkeyPatch) -> None:
     """A worker that lost its item ends it all the same."""
-    finish = record_statements.finish_items
-
-    @built_once
-    def finish_items(dialect: Any, *, named: bool) -> Any:
-        return _without_condition(finish(dialect, named=named), "lease")
-
-    patch.setattr(record_statements, "finish_items", finish_items)
+    for name in ("_finish_items", "_finish_held_items"):
+        patch.setattr(record_queries, name, _without_lease(getattr(record_queries, name)))
 
 
 @defect("queued", "cancel L + pause L", "is not legal")
 def changes_are_not_guarded_by_the_state(patch: pytest.MonkeyPatch) -> None:
     """Every transition is made from any state."""
     patch.setattr(change_state, "or_", lambda *_: true())
-    patch.setattr(control_statements, "change_one", built_once(unwrap(control_statements.change_one)))
+    patch.setattr(control_queries, "_change_job", built_once(unwrap(control_queries._change_job)))

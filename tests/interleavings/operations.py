@@ -19,7 +19,7 @@ from penstock.operations.plan import add_planned
 from penstock.operations.record import LeaseLost, record, record_free
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import submit_created
-from penstock.store.engine import Transaction
+from penstock.store.transaction import Transaction
 from penstock.testing.drive import LEASE, MOST, SUSPECT_DEATHS, ended, unhurried_marks
 from tests.interleavings.scenes import DONE, FAILED, KEY, RETRIED, Stage
 from tests.interleavings.scheduler import Operation

@@ -119,10 +119,10 @@ class Stage(Workbench):
 
     def unsent(self) -> int:
         """How many messages have not gone out."""
-        unsent = select(func.count()).where(outbox_table.c.sent_at.is_(None))
-        return int(self.store.read(lambda one: one.run(unsent).scalar()))
+        return self.store.read(lambda one: one.values(int, UNSENT))[0]
 
 
+UNSENT = select(func.count()).where(outbox_table.c.sent_at.is_(None))
 Scene = Callable[[Stage], None]
 SCENES: dict[str, Scene] = {}
 
@@ -311,7 +311,7 @@ def held_beside_leader(stage: Stage) -> None:
 def left_behind(stage: Stage) -> None:
     """A leader that ended and forgot its followers, as a program of another version might."""
     lead_running(stage)
-    stage.store.write(lambda one: one.run(update(jobs).values(has_followers=False)))
+    stage.store.write(lambda one: one.execute(update(jobs).values(has_followers=False)))
     stage.end("h1", DONE)
 
 
@@ -511,7 +511,7 @@ def stale(stage: Stage) -> None:
     """Out of line, as only a defect could leave it."""
     given_last(stage)
     stage.end("h2", RETRIED)
-    stage.store.write(lambda one: one.run(update(jobs).values(next_claim_at=None)))
+    stage.store.write(lambda one: one.execute(update(jobs).values(next_claim_at=None)))
     stage.clock.advance(LONG)
 
 
@@ -530,7 +530,7 @@ def messages(stage: Stage) -> None:
 @scene
 def messages_out_of_order(stage: Stage) -> None:
     """The same, and whoever publishes next has drawn a lower number before they were published, but commits after."""
-    if stage.store.dialect.in_our_process:
+    if stage.store.dialect.is_embedded:
         messages(stage)
         return
     _set_next_message(stage, 100)

@@ -35,7 +35,7 @@ _MOST_STEPS = 500
 
 # Nobody else can tell whether these have happened before the COMMIT: a history row belongs to a job that the statement
 # before it has changed and locked, and a notice is sent when the transaction commits.
-_UNSEEN = frozenset({NOTIFY, "insert_events", "insert_first_events"})
+_UNSEEN = frozenset({NOTIFY, "insert_events", "insert_explained_events", "insert_first_events"})
 
 
 class Hang(AssertionError):

@@ -9,14 +9,14 @@ import pytest
 from sqlalchemy import bindparam, select, update
 
 from penstock.errors import StoreUnavailable
-from penstock.store.engine import Transaction
 from penstock.store.tables import jobs
+from penstock.store.transaction import Transaction
 from penstock.testing.fault_points import StoppedDead
 from tests.interleavings.explorer import Explorer
 from tests.interleavings.schedule import Fault, Harm, Schedule
 from tests.interleavings.scheduler import Operation, Scheduler, follow, one_after_the_other
 
-PRIORITY = select(jobs.c.id, jobs.c.priority)
+PRIORITY = select(jobs.c.priority)
 RAISE = update(jobs).values(priority=bindparam("the_priority"))
 OF_TITLE = update(jobs).where(jobs.c.title == bindparam("the_title")).values(priority=jobs.c.priority + 1)
 
@@ -34,15 +34,15 @@ def in_write(explorer: Explorer, name: str, part: Any, *, by_worker: bool = Fals
 
 def add_one(transaction: Transaction) -> int:
     """Reads, adds in the program and writes: what is called a lost update when two do it at once."""
-    priority: int = max(row.priority for row in transaction.run(PRIORITY))
-    transaction.run(RAISE, {"the_priority": priority + 1})
+    priority = max(transaction.values(int, PRIORITY))
+    transaction.execute(RAISE, {"the_priority": priority + 1})
     return priority + 1
 
 
 def raise_in_order(*titles: str) -> Any:
     def part(transaction: Transaction) -> None:
         for title in titles:
-            transaction.run(OF_TITLE, {"the_title": title})
+            transaction.execute(OF_TITLE, {"the_title": title})
 
     return part
 

@@ -14,7 +14,7 @@ from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import ACTIVE, FLOWING, Actor, JobState
 from penstock.operations import control, outbox, read_jobs
-from penstock.store.engine import Transaction
+from penstock.store.transaction import Transaction
 from penstock.testing.drive import LEASE, NEVER_STALE
 from penstock.testing.invariants import violations
 from tests.interleavings.scenes import BROKEN, LONG, Stage

@@ -1,7 +1,7 @@
 """No statement of the hot path reads a whole table, with fresh statistics or without any.
 
 The operations run for real on a large database and are rolled back; each statement they send is then explained with
-the very parameters it was sent with.
+the very parameters it was sent with. A query is run by itself, and is known by its name.
 """
 
 from __future__ import annotations
@@ -26,25 +26,28 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.operations import control, heartbeat, maintenance, read_items, read_jobs, single_flight
-from penstock.operations.change import Changed
-from penstock.operations.claim import claim_at_once, claim_in_steps
+from penstock.operations.claim import claim_in_one_statement, claim_in_steps
 from penstock.operations.outbox import backlog
 from penstock.operations.read_items import ItemCursor, TimeRange
 from penstock.operations.read_jobs import JobFilter
 from penstock.operations.record import ItemResult, record, record_free
 from penstock.operations.reprocess import reprocess
+from penstock.operations.request import Request
 from penstock.operations.samples import samples, thinned_samples
-from penstock.operations.submit import Request, submit
+from penstock.operations.submit import submit
 from penstock.operations.watermarks import Reach, Watermarks
-from penstock.store.engine import Store, Transaction, open_store
+from penstock.store.engine import Store, open_store
+from penstock.store.queries import claim as claim_queries
+from penstock.store.queries import line as line_queries
+from penstock.store.queries import maintenance as maintenance_queries
+from penstock.store.queries.ages import expired_leases, oldest_item
+from penstock.store.queries.claim import NewLease, Stretch
+from penstock.store.queries.outbox import take_messages
+from penstock.store.queries.record import finish_held_items, finish_items
+from penstock.store.queries.settle import lock_jobs
 from penstock.store.schema import migrate
-from penstock.store.statements import ages as aging
-from penstock.store.statements import claim as claiming
-from penstock.store.statements import line as lining
-from penstock.store.statements import maintenance as sweeping
-from penstock.store.statements import record as recording
-from penstock.store.statements.outbox import take_messages
 from penstock.store.tables import job_items, lane_samples, outbox
+from penstock.store.transaction import Transaction
 from penstock.testing.drive import MOST
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
 
@@ -146,7 +149,6 @@ def ending(number: int, outcome: outcomes.Outcome) -> list[ItemResult]:
 
 KINDS = Kinds()
 KINDS.add(KIND)
-LEADER = Changed(job_id(RUNNING), "kind1", has_followers=True)
 REQUEST: dict[str, Any] = {"owner": "user1", "caller": owner("user1")}
 
 OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
@@ -165,8 +167,8 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "stopped": lambda one: heartbeat.stopped(one, [job_id(n) for n in range(50)]),
     "rescue": lambda one: maintenance.rescue(one, KINDS, 5),
     "start followers": lambda one: single_flight.start_followers(one, [job_id(n) for n in range(10)], SYSTEM),
-    "succeed followers": lambda one: single_flight.succeed_followers(one, [LEADER], SYSTEM),
-    "fail followers": lambda one: single_flight.fail_followers(one, [LEADER], SYSTEM),
+    "succeed followers": lambda one: single_flight.succeed_followers(one, [job_id(RUNNING)], SYSTEM),
+    "fail followers": lambda one: single_flight.fail_followers(one, [job_id(RUNNING)], SYSTEM),
     "requeue due": maintenance.requeue_due,
     "fail waiting": lambda one: maintenance.fail_waiting(one, KIND),
     "fail overrunning": lambda one: maintenance.fail_overrunning(one, RUNS),
@@ -280,9 +282,6 @@ OPERATIONS |= {name: page for name, (page, _) in PAGES.items()} | {
 }
 
 
-LOOKING: dict[str, Any] = {"the_kind": "kind0", "the_limit": 10}
-
-
 def knowing(*priorities: int) -> Watermarks:
     """The marks of a lane that has heard of these priorities."""
     marks = Watermarks()
@@ -290,110 +289,98 @@ def knowing(*priorities: int) -> Watermarks:
     return marks
 
 
-def wide(dialect: Any, marks: Watermarks) -> dict[str, object]:
-    return dict(dialect.parameters("looks", lining.WIDE_LOOKS, marks.looks(Reach.WHOLE)))
-
-
 SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
-    "claim one at once": lambda one: claim_at_once(one, "kind0", "w", size=1, lease_seconds=30, marks=knowing(0)),
-    "claim many at once": lambda one: claim_at_once(one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(5, 0)),
+    "claim one in one statement": lambda one: claim_in_one_statement(
+        one, "kind0", "w", size=1, lease_seconds=30, marks=knowing(0)
+    ),
+    "claim many in one statement": lambda one: claim_in_one_statement(
+        one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(5, 0)
+    ),
     "claim from marks on": lambda one: claim_in_steps(one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(0)),
-    "look at the line": lambda one: one.run(
-        lining.first_turns(one.dialect), LOOKING | wide(one.dialect, knowing(5, 0))
-    ).all(),
-    "discover priorities": lambda one: one.run(lining.priorities(one.dialect), LOOKING).all(),
+    "look at the line": lambda one: line_queries.first_turns(one, "kind0", knowing(5, 0).looks(Reach.WHOLE)),
+    "discover priorities": lambda one: line_queries.priorities(one, "kind0"),
 }
 
 
 def operations(store: Store) -> dict[str, Callable[[Transaction], Any]]:
-    return OPERATIONS | ({} if store.dialect.in_our_process else SERVERS_OPERATIONS)
+    return OPERATIONS | ({} if store.dialect.is_embedded else SERVERS_OPERATIONS)
 
 
 # How a few of them must be found: the index's name (on SQLite a rowid has none), whatever the statistics.
 FRESH, RETURNED_INDEX = "uq_job_items_job_id_position", "ix_job_items_returned"
-TAKING = {"the_lease": job_id(1), "the_worker": "w", "the_lease_seconds": 30.0}
+LEASE = NewLease(job_id(1), "w", 30.0)
+FIVE_STRETCHES = [Stretch(job_id(DUE + 1000 * n), 1, 5) for n in range(5)]
+FINISHED_ITEMS = [(one.item_id, "1") for one in held(RUNNING)]
 
-Named = Callable[[Any], tuple[Any, dict[str, Any]]]
-STATEMENTS: dict[str, tuple[Named, dict[str, str]]] = {
+
+QUERIES: dict[str, tuple[Callable[[Transaction], object], dict[str, str]]] = {
     "pick_jobs": (
-        lambda dialect: (lining.pick_jobs(dialect), LOOKING),
+        lambda one: line_queries.pick_jobs(one, "kind0", 10),
         {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND next_claim_at<?)", "postgresql": "ix_jobs_turn"},
     ),
     "next_turn": (
-        lambda dialect: (lining.next_turn(dialect), LOOKING),
+        lambda one: line_queries.next_turn(one, "kind0"),
         {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND next_claim_at>?)", "postgresql": "ix_jobs_turn"},
     ),
-    "take_fresh_of_one": (
-        lambda dialect: (
-            claiming.take_fresh_of_one(dialect), TAKING | {"the_job_id": job_id(DUE), "the_first": 1, "the_last": 5}
-        ),
+    "take_stretch": (
+        lambda one: claim_queries.take_stretch(one, Stretch(job_id(DUE), 1, 5), LEASE),
         {"sqlite": "sqlite_autoindex_job_items_1 (job_id=? AND position", "postgresql": FRESH},
     ),
-    "take_fresh": (
-        lambda dialect: (
-            claiming.take_fresh(dialect),
-            TAKING | dialect.parameters("ranges", claiming.RANGES, [(job_id(DUE + 1000 * n), 1, 5) for n in range(5)]),
-        ),
+    "take_stretches": (
+        lambda one: claim_queries.take_stretches(one, FIVE_STRETCHES, LEASE),
         {"sqlite": "sqlite_autoindex_job_items_1 (job_id=? AND position", "postgresql": FRESH},
     ),
     "returned_items": (
-        lambda dialect: (claiming.returned_items(dialect), {"the_jobs": [job_id(RETURNED)], "the_limit": 10}),
+        lambda one: claim_queries.returned_items(one, [job_id(RETURNED)], 10),
         {"sqlite": RETURNED_INDEX, "postgresql": RETURNED_INDEX},
     ),
     "soonest_returned": (
-        lambda dialect: (claiming.soonest_returned(dialect), {"the_jobs": [job_id(RETURNED)]}),
+        lambda one: claim_queries.soonest_returned(one, [job_id(RETURNED)]),
         {"sqlite": RETURNED_INDEX, "postgresql": RETURNED_INDEX},
     ),
     "expired_items": (
-        lambda dialect: (
-            sweeping.expired_items(dialect),
-            {"the_limit": 1000, "the_moment": None, "the_workers": ["w"]},
-        ),
+        lambda one: maintenance_queries.expired_items(one, before=None, spared_workers=["w"], limit=1000),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "oldest_item": (
-        lambda dialect: (aging.oldest_item(dialect), {"the_kind": "bulk", "the_status": "PENDING"}),
+        lambda one: oldest_item(one, "bulk", ItemStatus.PENDING),
         {"sqlite": "ix_job_items_status_kind_updated_at_id (status=? AND kind=?)",
          "postgresql": "ix_job_items_status_kind_updated_at_id"},
     ),
     "expired_leases": (
-        lambda dialect: (aging.expired_leases(dialect), {"the_limit": 1000}),
+        lambda one: expired_leases(one, limit=1000),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "finish_items": (
-        lambda dialect: (
-            recording.finish_items(dialect, named=True),
-            {"the_lease": job_id(RUNNING)}
-            | dialect.parameters("done", recording.DONE, [(one.item_id, "1") for one in held(RUNNING)]),
-        ),
+        lambda one: finish_items(one, job_id(RUNNING), FINISHED_ITEMS),
+        {"sqlite": "INTEGER PRIMARY KEY", "postgresql": "pk_job_items"},
+    ),
+    "finish_held_items": (
+        lambda one: finish_held_items(one, job_id(RUNNING), FINISHED_ITEMS),
         {"sqlite": "INTEGER PRIMARY KEY", "postgresql": "pk_job_items"},
     ),
     "lock_jobs": (
-        lambda dialect: (recording.lock_jobs(dialect), {"the_jobs": [job_id(n) for n in range(10)]}),
+        lambda one: lock_jobs(one, [job_id(n) for n in range(10)]),
         {"sqlite": "sqlite_autoindex_jobs_1", "postgresql": "pk_jobs"},
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_a_statement_uses_its_index(large: Store, name: str) -> None:
-    build, indexes = STATEMENTS[name]
-    statement, parameters = build(large.dialect)
-    [one] = explained(large, lambda transaction: transaction.run(statement, parameters).all())
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_query_uses_its_index(large: Store, name: str) -> None:
+    query, indexes = QUERIES[name]
+    [one] = explained(large, query)
     assert indexes[large.dialect.name] in one.plan, one.plan
     assert not WHOLE_TABLE[large.dialect.name].search(one.plan)
 
 
-SERVERS_STATEMENTS: dict[str, tuple[Callable[[Transaction], Any], tuple[str, ...]]] = {
-    "claim_at_once": (
-        SERVERS_OPERATIONS["claim many at once"],
+SERVERS_QUERIES: dict[str, tuple[Callable[[Transaction], Any], tuple[str, ...]]] = {
+    "claim_in_one_statement": (
+        SERVERS_OPERATIONS["claim many in one statement"],
         ("kind", "priority = looks.priority", "next_claim_at >= looks.since", "next_claim_at <= "),
     ),
     "lock_due": (
-        lambda one: one.run(
-            lining.lock_due(one.dialect),
-            LOOKING | one.dialect.parameters("looks", lining.LOOKS, knowing(5, 0).claim_looks()),
-        ),
+        lambda one: line_queries.lock_due(one, "kind0", knowing(5, 0).claim_looks(), 10),
         ("kind", "priority = looks.priority", "next_claim_at >= looks.since", "next_claim_at <= "),
     ),
     "first_turns": (
@@ -405,10 +392,10 @@ SERVERS_STATEMENTS: dict[str, tuple[Callable[[Transaction], Any], tuple[str, ...
 @pytest.mark.parametrize(
     "large", [("postgresql", False), ("postgresql", True)], ids=["plain", "analyzed"], indirect=True, scope="module"
 )
-@pytest.mark.parametrize("name", SERVERS_STATEMENTS)
+@pytest.mark.parametrize("name", SERVERS_QUERIES)
 def test_a_look_at_the_line_is_one_stretch_for_each_priority(large: Store, name: str) -> None:
     """All conditions are the index's own, nothing is sorted, and what is locked is locked one by one."""
-    operation, conditions = SERVERS_STATEMENTS[name]
+    operation, conditions = SERVERS_QUERIES[name]
     [one] = explained(large, operation)
     stretches = re.findall(r"using ix_jobs_turn on .*\n\s*Index Cond: (.*)", one.plan)
     assert any(all(condition in stretch for condition in conditions) for stretch in stretches), one.plan
@@ -533,7 +520,7 @@ def sorts_of_all(plan: str) -> list[str]:
 def test_a_sort_of_all_would_be_noticed(large: Store) -> None:
     """By the error message there is no index: it has to sort."""
     unsorted = select(job_items.c.id).where(job_items.c.job_id == job_id(RUNNING)).order_by(job_items.c.last_error)
-    [one] = explained(large, lambda transaction: transaction.run(unsorted.limit(5)).all())
+    [one] = explained(large, lambda transaction: transaction.values(int, unsorted.limit(5)))
     assert sorts_of_all(one.plan), one.plan
 
 
@@ -576,16 +563,14 @@ def test_a_take_reads_what_it_takes(large: Store) -> None:
         many[number] |= {"topic": "t", "key": f"k{number % 3}", "sent_at": None}
     with large.engine.begin() as connection:
         connection.execute(insert(outbox), many)
-    asked = {"the_limit": 100, "the_seconds": 60.0, "the_sending": [], "the_lease": job_id(1)}
     try:
         for topic, index in (
             ("t", "ix_outbox_unsent_topic"),
             ("nobody's", "ix_outbox_unsent_topic"),
             (None, "ix_outbox"),
         ):
-            statement = take_messages(large.dialect, of_topic=topic is not None)
-            named = {**asked, "the_topic": topic}
-            [one] = explained(large, partial(Transaction.run, statement=statement, parameters=named))
+            take = partial(take_messages, lease=job_id(1), topic=topic, limit=100, seconds=60.0, in_flight=[])
+            [one] = explained(large, take)
             assert index in one.plan, one.plan
             assert not re.search(r"SCAN (outbox|earlier)(?! USING)|Seq Scan", one.plan), one.plan
             assert "Anti Join" not in one.plan, "the earlier ones of a key are looked up, for each message"

@@ -16,7 +16,9 @@ from penstock.operations import control, heartbeat, maintenance, outbox
 from penstock.operations.claim import claim
 from penstock.operations.record import record_free
 from penstock.operations.reprocess import reprocess
-from penstock.operations.submit import Request, submit_created, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit import submit_created
+from penstock.operations.submit_many import submit_many
 from penstock.store.tables import jobs
 from penstock.testing.drive import LEASE, MOST, NEVER_STALE, SUSPECT_DEATHS, Workbench, ended
 
@@ -474,7 +476,7 @@ def abandon_unused(bench: Workbench) -> Operation:
 def rescue_stuck(bench: Workbench) -> Operation:
     """A job out of line, as only a defect could leave it."""
     bench.submit("bulk", items=[1, 2])
-    bench.store.write(lambda one: one.run(update(jobs).values(next_claim_at=None)))
+    bench.store.write(lambda one: one.execute(update(jobs).values(next_claim_at=None)))
     bench.clock.advance(101)
     return in_write(bench, maintenance.rescue_stuck, 100.0)
 

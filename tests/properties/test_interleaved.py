@@ -25,8 +25,10 @@ from penstock.lifecycle.states import JobState
 from penstock.operations import control, maintenance
 from penstock.operations.record import record
 from penstock.operations.reprocess import reprocess
-from penstock.operations.submit import Request, submit
-from penstock.store.engine import Store, Transaction
+from penstock.operations.request import Request
+from penstock.operations.submit import submit
+from penstock.store.engine import Store
+from penstock.store.transaction import Transaction
 from penstock.testing.drive import Workbench, ended
 from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import engine_kinds

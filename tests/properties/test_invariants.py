@@ -27,12 +27,12 @@ def bench(memory_store: Store) -> Workbench:
 
 
 def change(bench: Workbench, job_id: Any, **values: Any) -> None:
-    bench.store.write(lambda one: one.run(update(jobs).where(jobs.c.id == job_id).values(**values)))
+    bench.store.write(lambda one: one.execute(update(jobs).where(jobs.c.id == job_id).values(**values)))
 
 
 def rewrite_history(bench: Workbench, job_id: Any, to_state: str, **values: Any) -> None:
     lines = update(job_events).where(job_events.c.job_id == job_id, job_events.c.to_state == to_state)
-    bench.store.write(lambda one: one.run(lines.values(**values)))
+    bench.store.write(lambda one: one.execute(lines.values(**values)))
 
 
 @pytest.fixture

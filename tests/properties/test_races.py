@@ -81,7 +81,7 @@ def write(bench: Workbench, verb: Callable[..., Any], *arguments: Any, **named: 
 
 def finalize_items(bench: Workbench, job_id: UUID) -> int:
     found = select(func.count()).where(job_items.c.job_id == job_id, job_items.c.role == ItemRole.FINALIZE.value)
-    return int(bench.store.read(lambda one: one.run(found).scalar()))
+    return bench.store.read(lambda one: one.values(int, found))[0]
 
 
 def test_the_last_two_items_bring_one_finalize(bench: Workbench, together: Together, rounds: Any) -> None:

@@ -18,7 +18,8 @@ from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import JobState
 from penstock.operations import control
-from penstock.operations.submit import Request, submit_many
+from penstock.operations.request import Request
+from penstock.operations.submit_many import submit_many
 from penstock.store.engine import Store
 from penstock.testing.drive import MOST, Workbench
 from penstock.testing.invariants import violations

@@ -76,7 +76,7 @@ def _inside_zip(path: Path, ending: str) -> Found:
 
 def _foreign(first: bytes) -> str | None:
     if name := known_signature(first):
-        return f"a {name}"
+        return name
     if first.startswith(b"%PDF-"):
         return "a PDF document"
     if first.removeprefix(codecs.BOM_UTF8).lstrip()[:16].lower().startswith(_MARKUP):

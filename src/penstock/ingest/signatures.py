@@ -7,44 +7,44 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 
 _IMAGES = (
-    (b"\xff\xd8\xff", "JPEG image"),
-    (b"\x89PNG\r\n\x1a\n", "PNG image"),
-    (b"GIF87a", "GIF image"),
-    (b"GIF89a", "GIF image"),
-    (b"II*\x00", "TIFF image"),
-    (b"MM\x00*", "TIFF image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"GIF87a", "a GIF image"),
+    (b"GIF89a", "a GIF image"),
+    (b"II*\x00", "a TIFF image"),
+    (b"MM\x00*", "a TIFF image"),
 )
 _OTHERS = (
-    (b"\x00\x00\x01\x00", "Windows icon"),
-    (b"\x1f\x8b", "gzip archive"),
-    (b"BZh91AY&SY", "bzip2 archive"),
-    (b"\xfd7zXZ\x00", "xz archive"),
-    (b"7z\xbc\xaf\x27\x1c", "7-Zip archive"),
-    (b"Rar!\x1a\x07", "RAR archive"),
-    (b"\x28\xb5\x2f\xfd", "Zstandard archive"),
-    (b"\x7fELF", "Linux program"),
-    (b"\xca\xfe\xba\xbe", "Java class or macOS program"),
-    (b"\xcf\xfa\xed\xfe", "macOS program"),
-    (b"\x00asm", "WebAssembly module"),
-    (b"SQLite format 3\x00", "SQLite database"),
-    (b"OggS\x00", "Ogg audio"),
-    (b"fLaC\x00", "FLAC audio"),
-    (b"\x1a\x45\xdf\xa3", "Matroska video"),
-    (b"{\\rtf", "RTF document"),
-    (b"%!PS", "PostScript document"),
-    (b"%FDF-", "PDF form data"),
-    (b"AT&TFORM", "DjVu document"),
+    (b"\x00\x00\x01\x00", "a Windows icon"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh91AY&SY", "a bzip2 archive"),
+    (b"\xfd7zXZ\x00", "an xz archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (b"\x7fELF", "a Linux program"),
+    (b"\xca\xfe\xba\xbe", "a Java class or macOS program"),
+    (b"\xcf\xfa\xed\xfe", "a macOS program"),
+    (b"\x00asm", "a WebAssembly module"),
+    (b"SQLite format 3\x00", "a SQLite database"),
+    (b"OggS\x00", "an Ogg file"),
+    (b"fLaC\x00", "a FLAC file"),
+    (b"\x1a\x45\xdf\xa3", "a Matroska video"),
+    (b"{\\rtf", "an RTF document"),
+    (b"%!PS", "a PostScript document"),
+    (b"%FDF-", "a PDF form"),
+    (b"AT&TFORM", "a DjVu document"),
 )
 # These begin like words, so a byte that no text has must follow.
 _LIKE_WORDS = (
-    (b"8BPS", "Photoshop image"),
-    (b"ID3", "MP3 audio"),
-    (b"MZ", "Windows program"),
-    (b"PAR1", "Parquet file"),
-    (b"wOFF", "web font"),
-    (b"wOF2", "web font"),
+    (b"8BPS", "a Photoshop image"),
+    (b"ID3", "an MP3 file"),
+    (b"MZ", "a Windows program"),
+    (b"PAR1", "a Parquet file"),
+    (b"wOFF", "a web font"),
+    (b"wOF2", "a web font"),
 )
-_RIFF = {b"WEBP": "WebP image", b"WAVE": "WAV audio", b"AVI ": "AVI video"}
+_RIFF = {b"WEBP": "a WebP image", b"WAVE": "a WAV file", b"AVI ": "an AVI video"}
 # The brands of an ISO media file that holds pictures; the same box in a film says mp42, isom or qt.
 _PICTURE_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis"})
 _BITMAP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
@@ -61,10 +61,10 @@ def is_image(first: bytes) -> bool:
 
 
 def known_signature(first: bytes) -> str | None:
-    r"""The name of a well-known format that these bytes begin like.
+    r"""What these bytes begin like, if it is a well-known format: ``a PNG image``.
 
     >>> known_signature(b"ID3,title,price"), known_signature(b"ID3\x04\x00\x00")
-    (None, 'MP3 audio')
+    (None, 'an MP3 file')
     """
     if name := _image(first):
         return name
@@ -77,9 +77,9 @@ def known_signature(first: bytes) -> str | None:
     if first.startswith(b"RIFF"):
         return _RIFF.get(first[8:12])
     if first[4:8] == b"ftyp":
-        return "MP4 video"
+        return "an MP4 video"
     if first[257:262] == b"ustar":
-        return "tar archive"
+        return "a tar archive"
     return None
 
 
@@ -88,12 +88,12 @@ def _image(first: bytes) -> str | None:
         if first.startswith(signature):
             return name
     if first[:4] == b"RIFF" and first[8:12] == b"WEBP":
-        return "WebP image"
+        return "a WebP image"
     if first[4:8] == b"ftyp" and _holds_pictures(first):
-        return "HEIC or AVIF image"
+        return "a HEIC or AVIF image"
     # "BM" alone also begins a table of cars: ask for the reserved zeros and a known size of the second header.
     if first[:2] == b"BM" and first[6:10] == b"\0\0\0\0" and len(first) >= 18:
-        return "BMP image" if int.from_bytes(first[14:18], "little") in _BITMAP_HEADERS else None
+        return "a BMP image" if int.from_bytes(first[14:18], "little") in _BITMAP_HEADERS else None
     return None
 
 

@@ -1,6 +1,6 @@
 """THE table: every legal change of a job's state, and nothing else decides one.
 
-From this table come the guarded UPDATE (:mod:`penstock.store.statements.change_state`), the check of who may make
+From this table come the guarded UPDATE (:mod:`penstock.store.queries.change_state`), the check of who may make
 it, the actions an answer offers, the property tests and the table in the docs. A new way between two states is one line
 here; a new state is one more in :class:`penstock.lifecycle.states.JobState`, from which the CHECK constraint comes.
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.lifecycle.states import ItemStatus
-from penstock.store.engine import Transaction
-from penstock.store.statements import ages as statements
+from penstock.store.queries import ages as queries
+from penstock.store.transaction import Transaction
 
 MOST_COUNTED = 10_000
 
@@ -25,19 +25,17 @@ class Ages:
 def ages(transaction: Transaction, kinds: Iterable[str]) -> Ages:
     """The oldest items of these kinds: one look into an index for each."""
     names = list(kinds)
-    expired = transaction.run(statements.expired_leases(transaction.dialect), {"the_limit": MOST_COUNTED}).scalar()
     return Ages(
         waiting=_oldest(transaction, names, ItemStatus.PENDING),
         running=_oldest(transaction, names, ItemStatus.PROCESSING),
-        expired_leases=int(expired),
+        expired_leases=queries.expired_leases(transaction, limit=MOST_COUNTED),
     )
 
 
 def _oldest(transaction: Transaction, kinds: Iterable[str], status: ItemStatus) -> dict[str, float]:
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for kind in kinds:
-        asked = {"the_kind": kind, "the_status": status.value}
-        row = transaction.run(statements.oldest_item(transaction.dialect), asked).one_or_none()
-        if row is not None:
-            found[kind] = max(0.0, (row.now - row.updated_at).total_seconds())
-    return found
+        item = queries.oldest_item(transaction, kind, status)
+        if item is not None:
+            seconds[kind] = max(0.0, (item.now - item.updated_at).total_seconds())
+    return seconds

@@ -7,29 +7,28 @@ has done some of them, and the next run does the rest.
 
 from __future__ import annotations
 
+from functools import partial
 from uuid import UUID
 
-from penstock.store.engine import Store, Transaction
-from penstock.store.statements import backfill as statements
+from penstock.store.engine import Store
+from penstock.store.queries import backfill as queries
+from penstock.store.transaction import Transaction
 
-_AT_ONCE = 200
+_BATCH_SIZE = 200
 
 
 def backfill(store: Store) -> int:
     """Bring all items up to their jobs; the answer is how many said otherwise."""
     changed, after = 0, UUID(int=0)
     while True:
-        found = store.write(lambda one, place=after: _stretch(one, place))  # type: ignore[misc]
-        if found is None:
+        stretch = store.write(partial(_backfill_behind, after=after))
+        if stretch is None:
             return changed
-        after, some = found
-        changed += some
+        after, copied = stretch
+        changed += copied
 
 
-def _stretch(transaction: Transaction, after: UUID) -> tuple[UUID, int] | None:
-    asked = {"the_job_id": after, "the_limit": _AT_ONCE}
-    ids = transaction.run(statements.next_jobs(transaction.dialect), asked).scalars()
-    if not ids:
-        return None
-    copied = transaction.run(statements.copy_owner_and_kind(transaction.dialect), {"the_jobs": ids})
-    return ids[-1], copied.rowcount
+def _backfill_behind(transaction: Transaction, after: UUID) -> tuple[UUID, int] | None:
+    """A stretch of jobs: its last one, and how many of its items were changed."""
+    job_ids = queries.next_jobs(transaction, after, limit=_BATCH_SIZE)
+    return (job_ids[-1], queries.copy_owner_and_kind(transaction, job_ids)) if job_ids else None

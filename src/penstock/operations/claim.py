@@ -15,29 +15,30 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from penstock.lifecycle.callers import Caller, worker
+from penstock.lifecycle.callers import worker
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import REQUEUE, START
-from penstock.operations.change import change
+from penstock.operations.change import change, followed
 from penstock.operations.single_flight import start_followers
 from penstock.operations.watermarks import Watermarks, discover, look
-from penstock.store.engine import Store, Transaction
-from penstock.store.rows import claimed_at_once, claimed_from
-from penstock.store.statements import claim as statements
-from penstock.store.statements import line
-from penstock.store.statements.maintenance import requeue_due
+from penstock.store.engine import Store
+from penstock.store.queries import claim as queries
+from penstock.store.queries import line
+from penstock.store.queries.claim import NewLease, ReturnedItem, ServedJob, Stretch, TakenItem, TakenOfJob
+from penstock.store.queries.line import PickedJob
+from penstock.store.queries.maintenance import requeue_jobs
+from penstock.store.rows import claimed_from, claimed_together
+from penstock.store.transaction import Transaction
 
 _POSITION = attrgetter("position")
 _SOON = 0.02
 """When a claim that was not filled is worth repeating, if nobody says so before: the work just taken goes first."""
-
-
 _NEVER = 2**31
 """Deaths that no item reaches."""
 
@@ -59,15 +60,19 @@ class Claim:
 class _Share:
     """What one job hands out in this claim."""
 
-    job: Any
+    job: PickedJob
     last: int
     returned: int = 0
     next_claim_at: datetime | None = None
-    taken: list[Any] = field(default_factory=list)
+    taken: list[TakenItem | TakenOfJob] = field(default_factory=list)
 
     @property
-    def more(self) -> bool:
-        return bool(self.last < self.job.last_claimable)
+    def has_more(self) -> bool:
+        return self.last < self.job.last_claimable
+
+    def served(self) -> ServedJob:
+        """What to write about the job."""
+        return ServedJob(self.job.id, self.last, self.returned, self.has_more, self.next_claim_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,25 +88,34 @@ class Care:
     """Places of the runner in which nothing runs."""
     suspect_deaths: int
 
-    def choose(self, returned: Sequence[Any]) -> tuple[list[int], bool, int]:
-        """Of items that came back, in their order with their deaths: which to take, whether care is needed, and the
-        deaths of a suspect.
+    def choose(self, returned: Sequence[ReturnedItem]) -> _Choice:
+        """Which of the items that came back, in their order, to take.
 
-        >>> Care(2, 5).choose([(1, 0), (2, 1), (3, 1), (4, 0)])
-        ([1, 2], True, 0)
-        >>> Care(2, 5).choose([(1, 5), (2, 0)])
-        ([1], True, 5)
+        >>> Care(2, 5).choose([ReturnedItem(id, deaths) for id, deaths in [(1, 0), (2, 1), (3, 1), (4, 0)]])
+        _Choice(item_ids=[1, 2], careful=True, suspect_deaths=0)
+        >>> Care(2, 5).choose([ReturnedItem(id, deaths) for id, deaths in [(1, 5), (2, 0)]])
+        _Choice(item_ids=[1], careful=True, suspect_deaths=5)
         """
         chosen: list[int] = []
         careful = False
         for item_id, deaths in returned:
             if deaths >= self.suspect_deaths:
-                return ([item_id], True, deaths) if not chosen else (chosen, True, 0)
+                return _Choice([item_id], True, deaths) if not chosen else _Choice(chosen, True)
             careful = careful or deaths > 0
             if careful and len(chosen) >= self.free:
                 break
             chosen.append(item_id)
-        return chosen, careful, 0
+        return _Choice(chosen, careful)
+
+
+class _Choice(NamedTuple):
+    """Which of the items that came back are taken."""
+
+    item_ids: list[int]
+    careful: bool
+    """Is care needed: were any of them in a dead worker's hands?"""
+    suspect_deaths: int = 0
+    """The one item is a suspect, which was in hand in so many deaths of workers."""
 
 
 def claim(
@@ -123,16 +137,18 @@ def claim(
     step. Nobody waits for a lock: jobs that somebody else has locked are left out, and if only these are due the claim
     is worth repeating at once.
     """
-    taking: dict[str, Any] = {
-        "kind": kind, "worker_name": worker_name, "size": size, "lease_seconds": lease_seconds,
-    }  # fmt: skip
-    in_steps = partial(claim_in_steps, care=care, **taking)
-    if store.dialect.in_our_process or job_id is not None:
+    in_steps = partial(
+        claim_in_steps, kind=kind, worker_name=worker_name, size=size, lease_seconds=lease_seconds, care=care
+    )
+    if not store.dialect.claims_in_one_statement or job_id is not None:
         return store.write(partial(in_steps, job_id=job_id), bounded=True)
     marks = marks or Watermarks()
     if marks.fresh:
         discover(store, kind, marks)
-    claimed = store.write(partial(claim_at_once, marks=marks, **taking), at_once=True)
+    in_one_statement = partial(
+        claim_in_one_statement, kind=kind, worker_name=worker_name, size=size, lease_seconds=lease_seconds, marks=marks
+    )
+    claimed = store.write(in_one_statement, single_statement=True)
     if claimed is not None:
         return claimed
     wait = look(store, kind, marks)
@@ -143,20 +159,16 @@ def claim(
     return store.write(partial(in_steps, marks=marks), bounded=True)
 
 
-def claim_at_once(
+def claim_in_one_statement(
     transaction: Transaction, kind: str, worker_name: str, *, size: int, lease_seconds: float, marks: Watermarks
 ) -> Claim | None:
     """A claim in a single statement; None when that could take nothing."""
-    lease: UUID = uuid7()
-    caller = worker(worker_name)
-    asked = {"the_kind": kind, "the_limit": size, "the_actor": caller.actor.value, "the_actor_id": caller.id}
-    taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
-    looks = transaction.dialect.parameters("looks", line.LOOKS, marks.claim_looks())
-    rows = transaction.rows(statements.claim_at_once(transaction.dialect), asked | taking | looks)
+    lease = NewLease(uuid7(), worker_name, lease_seconds)
+    rows = queries.claim_in_one_statement(transaction, kind, marks.claim_looks(), size, lease)
     if not rows:
         return None
-    items, more = claimed_at_once(rows, kind, lease)
-    return Claim(items, 0.0 if more or len(items) >= size else _SOON)
+    items, any_more = claimed_together(rows, kind, lease.lease)
+    return Claim(items, 0.0 if any_more or len(items) >= size else _SOON)
 
 
 def claim_in_steps(
@@ -171,124 +183,96 @@ def claim_in_steps(
     marks: Watermarks | None = None,
 ) -> Claim:
     """A claim in as many statements as it takes; on a server from ``marks`` on, but of a job that is named."""
-    jobs = _pick_from(transaction, kind, size, marks) if marks else _pick(transaction, kind, size, job_id)
+    if marks is None:
+        jobs = line.pick_jobs(transaction, kind, size, job_id=job_id)
+    else:
+        jobs = _pick_from(transaction, kind, size, marks)
     if not jobs:
         return Claim((), 0.0 if marks else next_turn(transaction, kind, job_id))
-    lease: UUID = uuid7()
-    taking = {"the_lease": lease, "the_worker": worker_name, "the_lease_seconds": lease_seconds}
+    lease = NewLease(uuid7(), worker_name, lease_seconds)
     shares = {job.id: _Share(job, job.last_claimed) for job in jobs}
-    careful, suspect_deaths = _serve(transaction, shares, taking, size, care or Care(size, _NEVER), worker(worker_name))
-    items = [one for share in shares.values() for one in claimed_from(share.taken, share.job, kind, lease)]
+    careful, suspect_deaths = _serve(transaction, shares, lease, size, care or Care(size, _NEVER))
+    items = [item for share in shares.values() for item in claimed_from(share.taken, share.job, kind, lease.lease)]
     if len(jobs) == 1:
         items.sort(key=_POSITION)
     # Whether there is more is asked by the next claim, which need not be waited for before the work begins.
-    full = careful or len(items) >= size or any(share.more for share in shares.values())
+    full = careful or len(items) >= size or any(share.has_more for share in shares.values())
     return Claim(items, 0.0 if full else _SOON, careful, suspect_deaths)
 
 
 def next_turn(transaction: Transaction, kind: str, job_id: UUID | None = None) -> float | None:
     """Seconds until a job of ``kind`` has its turn: 0 when one is due, None when none is in line."""
-    statement = line.next_turn(transaction.dialect, one=job_id is not None)
-    soonest, now = transaction.run(statement, {"the_kind": kind, "the_job_id": job_id}).one()
+    soonest, now = line.next_turn(transaction, kind, job_id=job_id)
     return None if soonest is None else max(0.0, (soonest - now).total_seconds())
 
 
-def _pick(transaction: Transaction, kind: str, limit: int, job_id: UUID | None) -> Sequence[Any]:
-    statement = line.pick_jobs(transaction.dialect, one=job_id is not None)
-    return transaction.run(statement, {"the_kind": kind, "the_limit": limit, "the_job_id": job_id}).all()
-
-
-def _pick_from(transaction: Transaction, kind: str, limit: int, marks: Watermarks) -> Sequence[Any]:
+def _pick_from(transaction: Transaction, kind: str, limit: int, marks: Watermarks) -> list[PickedJob]:
     """Lock them first, and then read them as they are."""
-    dialect = transaction.dialect
-    asked = {"the_kind": kind, "the_limit": limit} | dialect.parameters("looks", line.LOOKS, marks.claim_looks())
-    ids = transaction.run(line.lock_due(dialect), asked).scalars()
-    return transaction.run(line.picked_jobs(dialect), {"the_jobs": ids}).all() if ids else ()
+    job_ids = line.lock_due(transaction, kind, marks.claim_looks(), limit)
+    return line.picked_jobs(transaction, job_ids) if job_ids else []
 
 
 def _take_returned(
-    transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int, care: Care
-) -> tuple[int, bool, int]:
-    """Items that came back go before fresh ones: their people have waited longer.
-
-    The answer is how many were taken, whether care is needed, and the deaths of the suspect it is, if it is one.
-    """
+    transaction: Transaction, shares: dict[UUID, _Share], lease: NewLease, size: int, care: Care
+) -> _Choice:
+    """Items that came back go before fresh ones: their people have waited longer."""
     holders = [share.job.id for share in shares.values() if share.job.returned_items]
     if not holders:
-        return 0, False, 0
-    asked = {"the_jobs": holders, "the_limit": size}
-    ids, careful, suspect_deaths = care.choose(transaction.rows(statements.returned_items(transaction.dialect), asked))
-    if not ids:
-        return 0, careful, 0
-    taken = transaction.rows(statements.take_returned(transaction.dialect), taking | {"the_items": ids})
-    for row in taken:
-        share = shares[row[-1]]
-        share.returned += 1
-        share.taken.append(row)
-    return len(taken), careful, suspect_deaths
+        return _Choice([], False)
+    choice = care.choose(queries.returned_items(transaction, holders, size))
+    if choice.item_ids:
+        for item in queries.take_returned(transaction, choice.item_ids, lease):
+            share = shares[item.job_id]
+            share.returned += 1
+            share.taken.append(item)
+    return choice
 
 
-def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], most: int) -> None:
+def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], lease: NewLease, limit: int) -> None:
     """The next stretch of each job's positions."""
-    dialect = transaction.dialect
-    ranges = []
+    stretches = []
     for share in shares.values():
-        share.last = min(share.job.last_claimed + most, share.job.last_claimable)
+        share.last = min(share.job.last_claimed + limit, share.job.last_claimable)
         if share.last > share.job.last_claimed:
-            ranges.append((share.job.id, share.job.last_claimed + 1, share.last))
-    if len(ranges) == 1:
-        job_id, first, last = ranges[0]
-        stretch = {"the_job_id": job_id, "the_first": first, "the_last": last}
-        shares[job_id].taken += transaction.rows(statements.take_fresh_of_one(dialect), taking | stretch)
-    elif ranges:
-        stretches = dialect.parameters("ranges", statements.RANGES, ranges)
-        for row in transaction.rows(statements.take_fresh(dialect), taking | stretches):
-            shares[row[-1]].taken.append(row)
+            stretches.append(Stretch(share.job.id, share.job.last_claimed + 1, share.last))
+    if len(stretches) == 1:
+        shares[stretches[0].job_id].taken += queries.take_stretch(transaction, stretches[0], lease)
+    elif stretches:
+        for item in queries.take_stretches(transaction, stretches, lease):
+            shares[item.job_id].taken.append(item)
 
 
 def _line_up_returned(transaction: Transaction, shares: dict[UUID, _Share]) -> None:
     """A job whose only open items are in backoff has its next turn when the first of them is ready."""
     waiting = [
-        share.job.id for share in shares.values() if share.job.returned_items > share.returned and not share.more
+        share.job.id for share in shares.values() if share.job.returned_items > share.returned and not share.has_more
     ]
     if waiting:
-        for job_id, soonest in transaction.run(
-            statements.soonest_returned(transaction.dialect), {"the_jobs": waiting}
-        ).all():
-            shares[job_id].next_claim_at = soonest
+        for job_id, ready_at in queries.soonest_returned(transaction, waiting):
+            shares[job_id].next_claim_at = ready_at
 
 
 def _serve(
-    transaction: Transaction, shares: dict[UUID, _Share], taking: dict[str, Any], size: int, care: Care, caller: Caller
+    transaction: Transaction, shares: dict[UUID, _Share], lease: NewLease, size: int, care: Care
 ) -> tuple[bool, int]:
     """Take what each job hands out, and write that down; the answer is whether with care, and a suspect's deaths."""
-    returned, careful, suspect_deaths = _take_returned(transaction, shares, taking, size, care)
-    if careful:
+    caller = worker(lease.worker)
+    choice = _take_returned(transaction, shares, lease, size, care)
+    if choice.careful:
         # Nothing fresh beside what needs care, and who hands out nothing is not served: its turn stays as it is.
         shares = {job_id: share for job_id, share in shares.items() if share.taken}
     else:
-        _take_fresh(transaction, shares, taking, max(1, (size - returned) // len(shares)))
-    jobs = [share.job for share in shares.values()]
+        returned = sum(share.returned for share in shares.values())
+        _take_fresh(transaction, shares, lease, max(1, (size - returned) // len(shares)))
     _line_up_returned(transaction, shares)
-    due = [job.id for job in jobs if job.state == JobState.RETRYING]
+    due = [share.job.id for share in shares.values() if share.job.state == JobState.RETRYING]
     if due:
-        change(transaction, REQUEUE, requeue_due(transaction.dialect), {"the_jobs": due}, caller)
-    starting, running = _notes(shares)
-    dialect = transaction.dialect
+        change(transaction, REQUEUE, partial(requeue_jobs, job_ids=due), caller)
+    running = [share.served() for share in shares.values() if share.job.state == JobState.RUNNING]
+    starting = [share.served() for share in shares.values() if share.job.state != JobState.RUNNING]
     if starting:
-        parameters = dialect.parameters("served", statements.SERVED, starting)
-        started = change(transaction, START, statements.start_served(dialect), parameters, caller)
-        start_followers(transaction, [one.id for one in started if one.has_followers], caller)
+        started = change(transaction, START, partial(queries.start_served, served=starting), caller)
+        start_followers(transaction, followed(started), caller)
     if running:
-        transaction.run(statements.note_served(dialect), dialect.parameters("served", statements.SERVED, running))
-    return careful, suspect_deaths
-
-
-def _notes(shares: dict[UUID, _Share]) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
-    """What to write about the jobs that start now, and about those that run already."""
-    starting: list[tuple[object, ...]] = []
-    running: list[tuple[object, ...]] = []
-    for share in shares.values():
-        row = (share.job.id, share.last, share.returned, share.more, share.next_claim_at)
-        (running if share.job.state == JobState.RUNNING else starting).append(row)
-    return starting, running
+        queries.note_served(transaction, running)
+    return choice.careful, choice.suspect_deaths

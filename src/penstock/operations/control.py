@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 from uuid import UUID
 
 from penstock.errors import PenstockError, TransitionRefused
@@ -11,13 +11,15 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import ABANDON, CANCEL, COMMIT, PAUSE, RESUME, START, Transition
-from penstock.operations.change import Changed, change
+from penstock.operations.change import change, followed
 from penstock.operations.read_jobs import get_job, not_found
 from penstock.operations.record import settle_from_rows
 from penstock.operations.single_flight import hand_over, join, start_followers
-from penstock.store.engine import Transaction
-from penstock.store.statements import control as statements
-from penstock.store.statements.submit import leading_job
+from penstock.store.queries import control as queries
+from penstock.store.queries.change_state import ChangedJob
+from penstock.store.queries.control import LockedJob
+from penstock.store.queries.unique_keys import leading_job
+from penstock.store.transaction import Transaction
 
 _TRIES = 10
 
@@ -37,8 +39,7 @@ def resume(transaction: Transaction, job_id: UUID, caller: Caller, reason: str |
 
 def cancel(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
     """CANCEL: stopped for good. Who waits for the same work is served all the same."""
-    extra = {"the_killed_by": caller.killed_by.value}
-    changed = _change(transaction, CANCEL, job_id, caller, reason, extra)
+    changed = _change(transaction, CANCEL, job_id, caller, reason)
     transaction.stop(job_id)
     if changed.has_followers:
         successor = hand_over(transaction, job_id)
@@ -61,16 +62,15 @@ def abandon(transaction: Transaction, job_id: UUID, caller: Caller, reason: str 
 
 def reschedule(transaction: Transaction, job_id: UUID) -> None:
     """Let a job flow as its items' rows say: hand out, wait for the last ones, finalize or end."""
-    dialect, named = transaction.dialect, {"the_job_id": job_id}
-    row = transaction.run(statements.restore_turn(dialect), named).one_or_none()
-    if row is None:
+    job = queries.restore_turn(transaction, job_id)
+    if job is None:
         return
-    if row.next_claim_at is not None:
-        transaction.wake(row.kind)
+    if job.next_claim_at is not None:
+        transaction.wake(job.kind)
         return
-    if row.state == JobState.QUEUED:
-        for one in change(transaction, START, statements.start_one(dialect), named, SYSTEM):
-            start_followers(transaction, [one.id] if one.has_followers else [], SYSTEM)
+    if job.state == JobState.QUEUED:
+        started = change(transaction, START, partial(queries.start_handed_out, job_id=job_id), SYSTEM)
+        start_followers(transaction, followed(started), SYSTEM)
     settle_from_rows(transaction, job_id, SYSTEM)
 
 
@@ -83,58 +83,50 @@ def let_flow(
     """
     if _try(transaction, transition, job_id, caller, reason):
         return True
-    row = _locked(transaction, job_id, caller)
-    if JobState(row.state) not in transition.sources:
-        raise _refused(transition, job_id, row)
+    job = _lock(transaction, job_id, caller)
+    if JobState(job.state) not in transition.sources:
+        raise _refused(transition, job_id, job)
     for _ in range(_TRIES):
         # Nobody else changes it now; but whoever led its key may have ended meanwhile.
         if _try(transaction, transition, job_id, caller, reason):
             return True
-        if row.started_at is not None:
+        if job.started_at is not None:
             raise TransitionRefused(
-                f"job {job_id} cannot go on while another {row.kind!r} job of key {row.unique_key!r} is active; "
+                f"job {job_id} cannot go on while another {job.kind!r} job of key {job.unique_key!r} is active; "
                 "wait for that one, or cancel this one and submit again to share the other's result",
                 code="UNIQUE_KEY_IN_USE",
             )
-        if _follow(transaction, transition, row, job_id, caller, reason):
+        if _follow(transaction, transition, job, job_id, caller, reason):
             return False
     raise PenstockError(f"the work of job {job_id} changed hands {_TRIES} times; try again", code="BUSY")
 
 
 def _follow(
-    transaction: Transaction, transition: Transition, row: Any, job_id: UUID, caller: Caller, reason: str | None
+    transaction: Transaction, transition: Transition, job: LockedJob, job_id: UUID, caller: Caller, reason: str | None
 ) -> bool:
     """Let a job that has never started follow the one that leads its key; False when none does."""
-    dialect = transaction.dialect
-    named = {"the_job_id": job_id, "the_caller_id": caller.id}
-    asked = {"the_kind": row.kind, "the_unique_key": row.unique_key}
-    leader = transaction.run(leading_job(dialect), asked).one_or_none()
+    leader = None if job.unique_key is None else leading_job(transaction, job.kind, job.unique_key)
     if leader is None:
         return False
-    statement = statements.follow_instead(dialect, transition, caller.sight)
-    change(transaction, transition, statement, named | {"the_leader_id": leader.id}, caller, reason=reason)
-    transaction.run(statements.drop_items(dialect), named)
+    follow = partial(queries.follow_instead, transition=transition, job_id=job_id, caller=caller, leader_id=leader.id)
+    change(transaction, transition, follow, caller, reason=reason)
+    queries.drop_items(transaction, job_id)
     join(transaction, job_id, leader.id, leader.state)
     return True
 
 
 def _change(
-    transaction: Transaction,
-    transition: Transition,
-    job_id: UUID,
-    caller: Caller,
-    reason: str | None,
-    extra: dict[str, Any] | None = None,
-) -> Changed:
+    transaction: Transaction, transition: Transition, job_id: UUID, caller: Caller, reason: str | None
+) -> ChangedJob:
     """Make the change or say why not: no such job for this caller, or a state that does not allow it."""
-    changed = _try(transaction, transition, job_id, caller, reason, extra)
+    changed = _try(transaction, transition, job_id, caller, reason)
     if changed is None:
         # What refused it may be gone by now. With the job locked, what is found is also the reason.
-        row = _locked(transaction, job_id, caller)
-        if JobState(row.state) in transition.sources:
-            changed = _try(transaction, transition, job_id, caller, reason, extra, locked=True)
+        job = _lock(transaction, job_id, caller)
+        if JobState(job.state) in transition.sources:
+            changed = _try(transaction, transition, job_id, caller, reason, is_locked=True)
         if changed is None:
-            raise _refused(transition, job_id, row)
+            raise _refused(transition, job_id, job)
     return changed
 
 
@@ -144,30 +136,29 @@ def _try(
     job_id: UUID,
     caller: Caller,
     reason: str | None,
-    extra: dict[str, Any] | None = None,
     *,
-    locked: bool = False,
-) -> Changed | None:
+    is_locked: bool = False,
+) -> ChangedJob | None:
     reason = None if reason is None else storable_text(reason)
-    statement = statements.change_one(transaction.dialect, transition, caller.sight, locked=locked)
-    parameters = {"the_job_id": job_id, "the_caller_id": caller.id, "the_reason": reason, **(extra or {})}
-    changed = change(transaction, transition, statement, parameters, caller, reason=reason)
+    change_job = partial(
+        queries.change_job, transition=transition, job_id=job_id, caller=caller, reason=reason, is_locked=is_locked
+    )
+    changed = change(transaction, transition, change_job, caller, reason=reason)
     return changed[0] if changed else None
 
 
-def _locked(transaction: Transaction, job_id: UUID, caller: Caller) -> Any:
-    named = {"the_job_id": job_id, "the_caller_id": caller.id}
-    row = transaction.run(statements.lock_seen_by(transaction.dialect, caller.sight), named).one_or_none()
-    if row is None:
+def _lock(transaction: Transaction, job_id: UUID, caller: Caller) -> LockedJob:
+    job = queries.lock_job(transaction, job_id, caller)
+    if job is None:
         raise not_found(job_id)
-    return row
+    return job
 
 
-def _refused(transition: Transition, job_id: UUID, row: Any) -> TransitionRefused:
+def _refused(transition: Transition, job_id: UUID, job: LockedJob) -> TransitionRefused:
     """Why a job that is locked, and looks like this, is not changed."""
-    state = JobState(row.state)
+    state = JobState(job.state)
     if transition is PAUSE and state in PAUSE.sources:
-        why = "others wait for the same work" if row.leader_id is None else "another job does its work"
+        why = "others wait for the same work" if job.leader_id is None else "another job does its work"
         return TransitionRefused(f"job {job_id} cannot be paused: {why}; cancel it instead", code="JOB_SHARED")
     allowed = " or ".join(sorted(source.value for source in transition.sources))
     return TransitionRefused(f"job {job_id} is {state.value}: {transition.name} is possible only while it is {allowed}")

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from penstock.lifecycle import grid
 from penstock.lifecycle.states import ItemStatus
 from penstock.store.engine import Store
-from penstock.store.statements.read_items import rows_to_export
+from penstock.store.queries.export import ExportRow, rows_to_export
 
-_AT_FIRST = 50
-_AT_ONCE = 2_000
-_BYTES_AT_ONCE = 8 * 1024 * 1024
+_FIRST_BATCH_SIZE = 50
+_BATCH_SIZE = 2_000
+_BATCH_BYTES = 8 * 1024 * 1024
 _WEIGHED = 8
 
 
@@ -26,24 +27,20 @@ def export_rows(
     store: Store, job_id: UUID, columns: Sequence[str], statuses: Sequence[ItemStatus] | None = None
 ) -> Iterator[list[Any]]:
     """The lines of a job's grid, in the order of the items; of some statuses alone where they are named."""
-    asked: dict[str, Any] = {"the_job_id": job_id}
-    if statuses is not None:
-        asked["the_statuses"] = [status.value for status in statuses]
-    statement = rows_to_export(store.dialect, statuses=statuses is not None)
 
-    def stretch_behind(position: int, size: int) -> Sequence[Sequence[Any]]:
-        given = asked | {"the_position": position, "the_limit": size}
-        return store.dialect.unbundled(store.read(lambda one: one.rows(statement, given), at_once=True))
+    def stretch_behind(position: int, size: int) -> list[ExportRow]:
+        question = partial(rows_to_export, job_id=job_id, statuses=statuses, position=position, limit=size)
+        return store.read(question, single_statement=True)
 
     with ThreadPoolExecutor(1, thread_name_prefix="penstock-export") as reader:
-        coming = reader.submit(stretch_behind, 0, _AT_FIRST)
+        coming = reader.submit(stretch_behind, 0, _FIRST_BATCH_SIZE)
         while stretch := coming.result():
             # The next one is read while somebody writes this one.
-            coming = reader.submit(stretch_behind, stretch[-1][0], _size_behind(stretch))
+            coming = reader.submit(stretch_behind, stretch[-1].position, _size_behind(stretch))
             yield from grid.lines(columns, stretch)
 
 
-def _size_behind(stretch: Sequence[Sequence[Any]]) -> int:
+def _size_behind(stretch: Sequence[ExportRow]) -> int:
     """How many items to read next: more and more, unless they are heavy."""
     heaviest = max(len(repr(row)) for row in stretch[:: max(1, len(stretch) // _WEIGHED)])
-    return max(1, min(4 * len(stretch), _AT_ONCE, _BYTES_AT_ONCE // heaviest))
+    return max(1, min(4 * len(stretch), _BATCH_SIZE, _BATCH_BYTES // heaviest))

@@ -25,8 +25,8 @@ from penstock.lifecycle.bounds import FILE_NAME, MEDIA_TYPE, OWNER
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.files import path_of
 from penstock.lifecycle.payloads import storable_text
-from penstock.store.engine import Transaction
-from penstock.store.statements import files as statements
+from penstock.store.queries import files as queries
+from penstock.store.transaction import Transaction
 
 _READ_AT_ONCE = 1 << 20
 
@@ -121,25 +121,21 @@ def record_file(
     if media_type:
         MEDIA_TYPE.require(media_type)
     file_id: UUID = uuid7()
-    transaction.run(
-        statements.insert_file(transaction.dialect),
-        {
-            "the_file_id": file_id,
-            "the_user_id": owner,
-            "the_name": plain,
-            "the_media_type": media_type or None,
-            "the_size_bytes": kept.size_bytes,
-            "the_sha256": kept.sha256,
-        },
+    new = queries.NewFile(
+        id=file_id,
+        user_id=owner,
+        name=plain,
+        media_type=media_type or None,
+        size_bytes=kept.size_bytes,
+        sha256=kept.sha256,
     )
+    queries.insert_file(transaction, new)
     return get_file(transaction, file_id, SYSTEM)
 
 
 def get_file(transaction: Transaction, file_id: UUID, caller: Caller) -> StoredFile:
     """The record of a file the caller may see."""
-    row = transaction.run(
-        statements.file_by_id(transaction.dialect, caller.sight), {"the_file_id": file_id, "the_caller_id": caller.id}
-    ).one_or_none()  # fmt: skip
+    row = queries.file_by_id(transaction, file_id, caller)
     if row is None:
         raise FileNotFound(f"there is no file {file_id}")
-    return StoredFile(row.id, row.user_id, row.name, row.media_type, row.size_bytes, row.sha256, row.created_at)
+    return StoredFile(*row)

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.payloads import storable_text
-from penstock.store.engine import Transaction
 from penstock.store.queries import heartbeat as queries
+from penstock.store.transaction import Transaction
 
 
 class Extended(NamedTuple):

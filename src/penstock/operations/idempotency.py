@@ -16,8 +16,8 @@ import orjson
 
 from penstock.errors import InvalidInput
 from penstock.lifecycle.payloads import JSON, decode, encode
-from penstock.store.engine import Transaction
-from penstock.store.statements import idempotency as statements
+from penstock.store.queries import idempotency as queries
+from penstock.store.transaction import Transaction
 
 _ANY_SIZE = 2**62
 
@@ -59,14 +59,11 @@ def take_key(
 
     A key that was used for another request is refused.
     """
-    dialect = transaction.dialect
-    named = {"the_key": key.digest}
-    row = named | {"the_request": key.request, "the_job_id": job_id, "the_resource_id": resource_id}
-    if transaction.run(statements.take_key(dialect), row).one_or_none() is not None:
+    if queries.take_key(transaction, key.digest, key.request, job_id=job_id, resource_id=resource_id):
         return None
-    used = transaction.run(statements.used_key(dialect), named).one_or_none()
+    used = queries.used_key(transaction, key.digest)
     if used is None:
-        return Used(job_id=transaction.run(statements.job_with_key(dialect), named).scalar())
+        return Used(job_id=queries.job_with_key(transaction, key.digest))
     # Keys that were brought over from older versions do not say what for.
     if used.request is not None and used.request != key.request:
         raise InvalidInput(
@@ -79,4 +76,4 @@ def take_key(
 
 def point_key(transaction: Transaction, key: Key, job_id: UUID) -> None:
     """The request was answered with this job."""
-    transaction.run(statements.point_key(transaction.dialect), {"the_key": key.digest, "the_job_id": job_id})
+    queries.point_key(transaction, key.digest, job_id)

@@ -17,8 +17,8 @@ from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, encode, storable_text
 from penstock.lifecycle.states import ErrorType, JobState, KilledBy, Phase
-from penstock.store.engine import Transaction
-from penstock.store.statements import import_jobs as statements
+from penstock.store.queries import import_jobs as queries
+from penstock.store.transaction import Transaction
 
 S = JobState
 _WAYS = {
@@ -75,50 +75,47 @@ def import_job(transaction: Transaction, kind: Kind, past: PastJob, *, most: int
     moments = past.moments()
     way = _WAYS[past.state]
     failed = past.state is S.FAILED
-    parameters = {
-        "the_id": past.id,
-        "the_kind": kind.name,
-        "the_user_id": past.owner,
-        "the_state": past.state.value,
-        "the_previous_state": way[-2].value,
-        "the_unique_key": past.unique_key,
-        "the_params": encode(past.params, most=most, at="params"),
-        "the_result": encode(past.result, most=most, at="result"),
-        "the_last_error": storable_text(past.error or "it failed there, and nobody wrote down why") if failed else None,
-        "the_error_code": storable_text(past.error_code or "UNEXPECTED_ERROR")[: bounds.LONGEST_CODE]
-        if failed
-        else None,
-        "the_error_type": ErrorType.TERMINAL.value if failed else None,
-        "the_failed_phase": Phase.PROCESSING.value if failed else None,
-        "the_killed_by": KilledBy.USER.value if past.state is S.CANCELED else None,
-        "the_killed_reason": None,
-        "the_event_sequence": len(way),
-        "the_created_at": past.created_at,
-        "the_queued_at": moments[S.QUEUED],
-        "the_started_at": moments.get(S.RUNNING),
-        "the_completed_at": moments.get(S.SUCCEEDED) or moments.get(S.FAILED),
-        "the_committed_at": moments.get(S.COMMITTED),
-        "the_abandoned_at": moments.get(S.ABANDONED),
-        "the_canceled_at": moments.get(S.CANCELED),
-        "the_updated_at": moments[past.state],
-    }
-    if transaction.run(statements.import_job_row(transaction.dialect), parameters).one_or_none() is None:
+    row = queries.ImportedJob(
+        id=past.id,
+        kind=kind.name,
+        user_id=past.owner,
+        state=past.state.value,
+        previous_state=way[-2].value,
+        unique_key=past.unique_key,
+        params=encode(past.params, most=most, at="params"),
+        result=encode(past.result, most=most, at="result"),
+        last_error=storable_text(past.error or "it failed there, and nobody wrote down why") if failed else None,
+        error_code=storable_text(past.error_code or "UNEXPECTED_ERROR")[: bounds.LONGEST_CODE] if failed else None,
+        error_type=ErrorType.TERMINAL.value if failed else None,
+        failed_phase=Phase.PROCESSING.value if failed else None,
+        killed_by=KilledBy.USER.value if past.state is S.CANCELED else None,
+        event_sequence=len(way),
+        created_at=past.created_at,
+        queued_at=moments[S.QUEUED],
+        started_at=moments.get(S.RUNNING),
+        completed_at=moments.get(S.SUCCEEDED) or moments.get(S.FAILED),
+        committed_at=moments.get(S.COMMITTED),
+        abandoned_at=moments.get(S.ABANDONED),
+        canceled_at=moments.get(S.CANCELED),
+        updated_at=moments[past.state],
+    )
+    if not queries.insert_past_job(transaction, row):
         return False
-    for line in _history(past, moments):
-        transaction.run(statements.import_event_row(transaction.dialect), line)
+    for event in _history(past, moments):
+        queries.insert_past_event(transaction, event)
     return True
 
 
-def _history(past: PastJob, moments: dict[JobState, datetime]) -> Iterator[dict[str, object]]:
+def _history(past: PastJob, moments: dict[JobState, datetime]) -> Iterator[queries.ImportedEvent]:
     before: JobState | None = None
     for sequence, state in enumerate(_WAYS[past.state], 1):
-        yield {
-            "the_job_id": past.id,
-            "the_sequence": sequence,
-            "the_from_state": None if before is None else before.value,
-            "the_to_state": state.value,
-            "the_actor": SYSTEM.actor.value,
-            "the_reason": _REASON,
-            "the_at": moments[state],
-        }
+        yield queries.ImportedEvent(
+            job_id=past.id,
+            sequence=sequence,
+            from_state=None if before is None else before.value,
+            to_state=state.value,
+            actor=SYSTEM.actor.value,
+            reason=_REASON,
+            at=moments[state],
+        )
         before = state

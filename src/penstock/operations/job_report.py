@@ -17,9 +17,9 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Work
 from penstock.operations.read_jobs import not_found
-from penstock.store.engine import Transaction
 from penstock.store.queries.job_report import read_job_report
 from penstock.store.rows import job_from
+from penstock.store.transaction import Transaction
 
 FAILURES = 100
 """So many failed items are named."""
@@ -56,15 +56,9 @@ def has_more_to_tell(job: Job) -> bool:
 
 def get_report(transaction: Transaction, job_id: UUID, caller: Caller, *, with_trace: bool) -> JobReport:
     """A job with what belongs to its end, in one statement; ``with_trace`` also says where in its code it failed."""
-    row = read_job_report(
-        transaction,
-        job_id,
-        visibility=caller.sight,
-        caller_id=caller.id,
-        failures=FAILURES,
-        with_trace=with_trace,
-    )
-    if row is None:
+    found = read_job_report(transaction, job_id, caller, failures=FAILURES, with_trace=with_trace)
+    if found is None:
         raise not_found(job_id)
-    failures = None if row.failures is None else sorted(ItemFailure(*failure) for failure in row.failures)
-    return JobReport(job_from(row), row.ended_at, row.ending_data, failures, row.stack_trace)
+    row, ending = found
+    failures = None if ending.failures is None else sorted(ItemFailure(*failure) for failure in ending.failures)
+    return JobReport(job_from(row), ending.ended_at, ending.ending_data, failures, ending.stack_trace)

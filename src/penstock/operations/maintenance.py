@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -26,17 +25,19 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import FLOWING, WELL_ENDED, ErrorType, ItemRole, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
-from penstock.operations.change import Changed, change
+from penstock.operations.change import change, followed
 from penstock.operations.control import reschedule
 from penstock.operations.outbox import forget_sent
 from penstock.operations.record import ItemResult, record
 from penstock.operations.samples import forget_samples
 from penstock.operations.single_flight import fail_followers, hand_over, succeed_followers
 from penstock.operations.workers import forget_workers, note_death
-from penstock.store.engine import Store, Transaction
-from penstock.store.statements import maintenance as statements
+from penstock.store.engine import Store
+from penstock.store.queries import maintenance as queries
+from penstock.store.queries.maintenance import HeldItem
+from penstock.store.transaction import Transaction
 
-AT_ONCE = 1_000
+BATCH_SIZE = 1_000
 _log = structlog.get_logger("penstock.sweep")
 
 
@@ -56,7 +57,7 @@ class MaintenanceReport:
     @property
     def total(self) -> int:
         """Everything together."""
-        return sum(getattr(self, one.name) for one in fields(self))
+        return sum(getattr(self, field.name) for field in fields(self))
 
 
 @dataclass(slots=True)
@@ -102,7 +103,7 @@ def sweep(
 
 def _until_done(store: Store, part: Callable[..., int]) -> int:
     """Batch after batch until one is not full; smaller ones when the server says that one took too long."""
-    total, limit = 0, AT_ONCE
+    total, limit = 0, BATCH_SIZE
     while True:
         try:
             count = _unless_locked(store, partial(part, limit=limit))
@@ -137,7 +138,7 @@ def rescue_expired(store: Store, kinds: Kinds, suspect_deaths: int, last_look: L
     if last_look is None:
         return _until_done(store, partial(part, but_of=store.peers.alive()))
     # In a transaction that writes: so at this moment everybody could.
-    before = last_look.move_on(store.write(lambda one: one.run(statements.current_moment(one.dialect)).scalar()))
+    before = last_look.move_on(store.write(queries.current_moment))
     return 0 if before is None else _until_done(store, partial(part, before=before))
 
 
@@ -148,63 +149,60 @@ def rescue(
     *,
     before: datetime | None = None,
     but_of: Sequence[str] = (),
-    limit: int = AT_ONCE,
+    limit: int = BATCH_SIZE,
 ) -> int:
     """Items whose lease has run out, ``before`` then if that is given, go back in line; their worker counts as dead."""
-    asked = {"the_limit": limit, "the_moment": before, "the_workers": list(but_of)}
-    rows = transaction.run(statements.expired_items(transaction.dialect), asked).all()
-    return _take_back(transaction, kinds, rows, "stopped responding", suspect_deaths)
+    items = queries.expired_items(transaction, before=before, spared_workers=but_of, limit=limit)
+    return _take_back(transaction, kinds, items, "stopped responding", suspect_deaths)
 
 
 def rescue_from(store: Store, kinds: Kinds, worker: str, suspect_deaths: int) -> int:
     """The same for all a worker holds that is known to be dead, but for jobs that somebody has locked just now."""
 
     def part(transaction: Transaction, limit: int) -> int:
-        named = {"the_worker": worker, "the_limit": limit}
-        rows = transaction.run(statements.items_held_by(transaction.dialect), named).all()
-        return _take_back(transaction, kinds, rows, "died", suspect_deaths)
+        items = queries.items_held_by(transaction, worker, limit=limit)
+        return _take_back(transaction, kinds, items, "died", suspect_deaths)
 
     return _until_done(store, part)
 
 
 def holds_any(store: Store, worker: str) -> bool:
     """Is anything still in the hands of this worker?"""
-    named = {"the_worker": worker}
-    return store.read(lambda one: one.run(statements.holds_any(one.dialect), named).scalar(), at_once=True) is not None
+    return store.read(partial(queries.holds_any, worker=worker), single_statement=True)
 
 
-def _take_back(transaction: Transaction, kinds: Kinds, rows: Sequence[Any], what: str, suspect_deaths: int) -> int:
+def _take_back(
+    transaction: Transaction, kinds: Kinds, items: Sequence[HeldItem], what: str, suspect_deaths: int
+) -> int:
     """What dead workers held goes back without the loss of a try; the history of each job that runs says so."""
     ended = [
-        ItemResult(row.id, row.lease, row.job_id, ItemRole(row.role), _orphaned(row, kinds, what, suspect_deaths))
-        for row in rows
+        ItemResult(item.id, item.lease, item.job_id, ItemRole(item.role), _orphaned(item, kinds, what, suspect_deaths))
+        for item in items
     ]
     if not ended:
         return 0
     landed = record(transaction, ended, SYSTEM)
     by_worker: defaultdict[str, Counter[UUID]] = defaultdict(Counter)
-    for row in rows:
-        if row.id in landed:
-            by_worker[row.locked_by][row.job_id] += 1
+    for item in items:
+        if item.id in landed:
+            by_worker[item.locked_by][item.job_id] += 1
     for worker, held in by_worker.items():
         note_death(transaction, worker, held.total())
         said = f"worker {worker} {what} while it held %s; no try is used up"
         reasons = {job_id: said % ("an item" if count == 1 else f"{count:,} items") for job_id, count in held.items()}
-        parameters = {"the_jobs": sorted(held)}
-        change(transaction, RESCUE, statements.rescue_jobs(transaction.dialect), parameters, SYSTEM, reasons=reasons)
+        change(transaction, RESCUE, partial(queries.rescue_jobs, job_ids=sorted(held)), SYSTEM, reasons=reasons)
         transaction.log(
             f"a worker {what}", level="warning", worker=worker, items_taken_back=held.total(), jobs=len(held)
         )
-    return len(rows)
+    return len(items)
 
 
-def _orphaned(row: Any, kinds: Kinds, what: str, suspect_deaths: int) -> outcomes.Outcome:
-    deaths = row.deaths + 1
+def _orphaned(item: HeldItem, kinds: Kinds, what: str, suspect_deaths: int) -> outcomes.Outcome:
     return after_death(
-        f"worker {row.locked_by} {what} while it ran this item alone, after {row.deaths} deaths before",
-        deaths,
-        _policy(kinds, row.kind),
-        alone=row.alone is not None and row.alone == row.lease,
+        f"worker {item.locked_by} {what} while it ran this item alone, after {item.deaths} deaths before",
+        item.deaths + 1,
+        _policy(kinds, item.kind),
+        alone=item.alone is not None and item.alone == item.lease,
         suspect_deaths=suspect_deaths,
     )
 
@@ -214,67 +212,62 @@ def _policy(kinds: Kinds, name: str) -> Policy:
     return kinds.get(name).policy if name in kinds else Policy()
 
 
-def requeue_due(transaction: Transaction, *, limit: int = AT_ONCE) -> int:
+def requeue_due(transaction: Transaction, *, limit: int = BATCH_SIZE) -> int:
     """Retries whose backoff has passed wait for a worker again."""
-    ids = transaction.run(statements.due_retries(transaction.dialect), {"the_limit": limit}).scalars()
-    if not ids:
+    job_ids = queries.due_retries(transaction, limit=limit)
+    if not job_ids:
         return 0
-    changed = change(transaction, REQUEUE, statements.requeue_due(transaction.dialect), {"the_jobs": ids}, SYSTEM)
-    transaction.wake(*dict.fromkeys(one.kind for one in changed))
+    changed = change(transaction, REQUEUE, partial(queries.requeue_jobs, job_ids=job_ids), SYSTEM)
+    transaction.wake(*dict.fromkeys(job.kind for job in changed))
     return len(changed)
 
 
-def fail_waiting(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
+def fail_waiting(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:
     """Jobs no worker took within their kind's ``wait_limit`` fail as resource exhaustion."""
     seconds = kind.policy.wait_limit
     if seconds is None:
         return 0
+    job_ids = queries.waited_too_long(transaction, kind.name, seconds=seconds, limit=limit)
     error = f"no worker took the job within {seconds:g} s; submit again later"
-    found = {"the_kind": kind.name, "the_seconds": seconds, "the_limit": limit}
-    return _fail_overdue(transaction, statements.waited_too_long, found, error, "QUEUE_WAIT_EXCEEDED", None)
+    return _fail_overdue(transaction, job_ids, error, "QUEUE_WAIT_EXCEEDED", None)
 
 
-def fail_overrunning(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
+def fail_overrunning(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:
     """Jobs that run longer than their kind's ``run_limit`` fail, killed by the clock."""
     seconds = kind.policy.run_limit
     if seconds is None:
         return 0
-    error = f"the job ran longer than {seconds:g} s"
-    found = {"the_kind": kind.name, "the_seconds": seconds, "the_limit": limit}
-    return _fail_overdue(transaction, statements.ran_too_long, found, error, "JOB_TIMEOUT", KilledBy.TIMEOUT)
+    job_ids = queries.ran_too_long(transaction, kind.name, seconds=seconds, limit=limit)
+    return _fail_overdue(
+        transaction, job_ids, f"the job ran longer than {seconds:g} s", "JOB_TIMEOUT", KilledBy.TIMEOUT
+    )
 
 
 def _fail_overdue(
-    transaction: Transaction, overdue: Any, found: dict[str, Any], error: str, code: str, killed_by: KilledBy | None
+    transaction: Transaction, job_ids: Sequence[UUID], error: str, code: str, killed_by: KilledBy | None
 ) -> int:
-    dialect = transaction.dialect
-    ids = transaction.run(overdue(dialect), found).scalars()
-    if not ids:
+    if not job_ids:
         return 0
-    parameters = {
-        "the_jobs": ids,
-        "the_error": error,
-        "the_code": code,
-        "the_error_type": ErrorType.RETRYABLE.value if killed_by is None else ErrorType.TERMINAL.value,
-        "the_killed_by": None if killed_by is None else killed_by.value,
-    }
-    changed = change(transaction, FAIL, statements.fail_overdue(dialect), parameters, SYSTEM, reason=error)
-    fail_followers(transaction, changed, SYSTEM)
-    transaction.stop(*(one.id for one in changed))
+    error_type = ErrorType.RETRYABLE if killed_by is None else ErrorType.TERMINAL
+    fail = partial(
+        queries.fail_overdue, job_ids=job_ids, error=error, code=code, error_type=error_type, killed_by=killed_by
+    )
+    changed = change(transaction, FAIL, fail, SYSTEM, reason=error)
+    fail_followers(transaction, followed(changed), SYSTEM)
+    transaction.stop(*(job.id for job in changed))
     return len(changed)
 
 
-def abandon_unused(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
+def abandon_unused(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:
     """Results nobody used within their kind's ``abandon_after`` are abandoned."""
     seconds = kind.policy.abandon_after
     if seconds is None:
         return 0
-    found = {"the_kind": kind.name, "the_seconds": seconds, "the_limit": limit}
-    ids = transaction.run(statements.unused_results(transaction.dialect), found).scalars()
-    if not ids:
+    job_ids = queries.unused_results(transaction, kind.name, seconds=seconds, limit=limit)
+    if not job_ids:
         return 0
-    statement = statements.abandon_unused(transaction.dialect, prune=kind.policy.prune_result)
-    return len(change(transaction, ABANDON, statement, {"the_jobs": ids}, SYSTEM, reason="nobody used the result"))
+    abandon = partial(queries.abandon_jobs, job_ids=job_ids, prune_results=kind.policy.prune_result)
+    return len(change(transaction, ABANDON, abandon, SYSTEM, reason="nobody used the result"))
 
 
 def settle_left_behind(store: Store) -> int:
@@ -284,22 +277,21 @@ def settle_left_behind(store: Store) -> int:
     followers that somebody had locked then, and what a program of another version beside this one left behind. Each
     leader is a transaction of its own, so that one whose followers are locked keeps no other.
     """
-    asked = {"the_limit": AT_ONCE}
-    ids = store.read(lambda one: one.run(statements.left_behind(one.dialect), asked).scalars(), at_once=True)
-    return sum(_unless_locked(store, partial(_settle_followers, leader_id=one)) for one in dict.fromkeys(ids))
+    leader_ids = store.read(partial(queries.left_behind, limit=BATCH_SIZE), single_statement=True)
+    parts = (partial(_settle_followers, leader_id=leader_id) for leader_id in dict.fromkeys(leader_ids))
+    return sum(_unless_locked(store, part) for part in parts)
 
 
 def _settle_followers(transaction: Transaction, leader_id: UUID) -> int:
     """How many followers of one leader are settled: none while somebody has the leader locked."""
-    row = transaction.run(statements.lock_leaders(transaction.dialect), {"the_jobs": [leader_id]}).one_or_none()
-    if row is None:
+    state = queries.lock_leader(transaction, leader_id)
+    if state is None:
         return 0
-    leader, state = Changed(row.id, row.kind, has_followers=True), JobState(row.state)
     if state in WELL_ENDED:
-        return succeed_followers(transaction, [leader], SYSTEM)
+        return succeed_followers(transaction, [leader_id], SYSTEM)
     if state is JobState.FAILED:
-        return fail_followers(transaction, [leader], SYSTEM)
-    successor = None if state in FLOWING else hand_over(transaction, row.id)
+        return fail_followers(transaction, [leader_id], SYSTEM)
+    successor = None if state in FLOWING else hand_over(transaction, leader_id)
     if successor is None:
         return 0
     reschedule(transaction, successor)
@@ -308,17 +300,15 @@ def _settle_followers(transaction: Transaction, leader_id: UUID) -> int:
 
 def rescue_stuck(transaction: Transaction, seconds: float) -> int:
     """Jobs that should flow but have nothing that will move them are put back on the way their items show."""
-    found = {"the_seconds": seconds, "the_limit": AT_ONCE}
-    ids = transaction.run(statements.stale_jobs(transaction.dialect), found).scalars()
-    for job_id in ids:
+    job_ids = queries.stale_jobs(transaction, seconds=seconds, limit=BATCH_SIZE)
+    for job_id in job_ids:
         reschedule(transaction, job_id)
-    return len(ids)
+    return len(job_ids)
 
 
-def mend_postponed(transaction: Transaction, kind: Kind, *, limit: int = AT_ONCE) -> int:
+def mend_postponed(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:
     """Jobs that wait for a turn in the future although they have something to hand out get it now."""
-    found = {"the_kind": kind.name, "the_limit": limit}
-    ids = transaction.run(statements.postponed_jobs(transaction.dialect), found).scalars()
-    for job_id in ids:
+    job_ids = queries.postponed_jobs(transaction, kind.name, limit=limit)
+    for job_id in job_ids:
         reschedule(transaction, job_id)
-    return len(ids)
+    return len(job_ids)

@@ -24,7 +24,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from functools import partial
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from uuid import UUID, uuid4
 from weakref import WeakKeyDictionary
 
@@ -32,8 +33,9 @@ from penstock.lifecycle.bounds import MESSAGE_KEY, TOPIC
 from penstock.lifecycle.error_text import described
 from penstock.lifecycle.payloads import JSON, encode, storable_text
 from penstock.lifecycle.retry import Backoff
-from penstock.store.engine import Store, Transaction
-from penstock.store.statements import outbox as statements
+from penstock.store.engine import Store
+from penstock.store.queries import outbox as queries
+from penstock.store.transaction import Transaction
 
 _BACKOFF = Backoff(1.0, 2.0, 300.0)
 _KEEP_SECONDS = 7 * 86400.0
@@ -75,6 +77,8 @@ class Backlog:
 
 
 Send = Callable[[Message], None]
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 class Transport(Protocol):
@@ -93,9 +97,7 @@ def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | No
     if key is not None:
         MESSAGE_KEY.require(key)
     text = encode(payload, most=most, at="payload")
-    transaction.run(
-        statements.append_message(transaction.dialect), {"the_topic": topic, "the_key": key, "the_payload": text}
-    )
+    queries.append_message(transaction, topic, key, text)
 
 
 def relay(store: Store, send: Send, *, topics: Collection[str] | None = None) -> int:
@@ -112,23 +114,23 @@ def _relay(store: Store, send: Send, topic: str | None) -> int:
         return 0
     held_up: set[tuple[str, str]] = set()
     sent = 0
-    for row in take.messages():
-        line = None if row.key is None else (row.topic, row.key)
+    for message in take.messages():
+        line = None if message.key is None else (message.topic, message.key)
         if line in held_up:
             continue
         if not take.may_send(line):
             break
         try:
-            with _sending(store, row.id):
-                send(Message(row.id, row.topic, row.key, row.payload, row.created_at))
+            with _sending(store, message.id):
+                send(Message(message.id, message.topic, message.key, message.payload, message.created_at))
         except KeyboardInterrupt:
             raise  # somebody at a terminal ends the program; what was taken is due again after a minute
         except BaseException as error:  # noqa: BLE001 - whatever the transport raises, the message stays and is tried again
             if line is not None:
                 held_up.add(line)
-            take.failed(row, described(error))
+            take.failed(message, described(error))
         else:
-            take.sent(row.id, line)
+            take.sent(message.id, line)
             sent += 1
     take.end()
     return sent
@@ -152,19 +154,17 @@ class Take:
         """Take the next messages; None when there are none."""
         # The time runs from before the database is asked: ours is over before the take is.
         take = cls(store, uuid4(), _now(store) + _SENDING_SECONDS)
-        named = {} if topic is None else {"the_topic": topic}
-        limits = {"the_limit": AT_ONCE, "the_seconds": _TAKEN_SECONDS, "the_sending": list(_in_flight(store))}
-        statement = statements.take_messages(store.dialect, of_topic=topic is not None)
-        take._ids = take._write(statement, named | limits).scalars()
+        take._ids = take._write(
+            queries.take_messages, topic, limit=AT_ONCE, seconds=_TAKEN_SECONDS, in_flight=list(_in_flight(store))
+        )
         take._left = len(take._ids)
         return take if take._ids else None
 
-    def messages(self) -> Sequence[Any]:
+    def messages(self) -> list[queries.TakenMessage]:
         """Those that may be sent, in their order."""
-        asked = {"the_messages": self._ids, "the_lease": self._lease}
-        statement = statements.taken_messages(self._store.dialect)
-        rows: Sequence[Any] = self._store.read(lambda one: one.run(statement, asked).all(), at_once=True)
-        return rows
+        return self._store.read(
+            partial(queries.taken_messages, lease=self._lease, messages=self._ids), single_statement=True
+        )
 
     def may_send(self, line: tuple[str, str] | None) -> bool:
         """Is the next message still ours to send? One of the same key before it is marked first."""
@@ -178,33 +178,36 @@ class Take:
         if line is not None:
             self._unmarked_lines.add(line)
 
-    def failed(self, row: Any, error: str) -> None:
+    def failed(self, message: queries.TakenMessage, error: str) -> None:
         """This one could not be sent."""
-        parameters = {
-            "the_message": row.id,
-            "the_error": storable_text(error)[:2000],
-            "the_seconds": _BACKOFF.delay(row.attempts + 1),
-        }
-        self._left -= self._write(statements.postpone(self._store.dialect), parameters).rowcount
+        error, seconds = storable_text(error)[:2000], _BACKOFF.delay(message.attempts + 1)
+        self._left -= self._write(queries.postpone, message.id, error=error, seconds=seconds)
 
     def end(self) -> None:
         """Mark what was sent, and hand back the rest."""
         self._mark()
         if self._left:
-            self._write(statements.hand_back(self._store.dialect), {"the_messages": self._ids})
+            self._write(queries.hand_back, self._ids)
 
     def _mark(self) -> None:
         if not self._unmarked:
             return
-        marked = self._write(statements.mark_sent(self._store.dialect), {"the_messages": self._unmarked}).rowcount
+        marked = self._write(queries.mark_sent, self._unmarked)
         self._lost = self._lost or marked < len(self._unmarked)
         self._left -= marked
         self._unmarked.clear()
         self._unmarked_lines.clear()
 
-    def _write(self, statement: Any, parameters: dict[str, Any]) -> Any:
-        given = parameters | {"the_lease": self._lease}
-        return self._store.write(lambda one: one.run(statement, given), at_once=True)
+    def _write(
+        self,
+        query: Callable[Concatenate[Transaction, UUID, Arguments], Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """Run a query of this take in a transaction of its own."""
+        return self._store.write(
+            lambda transaction: query(transaction, self._lease, *arguments, **named), single_statement=True
+        )
 
 
 _flights: WeakKeyDictionary[Store, set[int]] = WeakKeyDictionary()
@@ -237,8 +240,7 @@ def backlog(transaction: Transaction, subscribed: Collection[str]) -> Backlog:
 
     ``subscribed`` are the topics that running workers subscribe to.
     """
-    asked = {"the_limit": MOST_COUNTED, "the_subscribed": list(subscribed)}
-    row = transaction.run(statements.backlog(transaction.dialect), asked).one()
+    row = queries.backlog(transaction, list(subscribed), limit=MOST_COUNTED)
 
     def waited(since: datetime | None) -> float | None:
         return None if since is None else max(0.0, (row.now - since).total_seconds())
@@ -255,7 +257,7 @@ def backlog(transaction: Transaction, subscribed: Collection[str]) -> Backlog:
 
 def forget_sent(transaction: Transaction) -> int:
     """Delete messages sent a week ago or longer."""
-    return transaction.run(statements.forget_sent(transaction.dialect), {"the_seconds": _KEEP_SECONDS}).rowcount
+    return queries.forget_sent(transaction, seconds=_KEEP_SECONDS)
 
 
 def drop_unsubscribed(transaction: Transaction, subscribed: Collection[str], *, days: float) -> int:
@@ -263,8 +265,8 @@ def drop_unsubscribed(transaction: Transaction, subscribed: Collection[str], *, 
 
     Without this a topic that nobody wants would fill the database.
     """
-    asked = {"the_limit": MOST_COUNTED, "the_seconds": days * 86400.0, "the_subscribed": list(subscribed)}
-    dropped = Counter(transaction.run(statements.drop_unsubscribed(transaction.dialect), asked).scalars())
+    topics = queries.drop_unsubscribed(transaction, list(subscribed), seconds=days * 86400.0, limit=MOST_COUNTED)
+    dropped = Counter(topics)
     if dropped:
         transaction.log("dropped messages that nobody subscribes to", level="warning", topics=dict(dropped), days=days)
     return dropped.total()

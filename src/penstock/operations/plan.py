@@ -14,22 +14,19 @@ from penstock.errors import WorkerCrashed
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.operations.items import Encoded, insert_items
-from penstock.store.engine import Transaction
-from penstock.store.statements.submit import extend_plan, forgive_plan, hold_lease
+from penstock.store.queries import job_items as queries
+from penstock.store.transaction import Transaction
 
 
 def add_planned(
     transaction: Transaction, kind: Kind, claimed: ClaimedItem, items: Sequence[Encoded], *, after: int
 ) -> int:
     """Add planned items behind position ``after``; the answer is the last position."""
-    dialect = transaction.dialect
-    lease = {"the_item_id": claimed.item_id, "the_lease": claimed.lease}
-    batch = {"the_job_id": claimed.job_id, "the_total": after, "the_more": len(items)}
     # The lease first, and locked: a condition on the update of the job would be judged by how things were before the
     # update had waited for whoever took the lease away.
-    held = transaction.run(hold_lease(dialect), lease).one_or_none() is not None
-    if not held or transaction.run(extend_plan(dialect), batch).rowcount != 1:
+    is_held = queries.hold_lease(transaction, claimed.item_id, claimed.lease)
+    if not is_held or not queries.extend_plan(transaction, claimed.job_id, total=after, more=len(items)):
         raise WorkerCrashed(f"the plan of job {claimed.job_id} lost its lease; another worker goes on with it")
     if items:
-        transaction.run(forgive_plan(transaction.dialect), {"the_item_id": claimed.item_id})
+        queries.forgive_plan(transaction, claimed.item_id)
     return insert_items(transaction, kind, claimed.job_id, claimed.user_id, items, after=after)

@@ -21,7 +21,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Protocol
 from uuid import UUID
 
 import structlog
@@ -29,8 +30,10 @@ import structlog
 from penstock.errors import InvalidInput
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemStatus
-from penstock.store.engine import Transaction
-from penstock.store.statements import read_items as statements
+from penstock.store.queries import item_counts
+from penstock.store.queries import read_items as queries
+from penstock.store.queries.read_items import PageRow
+from penstock.store.transaction import Transaction
 
 MOST_ON_A_PAGE = 1_000
 _STAMPED_BEFORE = timedelta(seconds=5)
@@ -105,13 +108,20 @@ class ErrorGroup:
     example: str | None
 
 
+class PageQuery(Protocol):
+    """A query of a page, with all but its limit."""
+
+    def __call__(self, transaction: Transaction, /, *, limit: int) -> list[PageRow]:
+        """Run it."""
+
+
 def page_in_order(
     transaction: Transaction, job_id: UUID, *, behind: int | None, limit: int, descending: bool = False
 ) -> list[ItemRow]:
     """Items in their own order, behind a position; backwards, before it."""
-    place = behind if behind is not None else (2**31 - 1 if descending else 0)
-    asked = {"the_job_id": job_id, "the_position": place, "the_limit": _bounded(limit)}
-    return _page(transaction, statements.page_by_position(transaction.dialect, descending=descending), asked)
+    position = behind if behind is not None else (2**31 - 1 if descending else 0)
+    query = partial(queries.page_by_position, job_id=job_id, position=position, descending=descending)
+    return _page(transaction, query, limit)
 
 
 def page_by_change(
@@ -128,30 +138,30 @@ def page_by_change(
     """Items of some statuses, those that changed longest ago first; or backwards, and then what has changed since."""
     wanted = _in_order(statuses)
 
-    def look(place: ItemCursor | None, number: int, *, down: bool) -> list[ItemRow]:
-        statement = statements.page_by_change(
-            transaction.dialect,
-            wanted,
-            after=place is not None,
-            bounds=between is not None,
+    def look(place: ItemCursor | None, size: int, *, down: bool) -> list[ItemRow]:
+        query = partial(
+            queries.page_by_change,
+            job_id=job_id,
+            statuses=wanted,
+            after=_place(place),
+            between=_stretch(between),
             descending=down,
             results=results,
         )
-        asked = {"the_job_id": job_id, "the_limit": number} | _keys(place, between)
-        return _page(transaction, statement, asked, walk=place if descending else None, down=down)
+        return _page(transaction, query, size, walk=place if descending else None, down=down)
 
     if not descending:
-        return look(after, _bounded(limit), down=False)
+        return look(after, limit, down=False)
     if after is None:
-        return look(None, _bounded(limit), down=True)
+        return look(None, limit, down=True)
     if after.began is None:
         raise InvalidInput(
             "a walk backwards by last change goes on behind the `place` of the last item, which knows when it began",
             field="after",
         )
     if after.turned:
-        return look(after, _bounded(limit), down=False)
-    rows = look(after, _bounded(limit), down=True)
+        return look(after, limit, down=False)
+    rows = look(after, limit, down=True)
     if len(rows) < limit:
         turn = ItemCursor(after.began - _STAMPED_BEFORE, began=after.began, turned=True)
         rows += look(turn, limit - len(rows), down=False)
@@ -177,30 +187,26 @@ def pending_page(
         kinds = sorted(open_counts(transaction, user=None))
         if not kinds:
             return []
-    statement = statements.pending_page(
-        transaction.dialect,
-        wanted,
-        kinds=len(kinds),
-        own=user is not None,
-        after=after is not None,
-        bounds=between is not None,
+    query = partial(
+        queries.pending_page,
+        statuses=wanted,
+        user_id=user,
+        kinds=kinds,
+        after=_place(after),
+        between=_stretch(between),
     )
-    named = {f"the_kind_{number}": one for number, one in enumerate(kinds)}
-    asked = {"the_user_id": user, "the_limit": _bounded(limit)} | named
-    return _page(transaction, statement, asked | _keys(after, between))
+    return _page(transaction, query, limit)
 
 
 def open_counts(transaction: Transaction, *, user: str | None) -> dict[str, int]:
     """How many items are not over, by kind; a kind with jobs that go on is named even when nothing is left of them."""
-    statement = statements.open_counts(transaction.dialect, own=user is not None)
-    return {kind: int(count) for kind, count in transaction.run(statement, {"the_user_id": user})}
+    return {row.kind: row.items for row in item_counts.open_counts(transaction, user)}
 
 
 def error_groups(transaction: Transaction, job_id: UUID) -> list[ErrorGroup]:
     """A job's failures by error code, the most frequent first."""
-    asked = {"the_job_id": job_id, "the_limit": _MOST_CODES}
-    rows = transaction.run(statements.errors_by_code(transaction.dialect), asked)
-    return [ErrorGroup(ItemStatus(status), code, count, example) for status, code, count, example in rows]
+    rows = item_counts.errors_by_code(transaction, job_id, limit=_MOST_CODES)
+    return [ErrorGroup(ItemStatus(row.status), row.error_code, row.items, row.example) for row in rows]
 
 
 def _bounded(limit: int) -> int:
@@ -213,37 +219,36 @@ def _in_order(statuses: Sequence[ItemStatus]) -> tuple[ItemStatus, ...]:
     """Each once, in one order: there are few combinations, and each is a statement of its own."""
     if not statuses:
         raise InvalidInput(f"name at least one status of {', '.join(ItemStatus)}", field="statuses")
-    return tuple(one for one in ItemStatus if one in statuses)
+    return tuple(status for status in ItemStatus if status in statuses)
 
 
-def _keys(after: ItemCursor | None, between: TimeRange | None) -> dict[str, Any]:
-    keys: dict[str, Any] = {}
-    if after is not None:
-        keys |= {"the_moment": after.moment or _EARLIEST, "the_item_id": after.item_id}
-    if between is not None:
-        keys |= {"the_earliest": between.earliest, "the_latest": between.latest}
-    return keys
+def _place(cursor: ItemCursor | None) -> queries.Place | None:
+    return None if cursor is None else (cursor.moment or _EARLIEST, cursor.item_id)
+
+
+def _stretch(between: TimeRange | None) -> queries.Stretch | None:
+    return None if between is None else (between.earliest, between.latest)
 
 
 def _page(
     transaction: Transaction,
-    statement: Any,
-    asked: dict[str, Any],
+    query: PageQuery,
+    limit: int,
     *,
     walk: ItemCursor | None = None,
     down: bool = False,
 ) -> list[ItemRow]:
-    """Run the question, and say how long it took and where the page begins and ends.
+    """Run the query, and say how long it took and where the page begins and ends.
 
     ``walk`` is the place a walk backwards has come to; one that goes ``down`` without a place begins here.
     """
     begun = time.perf_counter()
-    rows = [_row(one, walk, down=down) for one in transaction.run(statement, asked)]
-    taken = (time.perf_counter() - begun) * 1000.0
-    slow = taken > transaction.store.slow_query_ms
+    rows = [_item_row(row, walk, down=down) for row in query(transaction, limit=_bounded(limit))]
+    milliseconds = (time.perf_counter() - begun) * 1000.0
+    slow = milliseconds > transaction.store.slow_query_ms
     (_log.warning if slow else _log.debug)(
         "a page of items was slow" if slow else "a page of items",
-        milliseconds=round(taken, 1),
+        milliseconds=round(milliseconds, 1),
         items=len(rows),
         first=_bound(rows[0]) if rows else None,
         last=_bound(rows[-1]) if rows else None,
@@ -255,7 +260,7 @@ def _bound(row: ItemRow) -> str:
     return f"{row.updated_at.isoformat()}|{row.id}"
 
 
-def _row(row: Any, walk: ItemCursor | None, *, down: bool) -> ItemRow:
+def _item_row(row: PageRow, walk: ItemCursor | None, *, down: bool) -> ItemRow:
     began = walk.began if walk is not None else row.read_at if down else None
     turned = walk is not None and walk.turned
     return ItemRow(
@@ -275,6 +280,6 @@ def _row(row: Any, walk: ItemCursor | None, *, down: bool) -> ItemRow:
         error_code=row.error_code,
         summary=Summary(row.input_title, row.input_brand, row.input_sku),
         place=ItemCursor(row.updated_at, row.id, row.position, began, turned),
-        normalized=getattr(row, "normalized_json", None),
-        result=getattr(row, "result_json", None),
+        normalized=row.normalized_json,
+        result=row.result_json,
     )

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from penstock.errors import InvalidInput, JobNotFound
@@ -20,9 +19,11 @@ from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import HistoryEntry, Item, Job
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ItemStatus, JobState
-from penstock.store.engine import Transaction
+from penstock.store.queries import list_jobs as list_queries
+from penstock.store.queries import read_jobs as queries
+from penstock.store.queries.list_jobs import JobConditions, SearchPatterns
 from penstock.store.rows import history_entry_from, item_from, job_from
-from penstock.store.statements import read_jobs as statements
+from penstock.store.transaction import Transaction
 
 MOST_SEARCHED = 20_000
 HISTORY_PAGE = 1_000
@@ -40,8 +41,7 @@ def not_found(job_id: UUID) -> JobNotFound:
 
 def get_job(transaction: Transaction, job_id: UUID, caller: Caller) -> Job:
     """One job as it stands now."""
-    named = {"the_job_id": job_id, "the_caller_id": caller.id}
-    row = transaction.run(statements.job_by_id(transaction.dialect, caller.sight), named).one_or_none()
+    row = queries.job_by_id(transaction, job_id, caller)
     if row is None:
         raise not_found(job_id)
     return job_from(row)
@@ -110,15 +110,16 @@ def list_jobs(
     payloads: bool = False,
 ) -> list[Job]:
     """A page of jobs, newest first, without their payloads unless those are wanted."""
-    asked, parameters = _question(caller, wanted, after)
+    conditions = _conditions(caller, wanted, after)
     bounds.LIMIT.require(limit)
-    parameters["the_limit"] = limit
     if wanted.text is None:
-        statement = statements.list_jobs(transaction.dialect, caller.sight, asked, payloads=payloads)
+        rows = list_queries.list_jobs(transaction, conditions, limit=limit, payloads=payloads)
     else:
-        parameters |= _searched(wanted.text)
-        statement = statements.search_jobs(transaction.dialect, caller.sight, asked, payloads=payloads)
-    return [job_from(row) for row in transaction.run(statement, parameters)]
+        patterns = _patterns(wanted.text)
+        rows = list_queries.search_jobs(
+            transaction, conditions, patterns, searched=MOST_SEARCHED, limit=limit, payloads=payloads
+        )
+    return [job_from(row) for row in rows]
 
 
 def page_of_jobs(
@@ -133,58 +134,41 @@ def page_of_jobs(
     """A page of jobs and the place behind it; see above for what that is in a search."""
     if wanted.whole_id is not None and after is None:
         # However old it is: nobody should have to page to a job they can name.
-        asked, parameters = _question(caller, wanted, None)
-        parameters |= {"the_job_id": wanted.whole_id, "the_limit": 1}
-        named = statements.list_jobs(transaction.dialect, caller.sight, replace(asked, id=True), payloads=payloads)
-        found = transaction.run(named, parameters).one_or_none()
-        if found is not None:
-            return JobPage([job_from(found)])
+        named = replace(_conditions(caller, wanted, None), job_id=wanted.whole_id)
+        rows = list_queries.list_jobs(transaction, named, limit=1, payloads=payloads)
+        if rows:
+            return JobPage([job_from(rows[0])])
     jobs = list_jobs(transaction, caller, wanted, after=after, limit=limit, payloads=payloads)
     if len(jobs) == limit:
         return JobPage(jobs, JobCursor(jobs[-1].created_at, jobs[-1].id))
     if wanted.text is None:
         return JobPage(jobs)
-    asked, parameters = _question(caller, wanted, after)
-    statement = statements.last_searched(transaction.dialect, caller.sight, asked)
-    last = transaction.run(statement, parameters | {"the_searched": MOST_SEARCHED}).one_or_none()
-    if last is None or last.count < MOST_SEARCHED:
+    last = list_queries.last_searched(transaction, _conditions(caller, wanted, after), searched=MOST_SEARCHED)
+    if last is None or last.jobs < MOST_SEARCHED:
         return JobPage(jobs)
     return JobPage(jobs, JobCursor(last.created_at, last.id))
 
 
-def _question(caller: Caller, wanted: JobFilter, after: JobCursor | None) -> tuple[statements.Asked, dict[str, Any]]:
-    """Which conditions there are, and their values."""
-    parameters: dict[str, Any] = {"the_caller_id": caller.id}
-    if wanted.states is not None:
-        parameters |= {f"the_state_{number}": state.value for number, state in enumerate(wanted.states)}
-    if wanted.kind is not None:
-        parameters["the_kind"] = storable_text(wanted.kind)
-    if wanted.created_from is not None:
-        parameters["the_created_from"] = wanted.created_from
-    if wanted.created_to is not None:
-        parameters["the_created_to"] = wanted.created_to
-    if after is not None:
-        parameters |= {"the_after": after.created_at, "the_after_id": after.id}
-    asked = statements.Asked(
-        states=None if wanted.states is None else len(wanted.states),
-        kind=wanted.kind is not None,
-        created_from=wanted.created_from is not None,
-        created_to=wanted.created_to is not None,
-        after=after is not None,
+def _conditions(caller: Caller, wanted: JobFilter, after: JobCursor | None) -> JobConditions:
+    return JobConditions(
+        caller,
+        states=wanted.states,
+        kind=None if wanted.kind is None else storable_text(wanted.kind),
+        created_from=wanted.created_from,
+        created_to=wanted.created_to,
+        after=None if after is None else (after.created_at, after.id),
     )
-    return asked, parameters
 
 
-def _searched(text: str) -> dict[str, Any]:
+def _patterns(text: str) -> SearchPatterns:
     """A text as patterns: its wildcards are letters like others, and the hyphens of an id may be there or not."""
     digits = text.replace("-", "").lower()
     is_id = _DIGITS.fullmatch(digits) is not None
-    return {
-        "the_searched": MOST_SEARCHED,
-        "the_pattern": "%" + _WILD.sub(r"\\\1", text) + "%",
-        "the_first_digits": f"{digits}%" if is_id else None,
-        "the_last_digits": f"%{digits}" if is_id else None,
-    }
+    return SearchPatterns(
+        text="%" + _WILD.sub(r"\\\1", text) + "%",
+        first_digits=f"{digits}%" if is_id else None,
+        last_digits=f"%{digits}" if is_id else None,
+    )
 
 
 def history(transaction: Transaction, job_id: UUID, *, after: int = 0, limit: int | None = None) -> list[HistoryEntry]:
@@ -193,8 +177,7 @@ def history(transaction: Transaction, job_id: UUID, *, after: int = 0, limit: in
     _require_page(after, size)
     lines: list[HistoryEntry] = []
     while True:
-        asked = {"the_job_id": job_id, "the_after": lines[-1].sequence if lines else after, "the_limit": size}
-        page = transaction.run(statements.history_of(transaction.dialect), asked).all()
+        page = queries.history_of(transaction, job_id, after=lines[-1].sequence if lines else after, limit=size)
         lines += map(history_entry_from, page)
         if limit is not None or len(page) < size:
             return lines
@@ -202,8 +185,7 @@ def history(transaction: Transaction, job_id: UUID, *, after: int = 0, limit: in
 
 def last_change_to(transaction: Transaction, job_id: UUID, state: JobState) -> HistoryEntry | None:
     """The last line of a job's history that leads to this state, if there is one."""
-    asked = {"the_job_id": job_id, "the_state": state.value}
-    row = transaction.run(statements.last_change_to(transaction.dialect), asked).one_or_none()
+    row = queries.last_change_to(transaction, job_id, state)
     return None if row is None else history_entry_from(row)
 
 
@@ -217,11 +199,8 @@ def items(
 ) -> list[Item]:
     """A page of a job's items behind position ``after``."""
     _require_page(after, limit)
-    parameters: dict[str, Any] = {"the_job_id": job_id, "the_after": after, "the_limit": limit}
-    if statuses is not None:
-        parameters["the_statuses"] = [status.value for status in statuses]
-    statement = statements.items_of(transaction.dialect, statuses=statuses is not None)
-    return [item_from(row) for row in transaction.run(statement, parameters)]
+    wanted = None if statuses is None else list(statuses)
+    return [item_from(row) for row in queries.items_of(transaction, job_id, wanted, after=after, limit=limit)]
 
 
 def _require_page(after: int, limit: int) -> None:
@@ -231,23 +210,19 @@ def _require_page(after: int, limit: int) -> None:
 
 def stack_trace(transaction: Transaction, job_id: UUID) -> str | None:
     """Where in its code the last step or item of a job failed, if it says so."""
-    text: str | None = transaction.run(statements.trace_of(transaction.dialect), {"the_job_id": job_id}).scalar()
-    return text
+    return queries.trace_of(transaction, job_id)
 
 
 def count_by_state(transaction: Transaction) -> dict[tuple[str, JobState], int]:
     """How many jobs there are of each kind in each state."""
-    rows = transaction.run(statements.count_by_state(transaction.dialect))
-    return {(kind, JobState(state)): count for kind, state, count in rows}
+    return {(row.kind, JobState(row.state)): row.jobs for row in queries.count_by_state(transaction)}
 
 
 def any_in_flight(transaction: Transaction, kinds: Sequence[str]) -> bool:
     """Is there a job of one of these kinds that waits or runs?"""
-    named = {"the_kinds": list(kinds)}
-    return transaction.run(statements.any_in_flight(transaction.dialect), named).scalar() is not None
+    return queries.any_in_flight(transaction, list(kinds))
 
 
 def marks(transaction: Transaction, job_ids: Iterable[UUID]) -> dict[UUID, tuple[datetime, int]]:
     """For each of these jobs something that changes whenever the job does; for whoever watches many of them."""
-    rows = transaction.run(statements.marks_of(transaction.dialect), {"the_jobs": list(job_ids)})
-    return {row.id: (row.updated_at, row.event_sequence) for row in rows}
+    return {mark.id: (mark.updated_at, mark.event_sequence) for mark in queries.marks_of(transaction, list(job_ids))}

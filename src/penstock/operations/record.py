@@ -19,9 +19,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from itertools import groupby
-from operator import itemgetter
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from penstock.lifecycle.callers import Caller
@@ -30,12 +31,23 @@ from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import encode
 from penstock.lifecycle.states import ErrorType, ItemRole, ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
-from penstock.operations.change import change
+from penstock.operations.change import change, followed
 from penstock.operations.single_flight import fail_followers, succeed_followers
-from penstock.store.engine import Transaction
-from penstock.store.statements import record as statements
+from penstock.store.queries import record as queries
+from penstock.store.queries import settle
+from penstock.store.queries.record import EndedItem, FinishedItem
+from penstock.store.queries.settle import (
+    CountedJob,
+    DecidingItem,
+    FailedJob,
+    JobCounts,
+    RetriedJob,
+    SucceededJob,
+)
+from penstock.store.transaction import Transaction
 
-_ITEM_ID, _LEASE, _JOB_ID = itemgetter(0), itemgetter(1), itemgetter(2)
+_ITEM_ID, _LEASE, _JOB_ID = attrgetter("item_id"), attrgetter("lease"), attrgetter("job_id")
+_Next = TypeVar("_Next", bound=Next)
 
 
 class ItemResult(NamedTuple):
@@ -81,8 +93,8 @@ class _Tally:
             if ready_at is not None and (self.ready_at is None or ready_at < self.ready_at):
                 self.ready_at = ready_at
 
-    def counts(self, job_id: UUID) -> tuple[object, ...]:
-        """The row that adds them to the job's counters."""
+    def counts(self, job_id: UUID) -> tuple[UUID, int, int, int, int, int]:
+        """What every row about the job begins with."""
         return (job_id, self.processed, self.failed, self.not_found, self.skipped, self.returned)
 
 
@@ -102,10 +114,10 @@ def record(
     tallies: defaultdict[UUID, _Tally] = defaultdict(_Tally)
     for batch in _each_item_once(ended):
         ready = _end_items(transaction, batch, all_ours=all_ours)
-        counted = batch if len(ready) == len(batch) else [one for one in batch if one.item_id in ready]
-        for job_id, its in groupby(counted, _JOB_ID):
+        counted = batch if len(ready) == len(batch) else [result for result in batch if result.item_id in ready]
+        for job_id, results in groupby(counted, _JOB_ID):
             tally = tallies[job_id]
-            for item_id, _, _, role, outcome in its:
+            for item_id, _, _, role, outcome in results:
                 if role is ItemRole.ITEM and outcome.status is ItemStatus.DONE:
                     tally.processed += 1
                     tally.item = outcome
@@ -125,228 +137,230 @@ def record_free(
     It waits for nobody. Jobs are locked before their items here, and so for longer than in :func:`record`: this is for
     when that has met somebody's open transaction.
     """
-    dialect = transaction.dialect
-    jobs = {"the_jobs": list({one.job_id for one in ended})}
-    free_jobs = frozenset(transaction.run(statements.free_jobs(dialect), jobs).scalars())
-    items = {"the_items": [one.item_id for one in ended if one.job_id in free_jobs]}
-    free_items = transaction.run(statements.known_items(dialect, free=True), items).scalars()
+    free_jobs = frozenset(queries.free_jobs(transaction, list({result.job_id for result in ended})))
+    item_ids = [result.item_id for result in ended if result.job_id in free_jobs]
+    free_items = queries.free_items(transaction, item_ids)
     # Of an item that is not there any more the record has to be told, too.
-    known_items = transaction.run(statements.known_items(dialect, free=False), items).scalars()
-    locked_items = frozenset(known_items).difference(free_items)
+    locked_items = frozenset(queries.known_items(transaction, item_ids)).difference(free_items)
     free: list[ItemResult] = []
     locked: list[ItemResult] = []
-    for one in ended:
-        (free if one.job_id in free_jobs and one.item_id not in locked_items else locked).append(one)
+    for result in ended:
+        (free if result.job_id in free_jobs and result.item_id not in locked_items else locked).append(result)
     return record(transaction, free, caller), locked
 
 
 def _each_item_once(ended: Sequence[ItemResult]) -> Iterator[Sequence[ItemResult]]:
     """Outcomes in batches that name no item twice: a worker may hand in a try it lost together with the one it has."""
-    if len({one.item_id for one in ended}) == len(ended):
+    if len({result.item_id for result in ended}) == len(ended):
         yield ended
         return
     left = ended
     while left:
-        batch = {one.item_id: one for one in reversed(left)}
-        taken = {id(one) for one in batch.values()}
-        left = [one for one in left if id(one) not in taken]
+        batch = {result.item_id: result for result in reversed(left)}
+        in_batch = {id(result) for result in batch.values()}
+        left = [result for result in left if id(result) not in in_batch]
         yield list(batch.values())[::-1]
 
 
 def _end_items(transaction: Transaction, ended: Sequence[ItemResult], *, all_ours: bool) -> dict[int, datetime | None]:
     """Write the outcomes whose lease still holds; for those that go back, when they are ready."""
-    dialect = transaction.dialect
-    done: defaultdict[UUID, list[tuple[int, str | None]]] = defaultdict(list)
-    others = []
+    finished: defaultdict[UUID, list[FinishedItem]] = defaultdict(list)
+    others: list[EndedItem] = []
     # In the order of their ids, as a heartbeat takes them: neither waits for what the other has.
-    for lease, its in groupby(sorted(ended, key=_ITEM_ID), _LEASE):
-        finished = done[lease]
-        for one in its:
-            item_id, _, _, _, outcome = one
+    for lease, results in groupby(sorted(ended, key=_ITEM_ID), _LEASE):
+        finished_now = finished[lease]
+        for result in results:
+            item_id, _, _, _, outcome = result
             if outcome.status is ItemStatus.DONE:
-                finished.append((item_id, outcome.result))
+                finished_now.append((item_id, outcome.result))
             else:
-                others.append(_ending(one))
+                others.append(_ended(result))
     landed: dict[int, datetime | None] = {}
-    for lease, rows in done.items():
-        if not rows:
-            continue
-        parameters = dialect.parameters("done", statements.DONE, rows)
-        parameters["the_lease"] = lease
-        landed |= dict.fromkeys(_finish(transaction, rows, parameters, all_ours=all_ours))
+    for lease, items in finished.items():
+        if items:
+            landed |= dict.fromkeys(_finish(transaction, lease, items, all_ours=all_ours))
     if others:
-        parameters = dialect.parameters("endings", statements.ENDINGS, others)
-        landed.update(tuple(row) for row in transaction.run(statements.end_items(dialect), parameters))
+        landed.update(queries.end_items(transaction, others))
     return landed
 
 
-def _finish(
-    transaction: Transaction, rows: Sequence[tuple[int, str | None]], parameters: dict[str, Any], *, all_ours: bool
-) -> Iterable[int]:
+def _finish(transaction: Transaction, lease: UUID, items: Sequence[FinishedItem], *, all_ours: bool) -> Iterable[int]:
     """DONE for the items of one lease; the answer is the ids of those that landed."""
     if not all_ours:
-        return transaction.run(statements.finish_items(transaction.dialect, named=True), parameters).scalars()
-    finished = transaction.run(statements.finish_items(transaction.dialect, named=False), parameters)
-    if finished.rowcount != len(rows):
+        return queries.finish_held_items(transaction, lease, items)
+    if queries.finish_items(transaction, lease, items) != len(items):
         raise LeaseLost
-    return map(_ITEM_ID, rows)
+    return [item_id for item_id, _ in items]
 
 
-def _ending(one: ItemResult) -> tuple[object, ...]:
-    outcome = one.outcome
-    return (
-        one.item_id, one.lease, outcome.status.value, outcome.error, outcome.code, _value(outcome.error_type),
-        _value(outcome.killed_by), outcome.traceback, outcome.delay, outcome.counts,
-        int(outcome.died),
-    )  # fmt: skip
+def _ended(result: ItemResult) -> EndedItem:
+    outcome = result.outcome
+    return EndedItem(
+        id=result.item_id,
+        lease=result.lease,
+        status=outcome.status.value,
+        error=outcome.error,
+        code=outcome.code,
+        error_type=_value(outcome.error_type),
+        killed_by=_value(outcome.killed_by),
+        traceback=outcome.traceback,
+        delay=outcome.delay,
+        counts=outcome.counts,
+        deaths=int(outcome.died),
+    )
 
 
 def _value(word: StrEnum | None) -> str | None:
     return None if word is None else word.value
 
 
+_Decided = list[tuple[CountedJob, _Next]]
+"""Jobs, and what follows for each."""
+
+
 def _settle(transaction: Transaction, tallies: dict[UUID, _Tally], caller: Caller) -> None:
     """Count the outcomes and let each job become what follows."""
-    rows = transaction.run(statements.lock_jobs(transaction.dialect), {"the_jobs": list(tallies)}).all()
-    decided: defaultdict[type[Next], list[tuple[Any, Any]]] = defaultdict(list)
-    planned, kinds = [], {}
-    for row in rows:
-        tally = tallies[row.id]
-        kinds[row.id] = row.kind
+    succeeding: _Decided[Succeed] = []
+    failing: _Decided[Fail] = []
+    retried: _Decided[Retry] = []
+    finalizing: list[CountedJob] = []
+    going_on: list[CountedJob] = []
+    planned: list[CountedJob] = []
+    for job in settle.lock_jobs(transaction, list(tallies)):
+        tally = tallies[job.id]
         plan_done = tally.plan is not None and tally.plan.status is ItemStatus.DONE
         if plan_done:
-            planned.append(row.id)
-        if row.state != JobState.RUNNING:
+            planned.append(job)
+        if job.state != JobState.RUNNING:
             # Paused, or over already: count what is true, change no state. Resuming settles the rest.
-            decided[Nothing].append((row, Nothing()))
+            going_on.append(job)
             continue
-        ledger = JobCounters(
-            single_step=row.single_step,
-            planned=row.planned or plan_done,
-            has_finalizer=row.has_finalizer,
-            finalize_added=row.last_claimable > row.total_items,
-            total=row.total_items,
-            processed=row.processed_items + tally.processed,
+        counters = JobCounters(
+            single_step=job.single_step,
+            planned=job.planned or plan_done,
+            has_finalizer=job.has_finalizer,
+            finalize_added=job.last_claimable > job.total_items,
+            total=job.total_items,
+            processed=job.processed_items + tally.processed,
         )
-        following = next_step(ledger, plan=tally.plan, single=tally.item, finalize=tally.finalize)
-        decided[type(following)].append((row, following))
+        following = next_step(counters, plan=tally.plan, single=tally.item, finalize=tally.finalize)
+        match following:
+            case Succeed():
+                succeeding.append((job, following))
+            case Fail():
+                failing.append((job, following))
+            case Retry():
+                retried.append((job, following))
+            case AddFinalize():
+                finalizing.append(job)
+            case Nothing():
+                going_on.append(job)
     if planned:
-        transaction.run(statements.open_planned(transaction.dialect), {"the_jobs": planned})
-    _count(transaction, tallies, decided[Nothing] + decided[AddFinalize])
-    if decided[AddFinalize]:
-        add_finalize(transaction, [row.id for row, _ in decided[AddFinalize]])
-    _retry(transaction, tallies, decided[Retry], caller)
-    _succeed(transaction, tallies, decided[Succeed], caller)
-    _fail(transaction, tallies, decided[Fail], caller)
-    _wake(transaction, [row.kind for row, _ in decided[AddFinalize]] + [kinds[one] for one in planned])
-    _wake(transaction, [row.kind for row, _ in decided[Nothing] if tallies[row.id].returned])
+        settle.open_planned(transaction, [job.id for job in planned])
+    _count(transaction, tallies, going_on + finalizing)
+    if finalizing:
+        add_finalize(transaction, [job.id for job in finalizing])
+    _retry(transaction, tallies, retried, caller)
+    _succeed(transaction, tallies, succeeding, caller)
+    _fail(transaction, tallies, failing, caller)
+    _wake(transaction, finalizing + planned)
+    _wake(transaction, [job for job in going_on if tallies[job.id].returned])
 
 
-def _wake(transaction: Transaction, kinds: Iterable[str]) -> None:
-    transaction.wake(*dict.fromkeys(kinds))
+def _wake(transaction: Transaction, jobs: Iterable[CountedJob]) -> None:
+    transaction.wake(*dict.fromkeys(job.kind for job in jobs))
 
 
-def _count(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tuple[Any, Any]]) -> None:
+def _count(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: Sequence[CountedJob]) -> None:
     if jobs:
-        rows = [(*tallies[row.id].counts(row.id), tallies[row.id].ready_at) for row, _ in jobs]
-        parameters = transaction.dialect.parameters("counts", statements.TURNS, rows)
-        transaction.run(statements.count_outcomes(transaction.dialect), parameters)
+        counts = [JobCounts(*tallies[job.id].counts(job.id), tallies[job.id].ready_at) for job in jobs]
+        settle.count_outcomes(transaction, counts)
 
 
 def add_finalize(transaction: Transaction, job_ids: Sequence[UUID]) -> None:
     """Add the one item that finalizes each of these jobs."""
-    transaction.run(statements.add_finalize_items(transaction.dialect), {"the_jobs": job_ids})
-    transaction.run(statements.open_finalize(transaction.dialect), {"the_jobs": job_ids})
+    settle.add_finalize_items(transaction, job_ids)
+    settle.open_finalize(transaction, job_ids)
 
 
-def _retry(
-    transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tuple[Any, Retry]], caller: Caller
-) -> None:
+def _retry(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: _Decided[Retry], caller: Caller) -> None:
     if not jobs:
         return
-    rows = [
-        (
-            *tallies[row.id].counts(row.id),
+    retried = [
+        RetriedJob(
+            *tallies[job.id].counts(job.id),
             following.outcome.error,
             following.outcome.code,
             _value(following.outcome.error_type),
-            tallies[row.id].ready_at,
+            tallies[job.id].ready_at,
         )
-        for row, following in jobs
+        for job, following in jobs
     ]
-    reasons = {row.id: following.outcome.error for row, following in jobs}
-    parameters = transaction.dialect.parameters("retried", statements.RETRIES, rows)
-    change(transaction, RETRY, statements.retry_jobs(transaction.dialect), parameters, caller, reasons=reasons)
+    reasons = {job.id: following.outcome.error for job, following in jobs}
+    change(transaction, RETRY, partial(settle.retry_jobs, retried=retried), caller, reasons=reasons)
 
 
-def _succeed(
-    transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tuple[Any, Succeed]], caller: Caller
-) -> None:
+def _succeed(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: _Decided[Succeed], caller: Caller) -> None:
     if not jobs:
         return
-    rows = [(*tallies[row.id].counts(row.id), following.result) for row, following in jobs]
-    parameters = transaction.dialect.parameters("results", statements.RESULTS, rows)
-    changed = change(transaction, SUCCEED, statements.succeed_jobs(transaction.dialect), parameters, caller)
-    succeed_followers(transaction, changed, caller)
+    succeeded = [SucceededJob(*tallies[job.id].counts(job.id), following.result) for job, following in jobs]
+    changed = change(transaction, SUCCEED, partial(settle.succeed_jobs, succeeded=succeeded), caller)
+    succeed_followers(transaction, followed(changed), caller)
 
 
-def _fail(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: list[tuple[Any, Fail]], caller: Caller) -> None:
+def _fail(transaction: Transaction, tallies: dict[UUID, _Tally], jobs: _Decided[Fail], caller: Caller) -> None:
     if not jobs:
         return
-    rows = [
-        (
-            *tallies[row.id].counts(row.id),
+    failed = [
+        FailedJob(
+            *tallies[job.id].counts(job.id),
             following.outcome.error,
             following.outcome.code,
             _value(following.outcome.error_type or ErrorType.TERMINAL),
             following.phase.value,
             _value(following.outcome.killed_by),
         )
-        for row, following in jobs
+        for job, following in jobs
     ]
-    reasons = {row.id: following.outcome.error for row, following in jobs}
-    parameters = transaction.dialect.parameters("failures", statements.FAILURES, rows)
-    changed = change(transaction, FAIL, statements.fail_jobs(transaction.dialect), parameters, caller, reasons=reasons)
-    fail_followers(transaction, changed, caller)
+    reasons = {job.id: following.outcome.error for job, following in jobs}
+    changed = change(transaction, FAIL, partial(settle.fail_jobs, failed=failed), caller, reasons=reasons)
+    fail_followers(transaction, followed(changed), caller)
 
 
 def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> None:
     """Let a running job become what its items' rows say: for outcomes that came in while it was paused."""
-    dialect = transaction.dialect
-    row = transaction.run(statements.lock_jobs(dialect), {"the_jobs": [job_id]}).one()
+    [job] = settle.lock_jobs(transaction, [job_id])
     written = _Tally()
-    positions = [0] if not row.planned else []
-    positions += [1] if row.single_step else []
-    positions += [row.last_claimable] if row.last_claimable > row.total_items else []
+    positions = [0] if not job.planned else []
+    positions += [1] if job.single_step else []
+    positions += [job.last_claimable] if job.last_claimable > job.total_items else []
     for position in positions:
-        item = transaction.run(
-            statements.deciding_item(dialect), {"the_job_id": job_id, "the_position": position}
-        ).one_or_none()  # fmt: skip
+        item = settle.deciding_item(transaction, job_id, position)
         if item is not None and item.status not in (ItemStatus.PENDING, ItemStatus.PROCESSING):
             written.add(ItemRole(item.role), _outcome_of(item), None)
-    ledger = JobCounters(
-        single_step=row.single_step,
-        planned=row.planned,
-        has_finalizer=row.has_finalizer,
-        finalize_added=row.last_claimable > row.total_items,
-        total=row.total_items,
-        processed=row.processed_items,
+    counters = JobCounters(
+        single_step=job.single_step,
+        planned=job.planned,
+        has_finalizer=job.has_finalizer,
+        finalize_added=job.last_claimable > job.total_items,
+        total=job.total_items,
+        processed=job.processed_items,
     )
-    following = next_step(ledger, plan=written.plan, single=written.item, finalize=written.finalize)
     nothing_new = {job_id: _Tally()}
+    following = next_step(counters, plan=written.plan, single=written.item, finalize=written.finalize)
     match following:
         case Succeed():
-            _succeed(transaction, nothing_new, [(row, following)], caller)
+            _succeed(transaction, nothing_new, [(job, following)], caller)
         case Fail():
-            _fail(transaction, nothing_new, [(row, following)], caller)
+            _fail(transaction, nothing_new, [(job, following)], caller)
         case AddFinalize():
             add_finalize(transaction, [job_id])
-            _wake(transaction, [row.kind])
+            _wake(transaction, [job])
         case _:
             pass
 
 
-def _outcome_of(item: Any) -> Outcome:
+def _outcome_of(item: DecidingItem) -> Outcome:
     """The outcome an item's row tells of."""
     result = None if item.result_json is None else encode(item.result_json, most=2**62, at="result")
     return Outcome(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 from penstock.errors import InvalidInput, TransitionRefused
@@ -16,9 +17,10 @@ from penstock.lifecycle.transitions import REPROCESS
 from penstock.operations.change import change
 from penstock.operations.control import reschedule
 from penstock.operations.read_jobs import get_job, not_found
-from penstock.store.engine import Transaction
-from penstock.store.statements import reprocess as statements
-from penstock.store.statements.control import lock_seen_by
+from penstock.store.queries import reprocess as queries
+from penstock.store.queries.control import lock_job
+from penstock.store.queries.reprocess import Choice, ChosenCount, DroppedItem, Uncounted
+from penstock.store.transaction import Transaction
 
 FAILED_ONES = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
 _MOST_ITEMS = 10_000
@@ -52,81 +54,77 @@ def reprocess(
         raise InvalidInput("only items that ended can run again: DONE, ERROR, NOT_FOUND or SKIPPED", field="statuses")
     if item_ids is not None and not 0 < len(item_ids) <= _MOST_ITEMS:
         raise InvalidInput(f"name 1 to {_MOST_ITEMS:,} items, not {len(item_ids):,}", field="item_ids")
-    for one in item_ids or ():
-        ITEM_ID.require(one)
+    for item_id in item_ids or ():
+        ITEM_ID.require(item_id)
     if error_codes is not None and not 0 < len(error_codes) <= _MOST_CODES:
         raise InvalidInput(f"name 1 to {_MOST_CODES} error codes, not {len(error_codes):,}", field="error_codes")
     reason = None if reason is None else storable_text(reason)
-    dialect = transaction.dialect
     get_job(transaction, job_id, caller)  # nothing of a job that the caller may not see is locked
-    named = {"the_job_id": job_id}
-    transaction.run(statements.lock_held_items(dialect), named)
+    queries.lock_held_items(transaction, job_id)
     _open_run(transaction, job_id, caller, reason)
     before = get_job(transaction, job_id, caller)
-    dropped = transaction.run(statements.drop_finalize(dialect), named).scalars()
-    chosen = {
-        **named,
-        "the_statuses": [status.value for status in statuses],
-        "the_reset": reset_attempts,
-        "the_max_attempts": kind.policy.retries + 1,
-        "the_permanent": permanent,
-    }
-    by_item, by_code = item_ids is not None, error_codes is not None
-    if item_ids is not None:
-        chosen["the_items"] = list(item_ids)
-    if error_codes is not None:
-        chosen["the_codes"] = [storable_text(code) for code in error_codes if code is not None]
-        chosen["the_uncoded"] = None in error_codes
-    counts = transaction.run(statements.count_chosen(dialect, by_item=by_item, by_code=by_code), chosen).all()
+    dropped = queries.drop_finalize(transaction, job_id)
+    choice = Choice(
+        job_id,
+        statuses,
+        max_attempts=kind.policy.retries + 1,
+        reset_attempts=reset_attempts,
+        permanent=permanent,
+        item_ids=item_ids,
+        error_codes=None
+        if error_codes is None
+        else [None if code is None else storable_text(code) for code in error_codes],
+    )
+    counts = queries.count_chosen(transaction, choice)
     planning = before.phase is Phase.BATCHING
-    all_over = not dropped and not planning and before.progress.processed == before.progress.total
+    all_over = dropped is None and not planning and before.progress.processed == before.progress.total
     # Whoever names codes means those items; finalizing again what has not changed would be a surprise.
-    if not counts and (by_code or all_over):
+    if not counts and (error_codes is not None or all_over):
         raise TransitionRefused(
             f"job {job_id} has no item to reprocess: there is none of these statuses and codes, or they have used up "
             "their tries or failed for good; ask with new tries, or for the permanent ones too",
             code="NOTHING_TO_REPROCESS",
         )
     if counts:
-        transaction.run(statements.return_chosen(dialect, by_item=by_item, by_code=by_code), chosen)
-    if counts or dropped:
-        of_items = {status: count for role, status, count in counts if role == ItemRole.ITEM}
-        transaction.run(
-            statements.uncount(dialect),
-            {
-                **named,
-                "the_processed": sum(of_items.values()),
-                "the_failed": of_items.get(ItemStatus.ERROR, 0),
-                "the_not_found": of_items.get(ItemStatus.NOT_FOUND, 0),
-                "the_skipped": of_items.get(ItemStatus.SKIPPED, 0),
-                "the_returned": sum(count for _, _, count in counts) - sum(ready is not None for ready in dropped),
-            },
-        )
+        queries.return_chosen(transaction, choice)
+    if counts or dropped is not None:
+        queries.uncount(transaction, job_id, _uncounted(counts, dropped))
     reschedule(transaction, job_id)
     return get_job(transaction, job_id, caller)
 
 
+def _uncounted(counts: Sequence[ChosenCount], dropped: DroppedItem | None) -> Uncounted:
+    """What the job has counted of the items that run again, and how many more wait to be claimed."""
+    of_items = {count.status: count.items for count in counts if count.role == ItemRole.ITEM}
+    no_more = 0 if dropped is None or dropped.ready_at is None else 1
+    return Uncounted(
+        processed=sum(of_items.values()),
+        failed=of_items.get(ItemStatus.ERROR, 0),
+        not_found=of_items.get(ItemStatus.NOT_FOUND, 0),
+        skipped=of_items.get(ItemStatus.SKIPPED, 0),
+        returned=sum(count.items for count in counts) - no_more,
+    )
+
+
 def _open_run(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None) -> None:
     """REPROCESS, or say why not."""
-    dialect = transaction.dialect
-    named = {"the_job_id": job_id, "the_caller_id": caller.id}
-    statement = statements.open_run(dialect, caller.sight)
-    if change(transaction, REPROCESS, statement, named, caller, reason=reason):
+    open_run = partial(queries.open_run, job_id=job_id, caller=caller)
+    if change(transaction, REPROCESS, open_run, caller, reason=reason):
         return
     # What refused it may be gone by now. With the job locked, what is found is also the reason.
-    row = transaction.run(lock_seen_by(dialect, caller.sight), named).one_or_none()
-    if row is None:
+    job = lock_job(transaction, job_id, caller)
+    if job is None:
         raise not_found(job_id)
-    if row.state not in REPROCESS.sources:
-        raise TransitionRefused(f"job {job_id} is {row.state}: only a succeeded or failed job is reprocessed")
-    if row.leader_id is not None:
+    if job.state not in REPROCESS.sources:
+        raise TransitionRefused(f"job {job_id} is {job.state}: only a succeeded or failed job is reprocessed")
+    if job.leader_id is not None:
         raise TransitionRefused(
-            f"job {job_id} has no items of its own, job {row.leader_id} did its work; submit a new one",
+            f"job {job_id} has no items of its own, job {job.leader_id} did its work; submit a new one",
             code="JOB_SHARED",
         )
-    if not change(transaction, REPROCESS, statement, named, caller, reason=reason):
+    if not change(transaction, REPROCESS, open_run, caller, reason=reason):
         raise TransitionRefused(
-            f"job {job_id} is not reprocessed while another {row.kind!r} job of key {row.unique_key!r} is active; "
+            f"job {job_id} is not reprocessed while another {job.kind!r} job of key {job.unique_key!r} is active; "
             "wait for that one or cancel it",
             code="UNIQUE_KEY_IN_USE",
         )

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from penstock.lifecycle.payloads import JSON
-from penstock.store.engine import Transaction
-from penstock.store.statements import samples as statements
+from penstock.store.queries import samples as queries
+from penstock.store.transaction import Transaction
 
 Gauges = Callable[[], Mapping[str, JSON]]
 """Figures of an application's own, by name, asked for with each sample of its kind."""
@@ -35,9 +35,7 @@ class LaneSample:
 def keep_samples(transaction: Transaction, worker: str, samples: Mapping[str, dict[str, Any]]) -> None:
     """One sample for each kind a worker was busy with."""
     for kind, data in samples.items():
-        transaction.run(
-            statements.insert_sample(transaction.dialect), {"the_kind": kind, "the_worker": worker, "the_data": data}
-        )
+        queries.insert_sample(transaction, kind, worker, data)
 
 
 def samples(
@@ -49,9 +47,7 @@ def samples(
     most: int = _MOST,
 ) -> list[LaneSample]:
     """The samples behind a moment, perhaps up to another one, the oldest first; the oldest ``most`` of them."""
-    statement = statements.samples_since(transaction.dialect, of_kind=kind is not None, bounded=until is not None)
-    asked = {"the_moment": since, "the_end": until, "the_kind": kind, "the_limit": most}
-    return _read(transaction.run(statement, asked))
+    return _samples_from(queries.samples_since(transaction, since, until=until, kind=kind, limit=most))
 
 
 def thinned_samples(
@@ -62,24 +58,22 @@ def thinned_samples(
     A kind that was busy all day on ten workers has 170,000 samples. Instead of reading them all, the time is cut into
     ``most`` stretches and each gives its last sample, whichever worker that is of; so the newest is always there.
     """
-    found = samples(transaction, since=since, until=until, kind=kind, most=most + 1)
-    if len(found) <= most:
-        return found
-    newest = statements.newest_sample(transaction.dialect, bounded=until is not None)
-    end = transaction.run(newest, {"the_kind": kind, "the_end": until}).scalar()
-    begin = found[0].at - _MOMENT
+    first = samples(transaction, since=since, until=until, kind=kind, most=most + 1)
+    if len(first) <= most:
+        return first
+    end = queries.newest_sample(transaction, kind, until=until) or first[-1].at
+    begin = first[0].at - _MOMENT
     cuts = [begin + (end - begin) * number / most for number in range(most)] + [end]
-    stretches = transaction.dialect.parameters("stretches", statements.STRETCHES, list(pairwise(cuts)))
-    last = transaction.run(statements.last_of_stretches(transaction.dialect), {"the_kind": kind, **stretches})
+    stretches = [queries.Stretch(begins, ends) for begins, ends in pairwise(cuts)]
+    last = _samples_from(queries.last_of_stretches(transaction, kind, stretches))
     # Two workers may have sampled in the same instant: one of them will do.
-    return list({one.at: one for one in _read(last)}.values())
+    return list({sample.at: sample for sample in last}.values())
 
 
-def _read(rows: Iterable[Any]) -> list[LaneSample]:
+def _samples_from(rows: Iterable[queries.SampleRow]) -> list[LaneSample]:
     return [LaneSample(row.kind, row.at, row.worker, row.data) for row in rows]
 
 
 def forget_samples(transaction: Transaction) -> int:
     """Drop those older than a day; the answer is how many."""
-    ago = {"the_seconds_ago": -_KEPT_SECONDS}
-    return transaction.run(statements.delete_samples(transaction.dialect), ago).rowcount
+    return queries.delete_samples(transaction, seconds=_KEPT_SECONDS)

@@ -14,63 +14,63 @@ the other followers go on. START comes with the leader's next step, and what end
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import FAIL, START, SUCCEED
-from penstock.operations.change import Changed, change
-from penstock.store.engine import Transaction
-from penstock.store.statements import control as statements
-from penstock.store.statements.submit import mark_followed, start_follower
+from penstock.operations.change import change
+from penstock.store.queries import single_flight as queries
+from penstock.store.queries.unique_keys import mark_followed
+from penstock.store.transaction import Transaction
 
 _STARTED = (JobState.RUNNING, JobState.RETRYING)
 
 
 def join(transaction: Transaction, follower_id: UUID, leader_id: UUID, leader_state: str) -> None:
     """Let a queued job that follows be known to its leader, which is locked, and start if that has."""
-    transaction.run(mark_followed(transaction.dialect), {"the_job_id": leader_id})
+    mark_followed(transaction, leader_id)
     if leader_state in _STARTED:
-        change(transaction, START, start_follower(transaction.dialect), {"the_job_id": follower_id}, SYSTEM)
+        change(transaction, START, partial(queries.start_follower, job_id=follower_id), SYSTEM)
 
 
-def start_followers(transaction: Transaction, leaders: Sequence[UUID], caller: Caller) -> None:
+def start_followers(transaction: Transaction, leader_ids: Sequence[UUID], caller: Caller) -> None:
     """START for the followers of jobs that just started, those that are free."""
-    if leaders:
-        change(transaction, START, statements.start_followers(transaction.dialect), {"the_leaders": leaders}, caller)
+    if leader_ids:
+        change(transaction, START, partial(queries.start_followers, leader_ids=leader_ids), caller)
 
 
-def succeed_followers(transaction: Transaction, leaders: Sequence[Changed], caller: Caller) -> int:
+def succeed_followers(transaction: Transaction, leader_ids: Sequence[UUID], caller: Caller) -> int:
     """SUCCEED for the followers of jobs that just succeeded, those that are free; the answer is how many."""
-    followed = [leader.id for leader in leaders if leader.has_followers]
     # Whoever joined while the leader waited for its next try has not started yet.
-    start_followers(transaction, followed, caller)
-    statement = statements.succeed_followers(transaction.dialect)
-    return sum(len(change(transaction, SUCCEED, statement, {"the_leader_id": one}, caller)) for one in followed)
+    start_followers(transaction, leader_ids, caller)
+    return sum(
+        len(change(transaction, SUCCEED, partial(queries.succeed_followers, leader_id=leader_id), caller))
+        for leader_id in leader_ids
+    )
 
 
-def fail_followers(transaction: Transaction, leaders: Sequence[Changed], caller: Caller) -> int:
+def fail_followers(transaction: Transaction, leader_ids: Sequence[UUID], caller: Caller) -> int:
     """FAIL for the followers of jobs that just failed, those that are free; the answer is how many."""
-    followed = [leader.id for leader in leaders if leader.has_followers]
-    statement = statements.fail_followers(transaction.dialect)
-    return sum(len(change(transaction, FAIL, statement, {"the_leader_id": one}, caller)) for one in followed)
+    return sum(
+        len(change(transaction, FAIL, partial(queries.fail_followers, leader_id=leader_id), caller))
+        for leader_id in leader_ids
+    )
 
 
 def hand_over(transaction: Transaction, leader_id: UUID) -> UUID | None:
     """Give the work of a leader that is locked to the follower that has waited longest; the answer is which one."""
-    dialect = transaction.dialect
-    found = transaction.run(statements.lock_followers(dialect), {"the_leader_id": leader_id}).all()
-    if not found:
+    followers = queries.lock_followers(transaction, leader_id)
+    if not followers:
         return None
-    successor = found[0]
-    names = {"the_successor_id": successor.id, "the_leader_id": leader_id}
-    transaction.run(statements.promote(dialect), names)
-    transaction.run(statements.inherit_items(dialect), names | {"the_user_id": successor.user_id})
-    if len(found) > 1:
-        transaction.run(statements.follow_heir(dialect), names)
-        transaction.run(mark_followed(dialect), {"the_job_id": successor.id})
+    successor = followers[0]
+    queries.promote(transaction, successor.id, leader_id)
+    queries.inherit_items(transaction, successor.id, leader_id, user_id=successor.user_id)
+    if len(followers) > 1:
+        queries.follow_successor(transaction, successor.id, leader_id)
+        mark_followed(transaction, successor.id)
         if successor.state == JobState.RUNNING:
             # It will not pass START again, which would have started the others.
             start_followers(transaction, [successor.id], SYSTEM)
-    successor_id: UUID = successor.id
-    return successor_id
+    return successor.id

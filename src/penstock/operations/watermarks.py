@@ -28,10 +28,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
-from typing import Any
 
 from penstock.store.engine import Store
-from penstock.store.statements import line as statements
+from penstock.store.queries import line as queries
+from penstock.store.queries.line import FirstTurn, Look, WideLook
 
 _INTERVAL = 0.1
 """Seconds between two looks of a busy lane."""
@@ -110,16 +110,16 @@ class Watermarks:
         now = self._clock()
         return next((reach for reach in (Reach.WHOLE, Reach.SURE) if now >= self._due[reach]), Reach.NEAR)
 
-    def claim_looks(self) -> list[tuple[int, datetime]]:
+    def claim_looks(self) -> list[Look]:
         """Where a claim looks, from the highest priority down."""
-        return [(priority, mark.near) for priority, mark in sorted(self._marks.items(), reverse=True)]
+        return [Look(priority, mark.near) for priority, mark in sorted(self._marks.items(), reverse=True)]
 
-    def looks(self, reach: Reach) -> list[tuple[int, datetime, int]]:
+    def looks(self, reach: Reach) -> list[WideLook]:
         """Where a look looks: at the priorities there are and, but for the nearest, at what lies between them."""
         looks = []
         above = _ABOVE_ALL
         for priority, mark in [*sorted(self._marks.items(), reverse=True), (_BELOW_ALL, _Mark())]:
-            looks.append((priority, mark.since(reach), priority if reach is Reach.NEAR else above))
+            looks.append(WideLook(priority, mark.since(reach), priority if reach is Reach.NEAR else above))
             above = priority
         return looks
 
@@ -129,25 +129,26 @@ class Watermarks:
         for priority in priorities:
             self._marks.setdefault(priority, _Mark())
 
-    def observe(self, rows: Sequence[Any], reach: Reach) -> float | None:
+    def observe(self, turns: Sequence[FirstTurn], reach: Reach) -> float | None:
         """What a look saw; the answer is in how many seconds something is due: 0 for now, None when nothing will be."""
-        now = rows[0].now
+        highest, lowest = turns[0], turns[-1]
+        now = highest.now
         if now < self._seen_at:
             self.forget()  # the clock was set back, or it is another server's
             return 0.0
         self._looked_at, self._seen_at, self._reached = self._clock(), now, reach
         if reach in _REST:
             least, times = _REST[reach]
-            took = rows[-1].microseconds / 1_000_000
+            took = lowest.microseconds / 1_000_000
             self._due[reach] = self._looked_at + max(least, times * took if took > self._long else 0.0)
-        self._settle(rows[0].number, rows[0].oldest)
-        firsts = {row.priority: row.first for row in rows}
+        self._settle(highest.number, highest.oldest)
+        firsts = {turn.priority: turn.first for turn in turns}
         for priority, mark in list(self._marks.items()):
             first = firsts.get(priority)
             if first is None and reach is Reach.WHOLE and len(self._marks) > _KEPT_PRIORITIES:
                 del self._marks[priority]
             self._move(mark, first, reach)
-        unheard = [row.unheard for row in rows if row.unheard is not None]
+        unheard = [turn.unheard for turn in turns if turn.unheard is not None]
         self.learn(unheard)
         waits = [max(0.0, (first - now).total_seconds()) for first in firsts.values() if first is not None]
         return 0.0 if unheard else min(waits, default=None)
@@ -168,13 +169,12 @@ class Watermarks:
 
 def discover(store: Store, kind: str, marks: Watermarks) -> None:
     """Learn which priorities are in line."""
-    asked = {"the_kind": kind}
-    marks.learn(store.read(lambda one: one.run(statements.priorities(one.dialect), asked).scalars(), at_once=True))
+    marks.learn(store.read(lambda transaction: queries.priorities(transaction, kind), single_statement=True))
 
 
 def look(store: Store, kind: str, marks: Watermarks) -> float | None:
     """Read where the line begins and move the marks there; the answer is that of :meth:`Watermarks.observe`."""
     reach = marks.reach()
-    asked = {"the_kind": kind} | store.dialect.parameters("looks", statements.WIDE_LOOKS, marks.looks(reach))
-    rows = store.read(lambda one: one.run(statements.first_turns(one.dialect), asked).all(), at_once=True)
-    return marks.observe(rows, reach)
+    looks = marks.looks(reach)
+    turns = store.read(lambda transaction: queries.first_turns(transaction, kind, looks), single_statement=True)
+    return marks.observe(turns, reach)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from penstock.store.engine import Transaction
-from penstock.store.statements import workers as statements
+from penstock.store.queries import workers as queries
+from penstock.store.transaction import Transaction
 
 SIGNING_SECONDS = 10.0
 """How often a worker says that it is there."""
@@ -38,41 +38,36 @@ class WorkerSeen:
 
 def appear(transaction: Transaction, name: str, data: dict[str, Any]) -> None:
     """This worker is there: for the first time, or still."""
-    said = {"the_name": name, "the_data": data}
-    if not transaction.run(statements.refresh_worker(transaction.dialect), said).rowcount:
-        transaction.run(statements.insert_worker(transaction.dialect), said)
+    if not queries.refresh_worker(transaction, name, data):
+        queries.insert_worker(transaction, name, data)
 
 
 def leave(transaction: Transaction, name: str) -> None:
     """This worker has stopped."""
-    transaction.run(statements.delete_worker(transaction.dialect), {"the_name": name})
+    queries.delete_worker(transaction, name)
 
 
 def workers(transaction: Transaction) -> list[WorkerSeen]:
     """Those that are there, and those that died within the last hour, by name."""
-    lately = {"the_seconds_ago": -_ALIVE_SECONDS}
-    rows = transaction.run(statements.all_workers(transaction.dialect), lately)
-    return [WorkerSeen(row.name, row.started_at, row.seen_at, row.data, row.alive) for row in rows]
+    return [WorkerSeen(*row) for row in queries.all_workers(transaction, alive_within=_ALIVE_SECONDS)]
 
 
 def subscribed_topics(transaction: Transaction) -> frozenset[str]:
     """The topics of messages that some worker which is alive subscribes to."""
-    return frozenset(topic for one in workers(transaction) if one.alive for topic in one.data.get("topics", ()))
+    return frozenset(topic for seen in workers(transaction) if seen.alive for topic in seen.data.get("topics", ()))
 
 
 def forget_workers(transaction: Transaction) -> int:
     """Drop those that were not seen for an hour; the answer is how many."""
-    ago = {"the_seconds_ago": -_KEPT_SECONDS}
-    return transaction.run(statements.delete_unseen_workers(transaction.dialect), ago).rowcount
+    return queries.delete_unseen_workers(transaction, seconds=_KEPT_SECONDS)
 
 
 def note_death(transaction: Transaction, name: str, items: int) -> None:
     """A worker died, or stopped responding, with so many items in its hands."""
-    lost = {"the_name": name, "the_items": items}
-    if not transaction.run(statements.count_more_lost(transaction.dialect), lost).rowcount:
-        transaction.run(statements.insert_death(transaction.dialect), lost)
+    if not queries.count_more_lost(transaction, name, items):
+        queries.insert_death(transaction, name, items)
 
 
 def count_deaths(transaction: Transaction) -> int:
     """How many workers have died since the database was made, those of them that held something."""
-    return int(transaction.run(statements.count_deaths(transaction.dialect)).one()[0])
+    return queries.count_deaths(transaction)

@@ -11,6 +11,8 @@ It may wait there, or raise; the transaction is then taken back as after any err
 after it has returned, so each statement has a time of its own, as on a real server. What a caller does in their own
 transaction is seen up to their COMMIT, which is theirs.
 
+A transaction that was promised to be a single statement, and is not, fails at its second.
+
 Without an observer a store makes plain transactions, and none of this is asked for at any statement.
 """
 
@@ -22,9 +24,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from penstock.store.engine import Observer, Store, Transaction, Value
+from penstock.store.engine import Observer, Store
 from penstock.store.queries.built_once import name_of
-from penstock.store.statement_cache import Row, Statement, StatementResult
+from penstock.store.statement_cache import Row, Statement
+from penstock.store.transaction import Transaction, Value
 
 TAKE_TURNS, NOTIFY = "take turns", "notify"
 
@@ -43,8 +46,8 @@ def observed(store: Store, observer: Observer) -> Iterator[None]:
     after COMMIT
     """
 
-    def new_transaction(connection: Connection, store: Store) -> Transaction:
-        return _ObservedTransaction(connection, store, observer)
+    def new_transaction(connection: Connection, store: Store, single_statement: bool) -> Transaction:
+        return _ObservedTransaction(connection, store, single_statement, observer)
 
     store.new_transaction, store.observer = new_transaction, observer
     try:
@@ -56,13 +59,10 @@ def observed(store: Store, observer: Observer) -> Iterator[None]:
 class _ObservedTransaction(Transaction):
     """One that says what it is about to do."""
 
-    def __init__(self, connection: Connection, store: Store, observer: Observer) -> None:
-        super().__init__(connection, store)
+    def __init__(self, connection: Connection, store: Store, single_statement: bool, observer: Observer) -> None:
+        super().__init__(connection, store, single_statement)
         self._observer = observer
-
-    def run(self, statement: Statement, parameters: dict[str, Any] | None = None) -> StatementResult:
-        self._announce(name_of(statement))
-        return super().run(statement, parameters)
+        self._last: str | None = None
 
     def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
         self._announce(name_of(statement))
@@ -89,5 +89,8 @@ class _ObservedTransaction(Transaction):
         super()._notify(notices)
 
     def _announce(self, name: str) -> None:
+        if self.single_statement and self._last is not None:
+            raise AssertionError(f"promised to be a single statement, but {name} follows {self._last}")
+        self._last = name
         self._observer(name, self.connection)
         self._held = self.store.clock.held()

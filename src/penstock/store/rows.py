@@ -3,64 +3,147 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import groupby
-from operator import itemgetter
-from typing import Any
+from operator import attrgetter
+from typing import NamedTuple
 from uuid import UUID
 
 from penstock.lifecycle.job import ClaimedItem, HistoryEntry, Item, Job, Progress
+from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.store.queries.claim import ClaimedRow, JobOfClaim, TakenItem, TakenOfJob
+from penstock.store.queries.line import PickedJob
 
 
-def job_from(row: Any) -> Job:
-    """A job's row as a value; a listing's row has no payloads."""
-    data = row._asdict()
+class JobRow(NamedTuple):
+    """What is read of a job; a list without payloads has None in their places."""
+
+    id: UUID
+    kind: str
+    title: str | None
+    user_id: str | None
+    state: str
+    phase: str
+    run: int
+    priority: int
+    params: JSON
+    result: JSON
+    unique_key: str | None
+    leader_id: UUID | None
+    total_items: int
+    processed_items: int
+    failed_items: int
+    not_found_items: int
+    skipped_items: int
+    attempts: int
+    retries: int
+    deaths: int
+    max_retries: int
+    last_error: str | None
+    error_code: str | None
+    error_type: str | None
+    failed_phase: str | None
+    killed_by: str | None
+    killed_reason: str | None
+    message: str | None
+    file_id: UUID | None
+    ip_address: str | None
+    last_heartbeat: datetime | None
+    created_at: datetime
+    queued_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    committed_at: datetime | None
+    abandoned_at: datetime | None
+    canceled_at: datetime | None
+    updated_at: datetime
+
+
+class HistoryRow(NamedTuple):
+    """A line of a job's history."""
+
+    sequence: int
+    run: int
+    from_state: str | None
+    to_state: str
+    actor: str
+    actor_id: str | None
+    reason: str | None
+    data: JSON
+    at: datetime
+
+
+class WholeItemRow(NamedTuple):
+    """An item with all that is kept of it."""
+
+    id: int
+    job_id: UUID
+    role: str
+    position: int
+    status: str
+    attempts: int
+    deaths: int
+    input_json: JSON
+    normalized_json: JSON
+    result_json: JSON
+    last_error: str | None
+    error_code: str | None
+    traceback: str | None
+    locked_by: str | None
+    locked_at: datetime | None
+    ready_at: datetime | None
+    updated_at: datetime
+
+
+def job_from(row: JobRow) -> Job:
+    """A job's row as a value."""
     return Job(
-        id=data["id"],
-        kind=data["kind"],
-        title=data["title"],
-        user_id=data["user_id"],
-        state=JobState(data["state"]),
-        phase=Phase(data["phase"]),
-        run=data["run"],
-        priority=data["priority"],
-        params=data.get("params"),
-        result=data.get("result"),
-        unique_key=data["unique_key"],
-        leader_id=data["leader_id"],
+        id=row.id,
+        kind=row.kind,
+        title=row.title,
+        user_id=row.user_id,
+        state=JobState(row.state),
+        phase=Phase(row.phase),
+        run=row.run,
+        priority=row.priority,
+        params=row.params,
+        result=row.result,
+        unique_key=row.unique_key,
+        leader_id=row.leader_id,
         progress=Progress(
-            total=data["total_items"],
-            processed=data["processed_items"],
-            failed=data["failed_items"],
-            not_found=data["not_found_items"],
-            skipped=data["skipped_items"],
+            total=row.total_items,
+            processed=row.processed_items,
+            failed=row.failed_items,
+            not_found=row.not_found_items,
+            skipped=row.skipped_items,
         ),
-        attempts=data["attempts"],
-        retries=data["retries"],
-        deaths=data["deaths"],
-        max_retries=data["max_retries"],
-        last_error=data["last_error"],
-        error_code=data["error_code"],
-        error_type=None if data["error_type"] is None else ErrorType(data["error_type"]),
-        failed_phase=None if data["failed_phase"] is None else Phase(data["failed_phase"]),
-        killed_by=None if data["killed_by"] is None else KilledBy(data["killed_by"]),
-        killed_reason=data["killed_reason"],
-        message=data["message"],
-        file_id=data["file_id"],
-        ip_address=data["ip_address"],
-        last_heartbeat=data["last_heartbeat"],
-        created_at=data["created_at"],
-        queued_at=data["queued_at"],
-        started_at=data["started_at"],
-        completed_at=data["completed_at"],
-        committed_at=data["committed_at"],
-        abandoned_at=data["abandoned_at"],
-        canceled_at=data["canceled_at"],
-        updated_at=data["updated_at"],
+        attempts=row.attempts,
+        retries=row.retries,
+        deaths=row.deaths,
+        max_retries=row.max_retries,
+        last_error=row.last_error,
+        error_code=row.error_code,
+        error_type=None if row.error_type is None else ErrorType(row.error_type),
+        failed_phase=None if row.failed_phase is None else Phase(row.failed_phase),
+        killed_by=None if row.killed_by is None else KilledBy(row.killed_by),
+        killed_reason=row.killed_reason,
+        message=row.message,
+        file_id=row.file_id,
+        ip_address=row.ip_address,
+        last_heartbeat=row.last_heartbeat,
+        created_at=row.created_at,
+        queued_at=row.queued_at,
+        started_at=row.started_at,
+        completed_at=row.completed_at,
+        committed_at=row.committed_at,
+        abandoned_at=row.abandoned_at,
+        canceled_at=row.canceled_at,
+        updated_at=row.updated_at,
     )
 
 
-def item_from(row: Any) -> Item:
+def item_from(row: WholeItemRow) -> Item:
     """An item's row as a value."""
     return Item(
         id=row.id,
@@ -83,7 +166,7 @@ def item_from(row: Any) -> Item:
     )
 
 
-def history_entry_from(row: Any) -> HistoryEntry:
+def history_entry_from(row: HistoryRow) -> HistoryEntry:
     """A history row as a value."""
     return HistoryEntry(
         sequence=row.sequence,
@@ -98,39 +181,42 @@ def history_entry_from(row: Any) -> HistoryEntry:
     )
 
 
-_JOB_NUMBER, _IN_ORDER = itemgetter(6), itemgetter(6, 2)
+_JOB_NUMBER, _IN_ORDER = attrgetter("job_number"), attrgetter("job_number", "position")
 _ROLES = {role.value: role for role in ItemRole}
 
 
-def claimed_from(rows: Sequence[Any], job: Any, kind: str, lease: UUID) -> list[ClaimedItem]:
+def claimed_from(
+    rows: Sequence[TakenItem | TakenOfJob], job: PickedJob, kind: str, lease: UUID
+) -> list[ClaimedItem]:  # fmt: skip
     """Items just taken from one job; the input of a single step is its job's params."""
-    job_id, user_id, run, most, params, single = (
+    job_id, user_id, run, max_retries, params, single_step = (
         job.id, job.user_id, job.run, job.max_retries, job.params, job.single_step,
     )  # fmt: skip
     return [
         ClaimedItem(
-            item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, most,
-            params if single else given, params, lease, normalized,
+            row.id, job_id, kind, user_id, run, _ROLES[row.role], row.position, row.attempts, max_retries,
+            params if single_step else row.input_json, params, lease, row.normalized_json,
         )
-        for item_id, role, position, attempts, given, normalized, _ in rows
+        for row in rows
     ]  # fmt: skip
 
 
-def claimed_at_once(rows: Sequence[Any], kind: str, lease: UUID) -> tuple[list[ClaimedItem], bool]:
+def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tuple[list[ClaimedItem], bool]:
     """Items taken by one statement, in the order of their jobs and positions, and whether any of the jobs has more."""
     items: list[ClaimedItem] = []
     any_more = False
-    for _, its in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
-        first, *others = its
-        # The first of a job's items carries its data.
-        job_id_text, user_id, run, most, single, last_claimable, params = first[-1]
-        job_id = UUID(job_id_text)
-        any_more = any_more or (others or [first])[-1][2] < last_claimable
+    for _, rows_of_job in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
+        taken = list(rows_of_job)
+        job = JobOfClaim._make(taken[0].job or ())
+        job_id, user_id, run, max_retries, params, single_step = (
+            UUID(job.id), job.user_id, job.run, job.max_retries, job.params, job.single_step,
+        )  # fmt: skip
+        any_more = any_more or taken[-1].position < job.last_claimable
         items += [
             ClaimedItem(
-                item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, most,
-                params if single else given, params, lease, normalized,
+                item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, max_retries,
+                params if single_step else item_input, params, lease, normalized,
             )
-            for item_id, role, position, attempts, given, normalized, _, _ in (first, *others)
+            for item_id, role, position, attempts, item_input, normalized, _, _ in taken
         ]  # fmt: skip
     return items, any_more

@@ -7,70 +7,26 @@ dictionary look-up, and its rows are the driver's tuples.
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from sqlalchemy import BindParameter, Connection, CursorResult, Delete, Insert, Select, Update
 from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.types import TypeEngine
 
-from penstock.store.types import json_of
+from penstock.store.dialects.stored_types import json_of
 
 Statement = Select[Any] | Insert | Update | Delete
 Turn = Callable[[Sequence[Any]], Iterable[Any]]
 
 
-class NamedRow(Protocol):
-    """A NamedTuple: what a query declares its rows to be."""
-
-    _fields: ClassVar[tuple[str, ...]]
-
-    @classmethod
-    def _make(cls, iterable: Iterable[Any]) -> Self:
-        """One of them, of values in order."""
-
-
-Row = TypeVar("Row", bound=NamedRow)
+Row = TypeVar("Row", bound=tuple[Any, ...])
+"""A NamedTuple: what a query declares its rows to be."""
 _KEPT = 1_000
 _WIDE = 16
 """Beyond so many columns SQLAlchemy is quicker: it remembers what they are, and looks at those of a text each time."""
-
-
-class StatementResult:
-    """What a statement has answered: how many rows it changed, and its rows, by name and in order."""
-
-    __slots__ = ("_rows", "rowcount")
-
-    def __init__(self, rows: list[Any], rowcount: int) -> None:
-        self._rows = rows
-        self.rowcount = rowcount
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._rows)
-
-    def all(self) -> list[Any]:
-        """Every row."""
-        return self._rows
-
-    def one(self) -> Any:
-        """The only row."""
-        [row] = self._rows
-        return row
-
-    def one_or_none(self) -> Any:
-        """The only row, if there is one."""
-        return self.one() if self._rows else None
-
-    def scalars(self) -> list[Any]:
-        """The first value of every row."""
-        return [row[0] for row in self._rows]
-
-    def scalar(self) -> Any:
-        """The first value of the only row, if there is one."""
-        return self._rows[0][0] if self._rows else None
 
 
 class Prepared:
@@ -97,18 +53,7 @@ class Prepared:
         self._wide = statement if isinstance(statement, Select) and len(described) > _WIDE else None
         self._columns = tuple(str(one["name"]) for one in described)
         self._fitting: set[type] = set()
-        self._named = _named([one["name"] or "_" for one in described]) if described else None
         self._turns = _inward([one["type"] for one in described], dialect)
-
-    def run(self, connection: Connection, parameters: Mapping[str, Any]) -> StatementResult:
-        """Execute it; rows know their columns' names."""
-        # A caller's own connection would compile it with a dialect that does not know where our tables are.
-        if self._wide is not None and connection.dialect is self._dialect:
-            found = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
-            return StatementResult(list(found.all()), 0)
-        result = self._execute(connection, parameters)
-        rows = [] if self._named is None else list(map(self._named, self._fetch(result)))
-        return StatementResult(rows, result.rowcount)
 
     def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         """Execute it; rows are plain tuples."""
@@ -122,15 +67,18 @@ class Prepared:
             found: Iterable[Any] = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
         else:
             found = self._fetch(self._execute(connection, parameters))
-        return list(map(row._make, found))
+        # What ``row._make`` does, without counting the values of each row: they were compared with the columns.
+        make: Callable[[Iterable[Any]], Row] = partial(tuple.__new__, row)
+        return list(map(make, found))
 
     def execute(self, connection: Connection, parameters: Mapping[str, Any]) -> int:
         """Execute it; the answer is how many rows it changed."""
         return self._execute(connection, parameters).rowcount
 
-    def _require_fitting(self, row: type[NamedRow]) -> None:
-        if self._columns != row._fields:
-            raise TypeError(f"{row.__name__} has the fields {row._fields}, the statement the columns {self._columns}")
+    def _require_fitting(self, row: type[tuple[Any, ...]]) -> None:
+        fields = tuple(row.__annotations__)
+        if self._columns != fields:
+            raise TypeError(f"{row.__name__} has the fields {fields}, the statement the columns {self._columns}")
         self._fitting.add(row)
 
     def _execute(self, connection: Connection, parameters: Mapping[str, Any]) -> CursorResult[Any]:
@@ -189,9 +137,3 @@ def _arrange(order: Sequence[str] | None) -> Callable[[dict[str, Any]], Any]:
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-def _named(columns: list[str]) -> Callable[[tuple[Any, ...]], Any]:
-    """Rows whose values are known by their columns' names."""
-    made: Any = namedtuple("Row", columns, rename=True)  # type: ignore[misc]
-    return made._make

@@ -7,9 +7,8 @@ from sqlalchemy import Connection, inspect
 from penstock.errors import ConfigurationError
 from penstock.store.engine import Store
 from penstock.store.peers import Peers
-from penstock.store.placement import TablePlacement, placed_copy
-from penstock.store.statement_cache import prepared
-from penstock.store.statements.workers import busy_workers, live_workers
+from penstock.store.placement import TablePlacement
+from penstock.store.queries.workers import busy_workers, live_workers
 
 _ALIVE_SECONDS = 30.0
 """Workers sign in every ten seconds."""
@@ -25,13 +24,12 @@ def require_stopped_workers(
     """
     dead = set(peers.dead())
     there = dict.fromkeys(peers.alive(), "it answers on this machine")
-    dialect = placed_copy(connection.dialect, placement)
+    transaction = store.transaction_on_tables_at(connection, placement)
     if inspect(connection).has_table(placement.table("workers"), schema=placement.schema):
-        ago = {"the_seconds_ago": -_ALIVE_SECONDS}
-        for row in prepared(live_workers(store.dialect), dialect).run(connection, ago):
-            there.setdefault(row.name, f"seen at {row.seen_at:%H:%M:%S}")
-    for row in prepared(busy_workers(store.dialect), dialect).run(connection, {}):
-        there.setdefault(str(row.locked_by), f"holds {row.items} items")
+        for live in live_workers(transaction, alive_within=_ALIVE_SECONDS):
+            there.setdefault(live.name, f"seen at {live.seen_at:%H:%M:%S}")
+    for busy in busy_workers(transaction):
+        there.setdefault(str(busy.locked_by), f"holds {busy.items} items")
     at_work = [f"{name} ({why})" for name, why in sorted(there.items()) if name not in dead]
     if at_work:
         raise ConfigurationError(

@@ -24,7 +24,8 @@ from penstock.operations.items import item_texts
 from penstock.operations.maintenance import MaintenanceReport, sweep
 from penstock.operations.plan import add_planned
 from penstock.operations.record import ItemResult, record
-from penstock.operations.submit import Request, submit, submit_created
+from penstock.operations.request import Request
+from penstock.operations.submit import submit, submit_created
 from penstock.operations.watermarks import Watermarks
 from penstock.store.engine import Store
 

@@ -18,8 +18,9 @@ from sqlalchemy import select
 
 from penstock.lifecycle.states import ACTIVE, ENDED, FLOWING, Actor, ItemRole, ItemStatus, JobState
 from penstock.lifecycle.transitions import ENTRY, REPROCESS, allowed, is_legal
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
 from penstock.store.tables import idempotency_keys, job_events, job_items, jobs
+from penstock.store.transaction import Transaction
 
 S = JobState
 GOOD_ENDS = frozenset({S.SUCCEEDED, S.COMMITTED, S.ABANDONED})
@@ -113,11 +114,11 @@ def pictures(transaction: Transaction) -> list[Picture]:
     """Every job with all that belongs to it."""
     items: defaultdict[UUID, list[Any]] = defaultdict(list)
     events: defaultdict[UUID, list[Any]] = defaultdict(list)
-    for item in transaction.run(_ITEMS):
+    for item in transaction.connection.execute(_ITEMS):
         items[item.job_id].append(item)
-    for event in transaction.run(_EVENTS):
+    for event in transaction.connection.execute(_EVENTS):
         events[event.job_id].append(event)
-    rows = {row.id: row for row in transaction.run(_JOBS)}
+    rows = {row.id: row for row in transaction.connection.execute(_JOBS)}
     orphans = (set(items) | set(events)) - set(rows)
     if orphans:
         raise AssertionError(f"items or history of jobs that do not exist: {sorted(map(str, orphans))}")
@@ -365,7 +366,7 @@ _LOST = select(idempotency_keys.c.key).where(idempotency_keys.c.job_id.is_not(No
 
 def _lost_keys(transaction: Transaction) -> list[str]:
     """An idempotency key leads to a job that is there."""
-    return [f"idempotency key {key} leads to a job that does not exist" for key in transaction.run(_LOST).scalars()]
+    return [f"idempotency key {key} leads to a job that does not exist" for key in transaction.values(str, _LOST)]
 
 
 _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (

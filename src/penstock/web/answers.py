@@ -42,8 +42,10 @@ def rendered(request: Request, template: str, *, status: int = 200, **values: An
     root = root_of(request)
     folders: Folders = request.app.state.page_folders
     static = f"{root}/ui/static/{assets(folders).version}"
+    environment = templates(folders)
+    frame = environment.from_string(template) if "\n" in template else environment.get_template(template)
     shared = {"root": root, "static": static, "path": request.url.path, "lifecycle_script": lifecycle_script()}
-    text = templates(folders).get_template(template).render(**shared, **values)
+    text = frame.render(**shared, **values)
     return HTMLResponse(text, status, headers=_PAGE)
 
 

@@ -47,7 +47,7 @@ class Screens:
 def add_pages(api: FastAPI, service: Service) -> None:
     """Put the pages into an application; what they show depends on the routes it has."""
     brought = [(guest.application.name, pages) for guest in service.app.applications if (pages := guest.pages())]
-    folders = tuple((name, pages.folder) for name, pages in brought)
+    folders = tuple((name, pages.folder) for name, pages in brought if pages.folder is not None)
     api.state.page_folders = folders
 
     @cache
@@ -151,7 +151,8 @@ def add_pages(api: FastAPI, service: Service) -> None:
 
     for name, pages in brought:
         for brought_page in pages.pages:
-            template = f"{name}/{brought_page.template}"
+            # A template's name leads to a file; a template itself is taken as it is.
+            template = brought_page.source or f"{name}/{brought_page.template}"
             routes.get(f"/{brought_page.address}")(_frame(page, template))
 
     @routes.get("/static/{version}/{name:path}")

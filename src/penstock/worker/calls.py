@@ -130,7 +130,9 @@ class Calls:
     def _work_job(self, call: Call) -> JobContext:
         claimed: ClaimedItem = call.owner
         with call.off_the_clock():
-            job = self._store.read(lambda transaction: get_job(transaction, claimed.job_id, SYSTEM), at_once=True)
+            job = self._store.read(
+                lambda transaction: get_job(transaction, claimed.job_id, SYSTEM), single_statement=True
+            )
         return JobContext(
             id=job.id,
             kind=job.kind,

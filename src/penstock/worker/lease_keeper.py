@@ -47,7 +47,7 @@ class LeaseKeeper:
 
     def _beat_for(self, lane: Lane, held: Sequence[Call]) -> None:
         job_ids = {one.owner.job_id for one in held}
-        gone = self._store.read(lambda transaction: stopped(transaction, job_ids), at_once=True)
+        gone = self._store.read(lambda transaction: stopped(transaction, job_ids), single_statement=True)
         if gone:
             lane.drop(jobs=gone)
         now = time.monotonic()

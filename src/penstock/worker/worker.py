@@ -33,10 +33,11 @@ from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
 from penstock.runners.in_processes import ProcessRunner
 from penstock.runners.threads import ThreadRunner
 from penstock.settings import Settings
-from penstock.store.engine import Store, Transaction
+from penstock.store.engine import Store
 from penstock.store.notices import stopped_jobs
 from penstock.store.notifier import DEAF_POLL_SECONDS, Notifier
 from penstock.store.peers import Presence
+from penstock.store.transaction import Transaction
 from penstock.worker.bounded import Bounded
 from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.host_load import HostLoad
@@ -268,10 +269,10 @@ class Worker:
     def _any_left(self) -> bool:
         if self._job_id is not None:
             job_id = self._job_id
-            job = self._store.read(lambda one: get_job(one, job_id, SYSTEM), at_once=True)
+            job = self._store.read(lambda one: get_job(one, job_id, SYSTEM), single_statement=True)
             return job.state in FLOWING
         names = [kind.name for kind in self._chosen]
-        return self._store.read(lambda one: any_in_flight(one, names), at_once=True)
+        return self._store.read(lambda one: any_in_flight(one, names), single_statement=True)
 
     def _poll_seconds(self) -> float:
         """How often a lane looks for work by itself: more often while nobody can tell it."""

@@ -74,13 +74,13 @@ class RecipeRepository:
         """The whole result of that, as a job has it."""
         asked = select(recipe.c.result).where(recipe.c.url_hash == url_hash)
         found: dict[str, Any] | None = self._app.in_transaction(
-            lambda link: link.execute(asked).scalar_one_or_none(), reads=True, at_once=True
+            lambda link: link.execute(asked).scalar_one_or_none(), reads=True, single_statement=True
         )
         return found
 
     def _known(self, statement: Any, given: dict[str, Any]) -> KnownRecipe | None:
         row = self._app.in_transaction(
-            lambda link: link.execute(statement, given).one_or_none(), reads=True, at_once=True
+            lambda link: link.execute(statement, given).one_or_none(), reads=True, single_statement=True
         )
         return None if row is None else KnownRecipe(row[0], row[1], _aware(row[2]))
 

@@ -10,6 +10,9 @@ import pytest
 
 from penstock import Permanent
 from penstock_apps.documents.reading import Bounds, extract
+from tests.integration.conftest import app, open_app, quick_settings
+
+__all__ = ["app", "open_app", "quick_settings"]
 
 Read = Callable[..., dict[str, Any]]
 Refusal = Callable[..., Permanent]

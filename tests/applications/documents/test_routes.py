@@ -11,8 +11,9 @@ from penstock import Penstock, Settings
 from penstock_apps.documents.application import documents as documents_application
 from penstock_apps.documents.routes import DocumentJob
 from penstock_apps.documents.settings import DocumentSettings
-from tests.http.conftest import Served, serving
+from tests.http.conftest import Served, app, serving, settings
 
+__all__ = ["app", "settings"]
 PATIENCE = 60.0
 Serve = Callable[..., Served]
 

@@ -13,7 +13,7 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus
 from penstock.operations import read_items, read_jobs
 from penstock.operations.read_items import ItemCursor, ItemRow, TimeRange
-from penstock.store.engine import Transaction
+from penstock.store.transaction import Transaction
 
 MOST_ON_A_PAGE = 500
 DEEPEST = 10_000

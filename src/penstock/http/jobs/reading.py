@@ -13,7 +13,7 @@ from penstock.lifecycle.job import HistoryEntry, Job
 from penstock.lifecycle.states import JobState
 from penstock.operations import read_jobs
 from penstock.operations.job_report import JobReport, get_report, has_more_to_tell
-from penstock.store.engine import Transaction
+from penstock.store.transaction import Transaction
 
 
 def read_status(job_id: UUID, who: Identity, service: Service) -> JobStatusResponse:
@@ -26,7 +26,7 @@ def complete_status(job: Job, who: Identity, service: Service) -> JobStatusRespo
     if not has_more_to_tell(job):
         return _status(JobReport(job), who, service)
     report = service.app.store.read(
-        lambda transaction: get_report(transaction, job.id, who.caller, with_trace=who.admin), at_once=True
+        lambda transaction: get_report(transaction, job.id, who.caller, with_trace=who.admin), single_statement=True
     )
     return _status(report, who, service)
 

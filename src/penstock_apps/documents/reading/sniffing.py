@@ -131,7 +131,7 @@ def _recognise(data: bytes, bounds: Bounds) -> _Content:
         return _recognise_archive(data, bounds)
     known = known_signature(data)
     if known is not None:
-        return _Content(f"a {known}")
+        return _Content(known)
     # After the others: an archive that begins with a PDF, uncompressed, also has a PDF header near its start.
     if _is_pdf(data):
         return _Content(DocumentType.PDF.title, DocumentType.PDF)
