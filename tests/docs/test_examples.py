@@ -128,7 +128,8 @@ class Shell:
 
     def _lines(self) -> Iterator[str]:
         assert self._process.stdout is not None
-        yield from self._process.stdout
+        for line in self._process.stdout:  # not `yield from`, which would close it with the generator
+            yield line
 
     def close(self) -> None:
         """End what runs in the background, and the shell."""
@@ -165,7 +166,8 @@ class InteractiveShell(Shell):
 
     def _lines(self) -> Iterator[str]:
         with suppress(OSError), open(self._terminal, encoding="utf-8", closefd=False) as lines:
-            yield from lines  # the terminal of an ended session answers with an error
+            for line in lines:  # the terminal of an ended session answers with an error
+                yield line
 
     def close(self) -> None:
         self.run("kill $(jobs -p) 2>/dev/null; wait")

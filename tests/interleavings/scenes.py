@@ -119,10 +119,10 @@ class Stage(Workbench):
 
     def unsent(self) -> int:
         """How many messages have not gone out."""
-        unsent = select(func.count()).where(outbox_table.c.sent_at.is_(None))
-        return self.store.read(lambda one: one.values(int, unsent))[0]
+        return self.store.read(lambda one: one.values(int, UNSENT))[0]
 
 
+UNSENT = select(func.count()).where(outbox_table.c.sent_at.is_(None))
 Scene = Callable[[Stage], None]
 SCENES: dict[str, Scene] = {}
 

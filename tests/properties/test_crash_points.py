@@ -34,6 +34,9 @@ PAIRS = [
     for name in CASES
     if database == "postgres" or name not in POSTGRESQL_ALONE
 ]
+# Built once: it takes longer to put a statement together than to run it.
+ALL_ROWS = {table.name: select(table).order_by(*table.primary_key) for table in metadata.sorted_tables}
+UNSENT = select(outbox.c.id).where(outbox.c.sent_at.is_(None))
 
 
 class Databases:
@@ -93,13 +96,7 @@ def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def everything(store: Store) -> list[tuple[Any, ...]]:
     """All rows there are."""
-    return store.read(
-        lambda one: [
-            (table.name, *row)
-            for table in metadata.sorted_tables
-            for row in one.connection.execute(select(table).order_by(*table.primary_key))
-        ]
-    )
+    return store.read(lambda one: [(name, *row) for name, rows in ALL_ROWS.items() for row in one.rows(rows, {})])
 
 
 @pytest.mark.parametrize(("database", "name"), PAIRS)
@@ -151,4 +148,4 @@ def unsent_after_relay(bench: Workbench) -> list[Any]:
     for _ in range(3):
         bench.clock.advance(61)
         messages.relay(bench.store, lambda message: None)
-    return bench.store.read(lambda one: one.values(int, select(outbox.c.id).where(outbox.c.sent_at.is_(None))))
+    return bench.store.read(lambda one: one.values(int, UNSENT))
