@@ -180,7 +180,7 @@ def _submit_single(store: Store) -> None:
 
 def measure_building() -> None:
     """Building a statement, and finding it built."""
-    from penstock.store.dialects.contract import dialect_of
+    from penstock.store.dialects.dialect import dialect_of
     from penstock.store.queries import served_jobs as queries
 
     dialect = dialect_of("sqlite")

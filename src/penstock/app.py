@@ -103,7 +103,7 @@ class Penstock(Changing):
             return self._store
 
     def _ready(self, store: Store) -> None:
-        if store.dialect.name != "sqlite":
+        if not store.dialect.is_embedded:
             require_current(store, self._schemas)
         # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
         elif not is_current(store, self._schemas):

@@ -19,7 +19,7 @@ from sqlalchemy.engine import make_url
 from penstock import ItemContext, Penstock, StoreUnavailable, load_settings
 from penstock import app as app_module
 from penstock.lifecycle.job import SubmitOutcome
-from penstock.store import postgresql_engine
+from penstock.store.dialects.postgresql import engine as postgresql_engine
 from penstock.store.engine import Store
 from penstock.testing.postgres import PostgresServer
 from tests.integration.fault_proxy import FaultProxy, fault_proxy

@@ -303,7 +303,7 @@ SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
 
 
 def operations(store: Store) -> dict[str, Callable[[Transaction], Any]]:
-    return OPERATIONS | ({} if store.dialect.in_our_process else SERVERS_OPERATIONS)
+    return OPERATIONS | ({} if store.dialect.is_embedded else SERVERS_OPERATIONS)
 
 
 # How a few of them must be found: the index's name (on SQLite a rowid has none), whatever the statistics.

@@ -96,7 +96,9 @@ def databases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def everything(store: Store) -> list[tuple[Any, ...]]:
     """All rows there are."""
-    return store.read(lambda one: [(name, *row) for name, rows in ALL_ROWS.items() for row in one.rows(rows, {})])
+    return store.read(
+        lambda one: [(name, *row) for name, rows in ALL_ROWS.items() for row in one.connection.execute(rows)]
+    )
 
 
 @pytest.mark.parametrize(("database", "name"), PAIRS)

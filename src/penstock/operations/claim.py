@@ -141,7 +141,7 @@ def claim(
     in_steps = partial(
         claim_in_steps, kind=kind, worker_name=worker_name, size=size, lease_seconds=lease_seconds, care=care
     )
-    if store.dialect.in_our_process or job_id is not None:
+    if not store.dialect.claims_in_one_statement or job_id is not None:
         return store.write(partial(in_steps, job_id=job_id), bounded=True)
     marks = marks or Watermarks()
     if marks.fresh:

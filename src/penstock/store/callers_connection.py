@@ -7,16 +7,12 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 
 from penstock.errors import ConfigurationError
+from penstock.store.dialects.dialect import Dialect
 
 _CODE = "CONNECTION_UNSUPPORTED"
-_HOW = {
-    "sqlite": "create_engine('sqlite:///…'), which uses the standard library's sqlite3: a second SQLite library in one "
-    "process drops the locks of the first",
-    "postgresql": "create_engine('postgresql+psycopg://…')",
-}
 
 
-def require_usable(connection: object, engine: Engine) -> None:
+def require_usable(connection: object, engine: Engine, dialect: Dialect) -> None:
     """Refuse what is no SQLAlchemy connection, or one to another database or by another driver than ours."""
     if not isinstance(connection, Connection):
         given = f"{type(connection).__module__}.{type(connection).__qualname__}"
@@ -34,6 +30,6 @@ def require_usable(connection: object, engine: Engine) -> None:
     if not isinstance(used, driver.Connection):
         raise ConfigurationError(
             f"the connection is one of {type(used).__module__.partition('.')[0]} ({theirs.name}+{theirs.driver}); "
-            f"connection= takes those of {_HOW[ours.name]}",
+            f"connection= takes those of {dialect.connection_example}",
             code=_CODE,
         )

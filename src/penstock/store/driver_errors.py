@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 
 from penstock.errors import PenstockError, StoreLocked, StoreRefused, StoreUnavailable
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 
 _REFUSALS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 

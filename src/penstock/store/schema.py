@@ -58,7 +58,7 @@ def migrate(
     say: Say = say_in_the_log,
 ) -> None:
     """Bring the schemas up to date; safe to call at any time, by several processes at once."""
-    if store.dialect.name == "sqlite":
+    if store.dialect.is_embedded:
         _migrate_file(store, schemas, say)
     elif not is_current(store, schemas):
         _migrate_server(store, schemas, LockWaiting(store, patience or Patience(), say), say)
@@ -66,7 +66,7 @@ def migrate(
 
 def _migrate_file(store: Store, schemas: Sequence[Schema], say: Say) -> None:
     before = store.placement
-    with store._writing, store.engine.connect() as connection:
+    with store.write_lock, store.engine.connect() as connection:
         try:
             with connection.begin():
                 names = inspect(connection).get_table_names()
@@ -148,7 +148,7 @@ def _make_schema(connection: Connection, name: str) -> None:
 @contextmanager
 def _looking(store: Store) -> Iterator[Connection]:
     with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
-        if store.dialect.name == "sqlite":
+        if store.dialect.is_embedded:
             # Somebody else may have migrated the file since we connected to it.
             store.place(find_placement(inspect(connection).get_table_names()) or store.placement)
         yield connection

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.states import FLOWING, ErrorType, ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.line import priorities_in_line
@@ -224,7 +224,7 @@ def _postponed_jobs(dialect: Dialect) -> Select[Any]:
         dialect.check(jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])),
         jobs.c.last_claimed < jobs.c.last_claimable,
     )
-    if dialect.in_our_process:
+    if not dialect.skips_in_indexes:
         # A server skips from one priority to the next in the index, or reads no row before it has compared the turn.
         return postponed.where(jobs.c.priority.in_(select(priorities_in_line().c.priority)))
     return postponed

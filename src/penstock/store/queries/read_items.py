@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import ITEM_IS_OPEN, job_items, jobs
 from penstock.store.transaction import Transaction

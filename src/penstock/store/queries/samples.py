@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Delete, Float, Insert, Integer, Select, String, bindparam, delete, func, select
 
 from penstock.lifecycle.payloads import JSON
-from penstock.store.dialects.contract import Dialect, Field
+from penstock.store.dialects.dialect import Dialect, Field
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import lane_samples
 from penstock.store.transaction import Transaction

@@ -27,7 +27,7 @@ from penstock.lifecycle.callers import worker
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import START
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state, made_by, tell_of
 from penstock.store.queries.claim import TAKEN, NewLease, lease_values

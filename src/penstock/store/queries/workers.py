@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle.payloads import JSON
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_items, worker_deaths, workers
 from penstock.store.transaction import Transaction

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import structlog
 
-from penstock.store.database_file import log_of
+from penstock.store.dialects.sqlite.database_file import log_of
 
 LOG_BYTES = 1000 * 4096
 """As long as SQLite's own default lets it grow: a thousand pages."""

@@ -13,26 +13,26 @@ import socket
 from collections.abc import Callable
 from contextlib import closing, suppress
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import psycopg
 
-from penstock.store.engine import Store
-from penstock.store.notices import is_proof, new_proof
-from penstock.store.postgresql_engine import (
+from penstock.store.dialects.dialect import CannotListen
+from penstock.store.dialects.postgresql.engine import (
     BoundedConnection,
     connector_of,
     is_direct,
     server_process,
 )
+from penstock.store.notices import is_proof, new_proof
+
+if TYPE_CHECKING:
+    from penstock.store.engine import Store
 
 _LOOK_SECONDS = 1.0
 _PROVE_AFTER_SECONDS = 30.0
 _PROVE_WITHIN_SECONDS = 5.0
 _ROUNDS = 3
-
-
-class CannotListen(Exception):
-    """Notices do not reach us here, and asking again soon will not change that; the message says what will."""
 
 
 class PostgreSQLListener:
@@ -48,7 +48,7 @@ class PostgreSQLListener:
         self._proven = False
         self._closing = False
 
-    def listen(self, began: Callable[[], None], heard: Callable[[str], None]) -> None:
+    def listen(self, began: Callable[[], None], heard: Callable[[frozenset[str] | None], None]) -> None:
         """Call ``began`` once it is proven that we hear, and ``heard`` with every notice; until the connection ends."""
         with closing(self._connected()) as link:
             link.execute(f"LISTEN {self._store.placement.channel}")
@@ -104,13 +104,13 @@ class PostgreSQLListener:
         if self._proof is None and monotonic() - self._heard_at > _PROVE_AFTER_SECONDS:
             self._prove()
 
-    def _hear(self, link: BoundedConnection, heard: Callable[[str], None]) -> None:
+    def _hear(self, link: BoundedConnection, heard: Callable[[frozenset[str] | None], None]) -> None:
         for notice in link.notifies(timeout=_LOOK_SECONDS, stop_after=1):
             self._heard_at = monotonic()
             if notice.payload == self._proof:
                 self._proof = None
             elif not is_proof(notice.payload):
-                heard(notice.payload)
+                heard(frozenset({notice.payload}))
         if self._proof is not None and monotonic() - self._sent_at > _PROVE_WITHIN_SECONDS:
             if self._proven:
                 raise psycopg.OperationalError("the connection for notices is dead: our own does not arrive any more")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Engine,
     Float,
     FromClause,
     Insert,
@@ -28,17 +31,28 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB, TEXT, VARCHAR, insert
+from sqlalchemy.engine import URL
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import Interval, String, Text
 
-from penstock.store.dialects.contract import Field
-from penstock.store.placement import placement_of
+from penstock.errors import ConfigurationError
+from penstock.store.dialects.dialect import Connections, ConnectOptions, Field, Listener
+from penstock.store.kept_connections import KeptConnections
+from penstock.store.placement import TablePlacement, place_tables, placement_of
 from penstock.store.tables import UNIQUE_NAMES
 from penstock.store.types import Moment
+from penstock.store.write_lock import WriteLock
+
+if TYPE_CHECKING:
+    from penstock.store.engine import Store
+    from penstock.store.peers import Presence
 
 _NOTIFY = text("SELECT pg_notify(:channel, notice) FROM unnest(CAST(:notices AS text[])) AS notice")
 _TURN = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_SERVER_IN_QUERY = ("host", "hostaddr", "port", "service")
+_SERVER_IN_ENVIRONMENT = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE")
 _LOCK_NOT_AVAILABLE = "55P03"
 _PASSING_STATES = frozenset({"40001", "40P01", _LOCK_NOT_AVAILABLE})
 """Serialization failure, deadlock, lock not available."""
@@ -71,7 +85,83 @@ class PostgreSQL:
     """The one for scale."""
 
     name = "postgresql"
-    in_our_process = False
+    is_embedded = False
+    commits_single_statements = True
+    writes_beside_others = True
+    claims_in_one_statement = True
+    carries_notices = True
+    skips_in_indexes = True
+    connection_example = "create_engine('postgresql+psycopg://…')"
+
+    def open_engine(self, url: URL, options: ConnectOptions) -> Engine:
+        """In the schema that the operator names."""
+        try:
+            from penstock.store.dialects.postgresql.engine import postgresql_engine
+
+            engine = postgresql_engine(
+                url,
+                pool_size=options.pool_size,
+                timeout=options.timeout,
+                prepared_statements=options.prepared_statements,
+                listen_url=options.listen_url,
+                json=options.json,
+            )
+        except ModuleNotFoundError as error:
+            raise ConfigurationError(
+                f"the driver for {url.drivername} is not installed ({error}); install penstock[postgres]"
+            ) from error
+        place_tables(engine.dialect, TablePlacement(schema=options.schema))
+        return engine
+
+    def connections(self, engine: Engine) -> Connections:
+        """In AUTOCOMMIT: a single statement, read or write, is a transaction by itself."""
+        from penstock.store.dialects.postgresql.engine import is_usable
+
+        size = engine.pool.size() if isinstance(engine.pool, QueuePool) else 1
+        kept = KeptConnections(engine, most=size // 2, is_usable=is_usable, isolation_level="AUTOCOMMIT")
+        return Connections(KeptConnections(engine, most=0), kept, kept)
+
+    def write_lock(self, url: URL) -> WriteLock | None:
+        """Writers do not wait for each other."""
+        return None
+
+    def after_commit(self, connection: Connection) -> None:
+        """Nothing to do."""
+
+    def file_of(self, url: URL) -> Path | None:
+        """The server's affair."""
+        return None
+
+    def identity(self, url: URL) -> str | None:
+        """The address it is reached at: in any part of its URL, or in libpq's variables.
+
+        >>> from sqlalchemy.engine import make_url
+        >>> PostgreSQL().identity(make_url("postgresql+psycopg:///jobs?host=/run/one&port=5433"))
+        'None:None/jobs host=/run/one port=5433'
+        """
+        if not url.database:
+            return None
+        address = [f"{url.host}:{url.port}/{url.database}"]
+        address += [f"{name}={url.query[name]}" for name in _SERVER_IN_QUERY if name in url.query]
+        if url.host is None and "host" not in url.query:
+            address += [f"{name}={os.environ[name]}" for name in _SERVER_IN_ENVIRONMENT if name in os.environ]
+        return " ".join(address)
+
+    def describe_connection(self, store: Store) -> list[str]:
+        """Through a pooler or not, and whether notices are heard."""
+        from penstock.store.dialects.postgresql.description import describe_connection
+
+        return describe_connection(store)
+
+    def remarks(self, url: URL) -> list[str]:
+        """None so far."""
+        return []
+
+    def new_listener(self, store: Store, presence: Presence | None) -> Listener:
+        """LISTEN, on one connection of its own."""
+        from penstock.store.dialects.postgresql.listener import PostgreSQLListener
+
+        return PostgreSQLListener(store)
 
     def now(self) -> ColumnElement[datetime]:
         """The start of the statement, which moves on while a transaction waits for a lock."""

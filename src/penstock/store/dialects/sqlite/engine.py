@@ -19,7 +19,8 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import StaticPool
 
 from penstock.errors import ConfigurationError
-from penstock.store.database_file import DatabaseFile, OpenedFile
+from penstock.store.dialects.sqlite.checkpoints import Checkpoints
+from penstock.store.dialects.sqlite.database_file import DatabaseFile, OpenedFile
 
 BUSY_SECONDS = 30.0
 """How long somebody waits to write to a file that others write to."""
@@ -28,6 +29,7 @@ OLDEST: Version = (3, 38, 0)
 """The first with the operator ``->>``, and with JSON functions in every build."""
 _OPENED = "penstock_file"
 _WATCH = "penstock_watch"
+_CHECKPOINTS = "penstock_checkpoints"
 _BROKEN = frozenset(
     {
         sqlite3.SQLITE_CANTOPEN,
@@ -112,6 +114,15 @@ def opened_file(connection: Connection) -> OpenedFile | None:
     return found
 
 
+def shorten_log(connection: Connection) -> None:
+    """Bring the write-ahead log back into the file, if it is long and this is a file's connection."""
+    opened = opened_file(connection)
+    if opened is not None:
+        checkpoints: Checkpoints = connection.info[_CHECKPOINTS]
+        driver: Any = connection.connection.driver_connection
+        checkpoints.run_if_due(opened.path, driver)
+
+
 def is_current(connection: Connection) -> bool:
     """Is a connection that was kept still one to the file at its path? Raises where no other may be opened."""
     watch: DatabaseFile | None = connection.info.get(_WATCH)
@@ -119,7 +130,7 @@ def is_current(connection: Connection) -> bool:
 
 
 def _watch_file(engine: Engine, synchronous: str) -> None:
-    file = DatabaseFile()
+    file, checkpoints = DatabaseFile(), Checkpoints()
 
     @event.listens_for(engine, "do_connect")
     def look(_dialect: object, _record: object, _args: object, _options: object) -> None:
@@ -131,6 +142,7 @@ def _watch_file(engine: Engine, synchronous: str) -> None:
             file.refuse_empty(connection)
             _prepare(connection, synchronous)
             record.info[_OPENED], record.info[_WATCH] = file.open(connection), file
+            record.info[_CHECKPOINTS] = checkpoints
         except BaseException:
             connection.close()
             raise
@@ -151,7 +163,7 @@ def _prepare(connection: sqlite3.Connection, synchronous: str) -> None:
         f"synchronous={synchronous}",
         "temp_store=MEMORY",
         "cache_size=-65536",
-        "wal_autocheckpoint=0",  # see penstock.store.checkpoints
+        "wal_autocheckpoint=0",  # see penstock.store.dialects.sqlite.checkpoints
         "journal_size_limit=0",
     ):
         connection.execute(f"PRAGMA {pragma}").close()

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import accumulate, count
 from operator import attrgetter
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from sqlalchemy import (
     Boolean,
     ColumnElement,
     Connection,
+    Engine,
     Float,
     FromClause,
     Insert,
@@ -31,14 +33,32 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.engine import URL
 from sqlalchemy.engine import Dialect as SQLAlchemyDialect
+from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql.elements import UnaryExpression
 from sqlalchemy.sql.operators import custom_op
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from penstock.store.dialects.contract import Field
-from penstock.store.sqlite_engine import primary_code
-from penstock.store.types import Identifier, Moment, Payload, PayloadType, microseconds
+from penstock.store.dialects.dialect import Connections, ConnectOptions, Field, Listener
+from penstock.store.dialects.sqlite.engine import (
+    BUSY_SECONDS,
+    is_current,
+    primary_code,
+    reset_race,
+    shorten_log,
+    sqlite_engine,
+)
+from penstock.store.dialects.sqlite.watcher import FileWatcher
+from penstock.store.dialects.stored_types import microseconds
+from penstock.store.kept_connections import KeptConnections
+from penstock.store.placement import place_by_what_is_there
+from penstock.store.types import Identifier, Moment, Payload, PayloadType
+from penstock.store.write_lock import WriteLock
+
+if TYPE_CHECKING:
+    from penstock.store.engine import Store
+    from penstock.store.peers import Presence
 
 
 class JsonArray(TypeDecorator[list[Any]]):
@@ -62,7 +82,59 @@ class SQLite:
     """The embedded default."""
 
     name = "sqlite"
-    in_our_process = True
+    is_embedded = True
+    commits_single_statements = False
+    writes_beside_others = False
+    claims_in_one_statement = False
+    carries_notices = False
+    skips_in_indexes = False
+    connection_example = (
+        "create_engine('sqlite:///…'), which uses the standard library's sqlite3: a second SQLite library in one "
+        "process drops the locks of the first"
+    )
+
+    def open_engine(self, url: URL, options: ConnectOptions) -> Engine:
+        """Where its tables are is seen in the file."""
+        engine = sqlite_engine(url, pool_size=options.pool_size, synchronous=options.synchronous, json=options.json)
+        place_by_what_is_there(engine)
+        return engine
+
+    def connections(self, engine: Engine) -> Connections:
+        """The writer keeps his; those who read a single statement need no transaction around it."""
+        size = engine.pool.size() if isinstance(engine.pool, QueuePool) else 1
+        writer = KeptConnections(engine, most=1, is_usable=is_current)
+        reads = KeptConnections(engine, most=max(0, size - 2) // 2, is_usable=is_current, penstock_begins=None)
+        return Connections(writer, writer, reads)
+
+    def write_lock(self, url: URL) -> WriteLock | None:
+        """They queue there, fairly, instead of in SQLite's busy handler's sleeps."""
+        return WriteLock.of(url, patience=BUSY_SECONDS)
+
+    def after_commit(self, connection: Connection) -> None:
+        """Shorten the write-ahead log."""
+        shorten_log(connection)
+
+    def file_of(self, url: URL) -> Path | None:
+        """The path in its URL."""
+        return None if url.database in (None, "", ":memory:") else Path(str(url.database))
+
+    def identity(self, url: URL) -> str | None:
+        """Where the file is."""
+        path = self.file_of(url)
+        return None if path is None else str(path.resolve())
+
+    def describe_connection(self, store: Store) -> list[str]:
+        """There is nothing between us and the file."""
+        return []
+
+    def remarks(self, url: URL) -> list[str]:
+        """Versions that can corrupt a file which others write to."""
+        race = None if self.file_of(url) is None else reset_race()
+        return [] if race is None else [race]
+
+    def new_listener(self, store: Store, presence: Presence | None) -> Listener:
+        """It cannot tell: the file is looked at."""
+        return FileWatcher(store, presence)
 
     def now(self) -> ColumnElement[datetime]:
         """Milliseconds are what SQLite's clock has; julianday is in every version."""
@@ -159,7 +231,7 @@ class SQLite:
         """Nothing to do: there is one writer at a time."""
 
     def tell(self, connection: Connection, channel: str, notices: Sequence[str]) -> None:
-        """Not by the database: the store itself tells its process and its neighbours (see ``store.wakeups``)."""
+        """Not by the database: the store itself tells its process and its peers."""
 
     def is_autocommit(self, connection: Connection) -> bool:
         """Without an isolation level the driver begins nothing by itself; then somebody must have said BEGIN."""
