@@ -5,6 +5,7 @@ Every request goes to a real server with all applications, where jobs in several
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections import Counter
@@ -383,3 +384,27 @@ def test_mounted_under_a_prefix_routes_events_and_worker_work(tmp_path: Path) ->
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET, DELETE")
         assert ada.get("/tasks/openapi.json").json()["servers"] == [{"url": "/tasks"}]
     app.close()
+
+
+def test_operations_are_called_what_a_client_would_call_them() -> None:
+    names = {
+        f"{method.upper()} {path}": operation["operationId"]
+        for path, methods in DOCUMENT["paths"].items()
+        for method, operation in methods.items()
+    }
+    twice = [name for name, count in Counter(names.values()).items() if count > 1]
+    assert not twice
+    # A verb and its object, in the spelling of most languages.
+    assert [name for name in names.values() if not re.fullmatch("[a-z]+([A-Z][a-z0-9]*)+", name)] == []
+    assert (
+        names.items()
+        >= {
+            "GET /api/jobs": "listJobs",
+            "GET /api/jobs/{job_id}": "getJob",
+            "DELETE /api/jobs/{job_id}": "cancelJob",
+            "GET /api/jobs/{job_id}/items": "listItems",
+            "POST /api/jobs/{job_id}/export": "exportItems",
+            "GET /api/pending": "listPending",
+            "GET /api/system": "getSystem",
+        }.items()
+    )

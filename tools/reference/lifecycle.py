@@ -73,13 +73,12 @@ def _ordered(states: frozenset[JobState]) -> list[JobState]:
 
 
 def _states() -> str:
-    matched("job states", meanings.STATES, list(JobState))
     return table(
         ("state", "meaning", "work to come", "leads to"),
         (
             (
                 code(state),
-                meanings.STATES[state],
+                state.meaning,
                 "yes" if state in ACTIVE else "no",
                 codes(_ordered(frozenset(one.target for one in allowed(state)))) or "nothing",
             )
@@ -126,10 +125,9 @@ def _matrix() -> str:
 
 
 def _item_statuses() -> str:
-    matched("item statuses", meanings.ITEM_STATUSES, list(ItemStatus))
     return table(
         ("status", "meaning", "counts as processed"),
-        ((code(status), meanings.ITEM_STATUSES[status], "yes" if status in ENDED else "no") for status in ItemStatus),
+        ((code(status), status.meaning, "yes" if status in ENDED else "no") for status in ItemStatus),
     )
 
 

@@ -57,7 +57,7 @@ class Seen:
     @property
     def outcome(self) -> str:
         """What came of it."""
-        if self.row.describe is not None and self.job.state.value in ("succeeded", "committed"):
+        if self.row.describe is not None and self.job.state.shown_as.value in ("succeeded", "committed"):
             return self.row.describe(self.job.result)
         return job_summary.ending(self.job, self.canceled_by)
 

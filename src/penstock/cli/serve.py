@@ -41,7 +41,7 @@ def serve(
 
     settings = load_settings()
     require_server()
-    from penstock.http.server import refuse_open_door
+    from penstock.http.uvicorn_server import refuse_open_door
 
     refuse_open_door(settings, host)
     if samples and (app is not None or not worker):
@@ -55,8 +55,8 @@ def serve(
         Stage(settings, _SAMPLES).perform(host=host, port=port, stay=True)
         return
     from penstock.cli.application import loaded
-    from penstock.http.application import create_app
-    from penstock.http.server import Server
+    from penstock.http.uvicorn_server import Server
+    from penstock.server import create_app
 
     with loaded(app, log_level=settings.log_level) as one:
         api = create_app(one.app, worker=worker, more=getattr(one.module, "routes", ()))

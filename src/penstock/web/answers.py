@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from penstock.errors import NotSignedIn, PenstockError
 from penstock.http.errors import status_of
 from penstock.web.assets import Folders, assets, templates
+from penstock.web.lifecycle_table import lifecycle_script
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -43,7 +44,8 @@ def rendered(request: Request, template: str, *, status: int = 200, **values: An
     static = f"{root}/ui/static/{assets(folders).version}"
     environment = templates(folders)
     frame = environment.from_string(template) if "\n" in template else environment.get_template(template)
-    text = frame.render(root=root, static=static, path=request.url.path, **values)
+    shared = {"root": root, "static": static, "path": request.url.path, "lifecycle_script": lifecycle_script()}
+    text = frame.render(**shared, **values)
     return HTMLResponse(text, status, headers=_PAGE)
 
 

@@ -1,6 +1,7 @@
 """What the pages are made of: templates, and static files under an address that changes with their content.
 
-An application's are beside the engine's, below its name: ``notes/list.html``, ``notes/list.js``.
+The engine's static files are in ``core``, ``components`` and ``pages``. An application's are beside the engine's, below
+its name: ``notes/list.html``, ``notes/list.js``.
 """
 
 from __future__ import annotations
@@ -49,8 +50,11 @@ def assets(folders: Folders = ()) -> Assets:
 
 def _static_files(prefix: str, folder: Path) -> dict[str, StaticFile]:
     static = folder / "static"
-    paths = sorted(path for path in static.iterdir() if path.suffix in _MEDIA_TYPES) if static.is_dir() else []
-    return {f"{prefix}{path.name}": StaticFile(path.read_bytes(), _MEDIA_TYPES[path.suffix]) for path in paths}
+    paths = sorted(path for path in static.rglob("*") if path.suffix in _MEDIA_TYPES)
+    return {
+        f"{prefix}{path.relative_to(static).as_posix()}": StaticFile(path.read_bytes(), _MEDIA_TYPES[path.suffix])
+        for path in paths
+    }
 
 
 @cache

@@ -19,12 +19,14 @@ from penstock.http.auth import AService, SignedIn
 from penstock.http.forms import StartForm, start_forms
 from penstock.http.service import Service
 from penstock.http.sessions import begin_session, end_session, require_own_page
-from penstock.lifecycle.states import ItemStatus, JobState
+from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus, Phase
 from penstock.lifecycle.transitions import TRANSITIONS
 from penstock.web.answers import HEADERS, PageRoute, elsewhere, own_path, problem, rendered, root_of
 from penstock.web.assets import assets
+from penstock.web.lifecycle_table import lifecycle_table
 
 _LONGEST_TOKEN = 10_000
+_MAY_RUN_AGAIN = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
 Next = Annotated[str | None, Query(alias="next")]
 
 
@@ -114,7 +116,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
     @routes.get("/jobs")
     def jobs(request: Request, who: SignedIn) -> Response:
         kinds = sorted(kind.name for kind in service.app.kinds)
-        return page(request, "jobs.html", who, kinds=kinds, states=list(JobState), forms=screens().forms)
+        return page(request, "jobs.html", who, kinds=kinds, lifecycle=lifecycle_table(), forms=screens().forms)
 
     @routes.get("/jobs/{job_id}")
     def job(request: Request, job_id: UUID, who: SignedIn, one: AService) -> Response:
@@ -125,9 +127,8 @@ def add_pages(api: FastAPI, service: Service) -> None:
             who,
             job=found,
             results_page=screens().results_page(found.kind),
-            states=list(JobState),
+            phases=list(Phase),
             transitions=TRANSITIONS,
-            statuses=list(ItemStatus),
         )
 
     @routes.get("/pending")
@@ -138,7 +139,9 @@ def add_pages(api: FastAPI, service: Service) -> None:
                 code="PENDING_DASHBOARD_DISABLED",
             )
         kinds = sorted(kind.name for kind in service.app.kinds)
-        return page(request, "pending.html", who, kinds=kinds, statuses=list(ItemStatus))
+        return page(
+            request, "pending.html", who, kinds=kinds, ended=_MAY_RUN_AGAIN, statuses=[*OPEN_STATUSES, *_MAY_RUN_AGAIN]
+        )
 
     @routes.get("/system")
     def system(request: Request, who: SignedIn) -> Response:

@@ -83,13 +83,13 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "", status_code=201, summary="Make a catalog", response_model=CatalogShown,
         responses=documented(400, 401, 413, 422, 429, 503), openapi_extra=_NEW.extra(),
     )  # fmt: skip
-    def create(given: NewCatalog, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+    def create_catalog(given: NewCatalog, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """A name for some folders. Nothing is read yet."""
         made = catalogs.create(given.name, given.source_directories, user=who.user, idempotency_key=idempotency_key)
         return Json(_shown(made), 201)
 
     @routes.get("/{catalog_id}", summary="One catalog", response_model=CatalogShown, responses=found)
-    def get(catalog_id: UUID, who: SignedIn) -> Response:
+    def get_catalog(catalog_id: UUID, who: SignedIn) -> Response:
         """Its name and its folders."""
         return Json(_shown(catalogs.get(catalog_id, by=who.caller)))
 
@@ -103,7 +103,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         return Json([_shown(one) for one in catalogs.repository.all(by=who.caller, after=after, limit=limit)])
 
     @routes.get("/{catalog_id}/photos", summary="A catalog's photos", response_model=PhotosShown, responses=found)
-    def photos(
+    def list_photos(
         catalog_id: UUID,
         who: SignedIn,
         after: Annotated[str, Query(description="`next` of the page before.", max_length=64)] = "",
@@ -118,7 +118,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "/{catalog_id}/photos/{photo}/thumbnails/{size}", summary="A photo's thumbnail", response_class=FileResponse,
         responses=found | {200: {"content": {"image/jpeg": {}}, "description": "A JPEG."}},
     )  # fmt: skip
-    def thumbnail(catalog_id: UUID, photo: Key, size: Size, who: SignedIn) -> FileResponse:
+    def get_thumbnail(catalog_id: UUID, photo: Key, size: Size, who: SignedIn) -> FileResponse:
         """One of those a thumbnails job has made; its content never changes."""
         path = catalogs.thumbnail(catalog_id, photo, size, by=who.caller)
         return FileResponse(path, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=31536000"})
@@ -127,7 +127,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "/{catalog_id}/scan", status_code=202, summary="Scan a catalog", response_model=Started, responses=started,
         openapi_extra=_WORK.extra(),
     )  # fmt: skip
-    def scan(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+    def scan_catalog(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds new, changed and removed photos, and what they say of themselves."""
         return begin(catalog_id, "scan", who, idempotency_key)
 
@@ -135,7 +135,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "/{catalog_id}/thumbnails", status_code=202, summary="Make thumbnails", response_model=Started,
         responses=started_with_options,
     )  # fmt: skip
-    def thumbnails(
+    def make_thumbnails(
         catalog_id: UUID, who: Submitting, given: ThumbnailOptions | None = None, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Makes those that are not there yet."""
@@ -155,7 +155,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         return begin(catalog_id, "duplicates", who, idempotency_key, more)
 
     @routes.post("/{catalog_id}/tag", status_code=202, summary="Tag photos", response_model=Started, responses=started)
-    def tag(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+    def tag_photos(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds words for every photo."""
         return begin(catalog_id, "tagging", who, idempotency_key)
 

@@ -47,7 +47,7 @@ def routes_of(documents: Documents) -> APIRouter:
         responses=documented(400, 401, 413, 422, 429, 503),
         openapi_extra=_EXAMPLE | _FORM.extra(),
     )
-    def create(file: UploadFile, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+    def create_document_job(file: UploadFile, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Its job is CREATED, and waits to be submitted."""
         job = documents.create(
             file.file,
@@ -64,7 +64,7 @@ def routes_of(documents: Documents) -> APIRouter:
         response_model=DocumentJob,
         responses=documented(401, 404, 409, 422, 429, 503),
     )
-    def submit(job_id: UUID, who: Submitting) -> Response:
+    def submit_document_job(job_id: UUID, who: Submitting) -> Response:
         """CREATED becomes QUEUED. A second time is refused."""
         return Json(metadata(documents.submit(job_id, by=who.caller)))
 
@@ -74,7 +74,7 @@ def routes_of(documents: Documents) -> APIRouter:
         response_model=DocumentJob,
         responses=documented(401, 404, 422, 503),
     )
-    def get(job_id: UUID, who: SignedIn) -> Response:
+    def get_document_job(job_id: UUID, who: SignedIn) -> Response:
         """Its state, its tries and its last error."""
         return Json(metadata(documents.get(job_id, by=who.caller)))
 

@@ -28,7 +28,7 @@ def routes_of(products: Products) -> APIRouter:
         response_model=shapes.Scanned,
         responses=documented(400, 401, 403, 413, 422, 503),
     )
-    def scan(asked: shapes.ScanAsked, who: SignedIn, request: Request) -> Response:
+    def scan_source(asked: shapes.ScanAsked, who: SignedIn, request: Request) -> Response:
         """One job for each new file; a file that was taken in keeps its job, however often it is asked for."""
         scanned = products.intake.scan(
             asked.source, user=who.user, told=UploadOptions(job_type=asked.job_type), ip_address=_address(request)
@@ -42,7 +42,7 @@ def routes_of(products: Products) -> APIRouter:
         )
 
     @routes.get(SAMPLE, summary="A table to try it with", response_class=Response, responses=_CSV | documented(401))
-    async def sample(who: SignedIn) -> Response:
+    async def get_sample_table(who: SignedIn) -> Response:
         """Products as people list them, some of them hard to find."""
         headers = {"Content-Disposition": 'attachment; filename="products.csv"'}
         return Response(sample_csv(), media_type="text/csv; charset=utf-8", headers=headers)

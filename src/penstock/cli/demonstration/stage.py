@@ -18,9 +18,9 @@ from penstock.cli.demonstration.summary import tell_outcomes
 from penstock.cli.following import follow
 from penstock.cli.screen import console
 from penstock.cli.serving import greeting, run
-from penstock.http.application import create_app
-from penstock.http.server import Server
+from penstock.http.uvicorn_server import Server
 from penstock.samples import Samples, Visitor
+from penstock.server import create_app
 from penstock.settings import read_settings
 
 if TYPE_CHECKING:

@@ -1,12 +1,12 @@
 // Pages that are being read, and those that could not be: followed live, over the one connection of the page.
 
-import { isAdmin, Problem, root, send, user, withQuery } from "../api.js";
-import { ask } from "../dialogs.js";
-import { fill, make, one } from "../dom.js";
-import { when } from "../format.js";
-import { follow } from "../live.js";
-import { tell, warn } from "../notices.js";
-import { badge } from "../statuses.js";
+import { isAdmin, Problem, root, send, user, withQuery } from "../core/api.js";
+import { ask } from "../components/dialogs.js";
+import { fill, make, one } from "../core/dom.js";
+import { when } from "../core/format.js";
+import { follow } from "../core/live.js";
+import { tell, warn } from "../core/notices.js";
+import { badge } from "../components/badges.js";
 
 const MOST = 20;
 const MOST_FAILED = 5;

@@ -1,10 +1,10 @@
 // The mailbox page: what waits, what is saved, what is on its way, and one of them opened.
 
-import { Problem, send } from "../api.js";
+import { Problem, send } from "../core/api.js";
 import { comingRecipes } from "./coming_recipes.js";
-import { all, fill, one, say } from "../dom.js";
-import { number } from "../format.js";
-import { tell, warn } from "../notices.js";
+import { all, fill, one, say } from "../core/dom.js";
+import { number } from "../core/format.js";
+import { tell, warn } from "../core/notices.js";
 import { editor } from "./recipe_editor.js";
 import { savedRecipes } from "./saved_recipes.js";
 import { waitingRecipes } from "./waiting_recipes.js";

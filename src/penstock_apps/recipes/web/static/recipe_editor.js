@@ -1,11 +1,11 @@
 // One recipe, opened: from the mailbox, to be saved for the first time, or a saved one, to be changed.
 
-import { get, Problem, root, send } from "../api.js";
-import { ask } from "../dialogs.js";
-import { fill, make, one } from "../dom.js";
-import { tell } from "../notices.js";
+import { get, Problem, root, send } from "../core/api.js";
+import { ask } from "../components/dialogs.js";
+import { fill, make, one } from "../core/dom.js";
+import { tell } from "../core/notices.js";
 import { recipeForm } from "./recipe_form.js";
-import { empty, failed, loading } from "../states.js";
+import { empty, failed, loading } from "../components/placeholders.js";
 
 const NOT_HERE = {
   PENDING: ["Not there yet", "The page waits to be read. It comes to the mailbox by itself."],

@@ -1,6 +1,6 @@
 // A recipe to be edited: its fields, what they say, and what is wrong with them.
 
-import { make, one } from "../dom.js";
+import { make, one } from "../core/dom.js";
 import { stepList } from "./recipe_steps.js";
 import { ingredientsOf, lineOf, linesOf, tagsOf, webAddress } from "./recipe_values.js";
 

@@ -1,6 +1,6 @@
 // The steps of a recipe as a list that can be added to, shortened and put in another order, with the keyboard alone.
 
-import { all, fill, make, one } from "../dom.js";
+import { all, fill, make, one } from "../core/dom.js";
 
 const LONGEST = 10_000;
 

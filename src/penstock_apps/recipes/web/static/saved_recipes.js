@@ -1,12 +1,12 @@
 // The recipes somebody keeps: a page at a time, to be opened or removed.
 
-import { get, Problem, send, withQuery } from "../api.js";
-import { ask } from "../dialogs.js";
-import { fill, make, one } from "../dom.js";
-import { plural, when } from "../format.js";
-import { tell, warn } from "../notices.js";
+import { get, Problem, send, withQuery } from "../core/api.js";
+import { ask } from "../components/dialogs.js";
+import { fill, make, one } from "../core/dom.js";
+import { plural, when } from "../core/format.js";
+import { tell, warn } from "../core/notices.js";
 import { hostOf, webAddress } from "./recipe_values.js";
-import { empty, failed, loading } from "../states.js";
+import { empty, failed, loading } from "../components/placeholders.js";
 
 const PAGE = 24;
 

@@ -1,14 +1,14 @@
 // The mailbox itself: finished recipes as cards, the newest first, each with the time it has left.
 
-import { get, Problem, send } from "../api.js";
-import { ask } from "../dialogs.js";
-import { all, fill, make, one, say } from "../dom.js";
-import { duration, when } from "../format.js";
-import { tell, warn } from "../notices.js";
+import { get, Problem, send } from "../core/api.js";
+import { ask } from "../components/dialogs.js";
+import { all, fill, make, one, say } from "../core/dom.js";
+import { duration, when } from "../core/format.js";
+import { tell, warn } from "../core/notices.js";
 import { jobLink } from "./recipe_editor.js";
 import { webAddress } from "./recipe_values.js";
-import { empty, failed, loading } from "../states.js";
-import { icon } from "../statuses.js";
+import { empty, failed, loading } from "../components/placeholders.js";
+import { icon } from "../components/badges.js";
 
 const MOST = 200;
 const URGENT_SECONDS = 6 * 3600;
