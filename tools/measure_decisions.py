@@ -180,8 +180,8 @@ def _submit_single(store: Store) -> None:
 
 def measure_building() -> None:
     """Building a statement, and finding it built."""
-    from penstock.store.dialects.contract import dialect_of
-    from penstock.store.queries import claim as queries
+    from penstock.store.dialects.dialect import dialect_of
+    from penstock.store.queries import served_jobs as queries
 
     dialect = dialect_of("sqlite")
     build: Any = queries._start_served
@@ -210,8 +210,8 @@ def measure_docx() -> None:
     import docx
     from docx.oxml import parse_xml
 
-    from penstock_apps.documents.bounds import Bounds
-    from penstock_apps.documents.docx import read_docx
+    from penstock_apps.documents.reading.bounds import Bounds
+    from penstock_apps.documents.reading.docx import read_docx
 
     made = docx.Document()
     for number in range(5_000):

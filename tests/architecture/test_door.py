@@ -14,9 +14,10 @@ import penstock
 
 SOURCE = Path(penstock.__file__).parent
 PUBLIC = (
-    "penstock", "penstock.app", "penstock.clock", "penstock.errors", "penstock.exports", "penstock.http",
+    "penstock", "penstock.app", "penstock.application",
+    "penstock.clock", "penstock.errors", "penstock.exports", "penstock.http",
     "penstock.ingest", "penstock.lifecycle", "penstock.messages", "penstock.settings", "penstock.store",
-    "penstock.testing", "penstock.worker",
+    "penstock.samples", "penstock.server", "penstock.testing", "penstock.worker",
 )  # fmt: skip
 LAZY = [name for name in PUBLIC if importlib.util.find_spec(name).submodule_search_locations]  # type: ignore[union-attr]
 

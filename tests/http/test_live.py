@@ -14,8 +14,9 @@ import pytest
 from sqlalchemy import insert, update
 
 from penstock import ItemContext, Penstock, owner
-from penstock.app import Jobs
 from penstock.errors import StoreUnavailable
+from penstock.http.jobs import live
+from penstock.http.jobs.reading import read_news
 from penstock.store.tables import job_events, jobs
 from tests.http.conftest import Served
 
@@ -139,14 +140,14 @@ def test_a_stream_outlives_a_database_that_is_away_for_a_moment(
     app.kind("quick")(lambda item: 1)
     ada = serve().client()
     job = app.submit("quick", owner="ada").job
-    real, failures = Jobs.history, iter(range(2))
+    real, failures = read_news, iter(range(2))
 
     def away(*given: Any, **named: Any) -> Any:
         if next(failures, None) is not None:
             raise StoreUnavailable("the database is away")
         return real(*given, **named)
 
-    monkeypatch.setattr(Jobs, "history", away)
+    monkeypatch.setattr(live, "read_news", away)
     with ada.stream("GET", f"/api/jobs/{job.id}/events") as answer:
         seen = [name for name, _, _ in events(answer)]
     assert (seen[0], seen[-1]) == ("history", "end")

@@ -20,7 +20,7 @@ from penstock import ItemContext, Penstock, load_settings
 from penstock.app import system as system_module
 from penstock.errors import StoreUnavailable
 from penstock.lifecycle.job import SubmitOutcome
-from penstock.store import postgresql_engine
+from penstock.store.dialects.postgresql import engine as postgresql_engine
 from penstock.store.engine import Store
 from penstock.testing.postgres import PostgresServer
 from tests.integration.fault_proxy import FaultProxy, fault_proxy

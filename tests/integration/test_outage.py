@@ -20,7 +20,8 @@ from structlog.testing import capture_logs
 from penstock import ItemContext, JobState, Penstock, load_settings
 from penstock.errors import StoreUnavailable
 from penstock.lifecycle.states import FINISHED
-from penstock.store import notifier, postgresql_listener
+from penstock.store import notifier
+from penstock.store.dialects.postgresql import listener as postgresql_listener
 from penstock.store.notices import stopped_jobs
 from penstock.testing.invariants import violations
 from penstock.testing.postgres import PostgresServer, PostgresUnavailable, private_postgres

@@ -16,7 +16,7 @@ from penstock.cli.config import _check
 from penstock.errors import StoreUnavailable
 from penstock.store import notifier
 from penstock.store.database_url import describe_connection
-from penstock.store.postgresql_engine import PLANNING
+from penstock.store.dialects.postgresql.engine import PLANNING
 from penstock.store.revisions import OURS
 from penstock.testing.invariants import violations
 from penstock.testing.postgres import PostgresServer

@@ -16,7 +16,7 @@ from sqlalchemy import true
 
 from penstock.operations import control, reprocess, single_flight, submit
 from penstock.operations.read_jobs import get_job
-from penstock.store.dialects.postgresql import PostgreSQL
+from penstock.store.dialects.postgresql.dialect import PostgreSQL
 from penstock.store.queries import change_state, unique_keys
 from penstock.store.queries import control as control_queries
 from penstock.store.queries import job_items as job_items_queries
@@ -190,10 +190,10 @@ def record_does_not_lock_the_job(patch: pytest.MonkeyPatch) -> None:
 @defect("lead_running", "submit by dora + done h1", "NOT SERIAL")
 def a_follower_joins_without_the_leaders_lock(patch: pytest.MonkeyPatch) -> None:
     """The leader ends without knowing of it."""
-    patch.setattr(unique_keys, "_leading_job", _unlocked(unwrap(unique_keys._leading_job)))
+    patch.setattr(unique_keys, "_leading_job", _unlocked(unique_keys._leading_job))
 
 
-@defect("running_again", "done h1 + done h2", "StoreRefused")
+@defect("running_again", "done h1 + done h2", "StatementRefused")
 def an_outcome_needs_no_lease(patch: pytest.MonkeyPatch) -> None:
     """A worker that lost its item ends it all the same."""
     for name in ("_finish_items", "_finish_held_items"):

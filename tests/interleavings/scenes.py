@@ -530,7 +530,7 @@ def messages(stage: Stage) -> None:
 @scene
 def messages_out_of_order(stage: Stage) -> None:
     """The same, and whoever publishes next has drawn a lower number before they were published, but commits after."""
-    if stage.store.dialect.in_our_process:
+    if stage.store.dialect.is_embedded:
         messages(stage)
         return
     _set_next_message(stage, 100)

@@ -26,7 +26,7 @@ def before(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A database of the revision before."""
     url = f"sqlite:///{tmp_path}/before.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     store = open_store(url)
-    with store._writing, store.engine.connect() as connection, connection.begin():
+    with store.write_lock, store.engine.connect() as connection, connection.begin():
         if store.placement.schema is not None:
             connection.execute(CreateSchema(store.placement.schema))
         for module in pending(OURS, None):
@@ -49,7 +49,7 @@ def indexed(store: Store) -> dict[str | None, object]:
 def seen(store: Store, name: str, ago: timedelta) -> None:
     moment = datetime.now(UTC) - ago
     values = {"name": name, "started_at": moment, "seen_at": moment, "data": {}}
-    with store._writing, store.engine.begin() as connection:
+    with store.write_lock, store.engine.begin() as connection:
         connection.execute(insert(workers).values(values))
 
 

@@ -33,7 +33,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def before(url: str) -> Iterator[Store]:
     store = open_store(url)
-    with store._writing, store.engine.connect() as connection, connection.begin():
+    with store.write_lock, store.engine.connect() as connection, connection.begin():
         if store.placement.schema is not None:
             connection.execute(CreateSchema(store.placement.schema))
         for module in pending(OURS, None):

@@ -27,7 +27,7 @@ def before(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A database at the revision before; one of the files has tables of others beside ours."""
     is_file = request.param != "postgresql"
     store = open_store(f"sqlite:///{tmp_path}/before.db" if is_file else request.getfixturevalue("postgres_url"))
-    with store._writing, store.engine.connect() as connection, connection.begin():
+    with store.write_lock, store.engine.connect() as connection, connection.begin():
         if store.placement.schema is not None:
             connection.execute(CreateSchema(store.placement.schema))
         if request.param == "sqlite with others":

@@ -246,7 +246,7 @@ class SideBySide:
         tell(f"{by} took {[(str(one.job_id)[-4:], one.role.value, one.position) for one in taken]}")
         priorities = {job.priority for job in self.model.jobs.values() if job.kind == name}
         # A claim on a server begins where the line began when it looked last, at the priorities it had heard of.
-        in_order = self.store.dialect.in_our_process or (len(priorities) == 1 and not self.set_back)
+        in_order = self.store.dialect.is_embedded or (len(priorities) == 1 and not self.set_back)
         handles = [handle(one) for one in taken]
         items = self.model.claim(name, worker(by), size, handles, LEASE, in_order=in_order)
         for one, item in zip(taken, items, strict=True):

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from penstock import Penstock
-from penstock.store import checkpoints
-from penstock.store.checkpoints import Checkpoints
+from penstock.store.dialects.sqlite import checkpoints
+from penstock.store.dialects.sqlite.checkpoints import Checkpoints
 from tests.sqlite.conftest import seen_elsewhere, take_write_lock_elsewhere
 
 BIG = "x" * 60_000

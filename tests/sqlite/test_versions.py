@@ -13,7 +13,8 @@ from structlog.testing import capture_logs
 from penstock import Penstock, load_settings
 from penstock.errors import ConfigurationError
 from penstock.store import database_url
-from penstock.store.sqlite_engine import OLDEST, has_reset_race, require_version, reset_race
+from penstock.store.dialects.sqlite import dialect
+from penstock.store.dialects.sqlite.engine import OLDEST, has_reset_race, require_version, reset_race
 
 PRAGMA = "PRAGMA wal_autocheckpoint=0"
 
@@ -37,7 +38,7 @@ def test_opening_looks_at_the_version(path: Path, monkeypatch: pytest.MonkeyPatc
     def refuse() -> None:
         raise ConfigurationError("too old", code="SQLITE_TOO_OLD")
 
-    monkeypatch.setattr("penstock.store.sqlite_engine.require_version", refuse)
+    monkeypatch.setattr("penstock.store.dialects.sqlite.engine.require_version", refuse)
     with pytest.raises(ConfigurationError, match="too old"):
         Penstock(settings=load_settings(database_url=f"sqlite:///{path}")).system.migrate()
 
@@ -66,7 +67,7 @@ def test_which_versions_have_the_race(version: tuple[int, ...], has_it: bool) ->
 def race(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """A SQLite with the race, and one without."""
     version = (3, 40, 1) if request.param else (3, 51, 3)
-    monkeypatch.setattr(database_url, "reset_race", lambda: reset_race(version))
+    monkeypatch.setattr(dialect, "reset_race", lambda: reset_race(version))
     return bool(request.param)
 
 

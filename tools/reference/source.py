@@ -55,7 +55,13 @@ def public_names(name: str) -> dict[str, str]:
     A module that is no package is the home of its names.
     """
     if not SOURCE.joinpath(*name.split(".")).is_dir():
-        return dict.fromkeys(importlib.import_module(name).__all__, name)
+        imported = {
+            alias.name: node.module
+            for node in module(name).body
+            if isinstance(node, ast.ImportFrom) and node.module
+            for alias in node.names
+        }
+        return {public: imported.get(public, name) for public in importlib.import_module(name).__all__}
     return {
         alias.name: node.module
         for outer in module(name).body

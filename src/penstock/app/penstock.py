@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, Unpack
 from uuid import UUID
 
+from pydantic_settings import BaseSettings
+
 from penstock.app.bound import BoundApp, SubmitOptions
 from penstock.app.files import Files
 from penstock.app.items import Items
@@ -14,6 +16,7 @@ from penstock.app.jobs import Jobs
 from penstock.app.messages import Messages
 from penstock.app.runtime import Runtime
 from penstock.app.system import System
+from penstock.application import Application, Installed, Revision, Service, resolve
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError
 from penstock.lifecycle.callers import SYSTEM, Caller
@@ -23,8 +26,7 @@ from penstock.lifecycle.job import Job, Submission
 from penstock.lifecycle.kind import Classify, Kind, Kinds
 from penstock.lifecycle.policy import Policy, PolicyOptions
 from penstock.logs import hand_to_logging
-from penstock.operations.samples import Gauges
-from penstock.settings import Settings
+from penstock.settings import Settings, read_settings
 from penstock.store.callers_connection import CallersConnection
 from penstock.store.database_url import remarks, say
 from penstock.store.engine import DatabaseConnection, Store
@@ -79,6 +81,7 @@ class Penstock:
         self.jobs, self.items, self.files = self._as_system.jobs, self._as_system.items, self._as_system.files
         self.messages = Messages(runtime)
         self.system = System(runtime)
+        self.applications: list[Installed] = []
 
     def acting_as(self, caller: Caller) -> BoundApp:
         """The same in somebody's name: ``owner("ann")``, ``owner(None)`` (a guest), ``admin("root")`` or ``SYSTEM``.
@@ -176,9 +179,24 @@ class Penstock:
 
         return register
 
-    def gauges(self, kind: str, read: Gauges) -> None:
-        """Figures of a kind's own (a provider's throttle rate), which are sampled with those of its workers."""
-        self._runtime.gauges[kind] = read
+    def install(self, application: Application[Service], settings: BaseSettings | None = None) -> Service:
+        """Bring an application in, with its tables and its kinds; the answer is its own object.
+
+        Its settings are read from the environment unless they are given.
+        """
+        lacking = application.why_missing()
+        if lacking is not None:
+            raise ConfigurationError(lacking, code="LIBRARY_MISSING")
+        settings_type = resolve(application.settings)
+        if settings is None and settings_type is not None:
+            settings = read_settings(settings_type)
+        if application.migrations is not None:
+            brought = application.migrations
+            head = brought.revisions[-1].revision if brought.revisions else brought.head
+            self.add_migrations(application.name, brought.package, head, brought.revisions)
+        service = resolve(application.install)(self, settings)
+        self.applications.append(Installed(application, settings, service))
+        return service
 
     def on_failure(self, hook: Hook) -> Hook:
         """Call ``hook`` with a :class:`Failure` for each try that fails in a worker of this process.
@@ -189,13 +207,13 @@ class Penstock:
         self._runtime.failure_hooks.append(hook)
         return hook
 
-    def add_migrations(self, name: str, package: str, head: str) -> None:
+    def add_migrations(self, name: str, package: str, head: str, revisions: tuple[Revision, ...] = ()) -> None:
         """An application keeps tables of its own in this database: they are migrated with ours.
 
-        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package``; ``head`` is the newest. The
-        tables are declared with :func:`penstock.store.own_metadata`, and lie where ours do.
+        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package`` or in ``revisions``; ``head``
+        is the newest. The tables are declared with :func:`penstock.store.own_metadata`, and lie where ours do.
         """
-        self._runtime.add_schema(Schema.of_app(name, package, head))
+        self._runtime.add_schema(Schema.of_app(name, package, head, revisions))
 
     def in_transaction(
         self, operation: Callable[[DatabaseConnection], Answer], *, reads: bool = False, single_statement: bool = False
@@ -247,7 +265,7 @@ class Penstock:
             self.kinds,
             settings,
             transport=runtime.transport,
-            gauges=runtime.gauges,
+            gauges=self.kinds.gauges(),
             app=self,
             on_failure=runtime.failure_hooks,
             **chosen,

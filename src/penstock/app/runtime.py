@@ -12,7 +12,6 @@ from penstock.errors import ConfigurationError
 from penstock.lifecycle.kind import Kinds
 from penstock.logs import hand_to_logging
 from penstock.messages import InProcessMessages
-from penstock.operations.samples import Gauges
 from penstock.settings import Settings, load_settings
 from penstock.store.callers_connection import CallersConnection
 from penstock.store.database_url import translate_errors
@@ -38,7 +37,6 @@ class Runtime:
         self._schemas = [OURS]
         self.kinds = Kinds()
         self.transport = InProcessMessages()
-        self.gauges: dict[str, Gauges] = {}
         self.failure_hooks: list[OnFailure] = []
 
     @property
@@ -113,13 +111,14 @@ class Runtime:
             listen_url=settings.listen_url,
         )
         store.slow_query_ms = settings.slow_query_ms
+        store.item_summary = self.kinds.summary
         # Whoever waits for a job holds items; their leases must have time left when it gives up.
         store.lock_seconds = min(LOCK_SECONDS, settings.lock_floor_ms / 4_000)
         hand_to_logging()
         return store
 
     def _make_ready(self, store: Store) -> None:
-        if store.dialect.name != "sqlite":
+        if not store.dialect.is_embedded:
             require_current(store, self._schemas)
         # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
         elif not is_current(store, self._schemas):

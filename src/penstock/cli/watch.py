@@ -17,15 +17,16 @@ def watch(job_id: JobId, user: AsUser = None, app: AppOption = None) -> None:
     penstock watch 8f2c11d04e57 && penstock result 8f2c11d04e57
     """
     from penstock.cli import job_summary
-    from penstock.cli.application import opened_as
-    from penstock.cli.documents import KIND, document_row
+    from penstock.cli.application import opened
+    from penstock.cli.callers import caller
     from penstock.cli.following import follow
     from penstock.cli.identifiers import find_id, short
     from penstock.cli.scoreboard import Row
 
-    with opened_as(app, user) as mine:
+    with opened(app) as one:
+        mine = one.acting_as(caller(user))
         job = mine.jobs.get(find_id(mine.jobs, job_id))
-        row = document_row(job.id, short(job.id)) if job.kind == KIND else Row(job.id, f"{job.kind} {short(job.id)}")
+        row = Row.of(one.kinds, job.kind, job.id, f"{job.kind} {short(job.id)}")
         [ended] = follow(mine.jobs, [row])
         code = job_summary.exit_code(ended)
         if code:

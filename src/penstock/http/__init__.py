@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.http.application import create_app
     from penstock.http.auth import Admin, Anyone, SignedIn, Submitting
     from penstock.http.errors import documented
     from penstock.http.forms import FormField, StartForm
@@ -18,7 +17,6 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "penstock.http.application": "create_app",
             "penstock.http.auth": "Admin Anyone SignedIn Submitting",
             "penstock.http.errors": "documented",
             "penstock.http.forms": "FormField StartForm",
@@ -29,6 +27,6 @@ else:
     )
 
 __all__ = [
-    "Admin", "Anyone", "FormField", "Identity", "Json", "SignedIn", "StartForm", "Submitting", "create_app",
-    "documented", "read_cursor", "written_cursor",
+    "Admin", "Anyone", "FormField", "Identity", "Json", "SignedIn", "StartForm", "Submitting", "documented",
+    "read_cursor", "written_cursor",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import UnboundExecutionError
 
 from penstock.errors import ConfigurationError
+from penstock.store.dialects.dialect import Dialect
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session, scoped_session
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
 CallersConnection: TypeAlias = "Connection | Session | scoped_session[Session]"
 """What a caller may give who wants something done inside their own transaction."""
 _CODE = "CONNECTION_UNSUPPORTED"
-_HOW = {
-    "sqlite": "create_engine('sqlite:///…'), which uses the standard library's sqlite3: a second SQLite library in one "
-    "process drops the locks of the first",
-    "postgresql": "create_engine('postgresql+psycopg://…')",
-}
 _DJANGO = (
     "Django's connections are not SQLAlchemy's: submit once its transaction has committed, "
     "transaction.on_commit(lambda: app.submit(…))"
@@ -31,7 +27,7 @@ _ASYNCHRONOUS = (
 )
 
 
-def find_connection(given: CallersConnection, engine: Engine) -> Connection:
+def find_connection(given: CallersConnection, engine: Engine, dialect: Dialect) -> Connection:
     """The SQLAlchemy connection of what a caller gave: it is one, or an ORM session that has one.
 
     Refused in plain words: what is neither, and a connection to another database or by another driver than ours.
@@ -47,7 +43,7 @@ def find_connection(given: CallersConnection, engine: Engine) -> Connection:
     if not isinstance(used, driver.Connection):
         raise ConfigurationError(
             f"the connection is one of {type(used).__module__.partition('.')[0]} ({theirs.name}+{theirs.driver}); "
-            f"connection= takes those of {_HOW[ours.name]}",
+            f"connection= takes those of {dialect.connection_example}",
             code=_CODE,
         )
     return connection

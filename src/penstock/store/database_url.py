@@ -13,9 +13,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from penstock.errors import ConfigurationError, StoreUnavailable
+from penstock.store.dialects.dialect import dialect_of
 from penstock.store.engine import Store
 from penstock.store.schema import Schema, is_current, require_current
-from penstock.store.sqlite_engine import reset_race
 
 _log = structlog.get_logger("penstock.store")
 
@@ -40,15 +40,12 @@ def file_of(url: str) -> Path | None:
     """The file of an embedded database; None for a server's, and for one in memory."""
     with translate_errors(url):
         parsed = make_url(url)
-    if parsed.get_backend_name() != "sqlite" or parsed.database in (None, "", ":memory:"):
-        return None
-    return Path(str(parsed.database))
+    return dialect_of(parsed.get_backend_name()).file_of(parsed)
 
 
 def remarks(store: Store) -> list[str]:
     """What an operator should know about this database, though it works."""
-    race = reset_race() if file_of(str(store.engine.url)) is not None else None
-    return [] if race is None else [race]
+    return store.dialect.remarks(store.engine.url)
 
 
 @cache
@@ -62,10 +59,10 @@ def check_database(store: Store, schemas: Sequence[Schema]) -> None:
 
     An embedded database may be missing (it is made when it is first used) or old (it is brought up to date then).
     """
-    if store.dialect.name != "sqlite":
+    if not store.dialect.is_embedded:
         require_current(store, schemas)
         return
-    path = file_of(str(store.engine.url))
+    path = store.dialect.file_of(store.engine.url)
     if path is None:
         return
     if path.exists():
@@ -76,35 +73,4 @@ def check_database(store: Store, schemas: Sequence[Schema]) -> None:
 
 def describe_connection(store: Store) -> list[str]:
     """How a server is reached, in words for whoever set it up; nothing for an embedded database."""
-    if store.dialect.name != "postgresql":
-        return []
-    from penstock.store.postgresql_engine import connector_of
-
-    connector = connector_of(store.engine)
-    with store.engine.connect() as connection:
-        version = connection.exec_driver_sql("SHOW server_version").scalar()
-    way = "through a pooler" if connector.behind_pooler else "directly"
-    prepared = "are" if connector.prepares() else "are not"
-    return [
-        f"PostgreSQL {version} is reached {way}; statements {prepared} prepared there",
-        _describe_listening(store),
-    ]
-
-
-def _describe_listening(store: Store) -> str:
-    from psycopg import Error
-
-    from penstock.store.postgresql_listener import CannotListen, PostgreSQLListener
-
-    listener = PostgreSQLListener(store)
-    try:
-        listener.listen(listener.close, lambda notice: None)
-    except Error as error:
-        first_line = str(error).strip().partition("\n")[0]
-        raise StoreUnavailable(f"PENSTOCK_LISTEN_URL cannot be used: {first_line}") from error
-    except CannotListen as error:
-        return (
-            f"workers do not hear of new work and look for it instead: {error}; "
-            "set PENSTOCK_LISTEN_URL to an address that leads to the server directly"
-        )
-    return "workers hear of new work at once"
+    return store.dialect.describe_connection(store)

@@ -25,14 +25,13 @@ from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.pool import QueuePool, StaticPool
+from sqlalchemy.pool import StaticPool
 
 from penstock.clock import Clock, DatabaseClock
 from penstock.errors import ConfigurationError, PenstockError, StoreUnavailable
 from penstock.store.callers_connection import CallersConnection, find_connection
-from penstock.store.checkpoints import Checkpoints
 from penstock.store.commit_hooks import call_after_commit
-from penstock.store.dialects.contract import dialect_of
+from penstock.store.dialects.dialect import ConnectOptions, dialect_of
 from penstock.store.driver_errors import is_surely_lost, pool_is_busy, translate, translate_lock
 from penstock.store.kept_connections import KeptConnections
 from penstock.store.latency import Latency
@@ -40,15 +39,12 @@ from penstock.store.peers import Peers
 from penstock.store.placement import (
     DEFAULT_SCHEMA,
     TablePlacement,
-    place_by_what_is_there,
     place_tables,
     placed_copy,
     placement_of,
 )
-from penstock.store.sqlite_engine import BUSY_SECONDS, is_current, opened_file, sqlite_engine
 from penstock.store.statement_cache import prepared
 from penstock.store.transaction import Line, Transaction
-from penstock.store.write_lock import WriteLock
 
 _log = structlog.get_logger("penstock.jobs")
 Result = TypeVar("Result")
@@ -77,36 +73,29 @@ class Store:
         self.peers = Peers.of(engine.url, self.placement.channel)
         self._listeners: list[Heard] = []
         self._away = False
-        # SQLite has one writer at a time: they queue here, fairly, instead of in its busy handler's sleeps.
-        self._turns = WriteLock.of(engine.url, patience=BUSY_SECONDS) if self.dialect.name == "sqlite" else None
-        self._writing: AbstractContextManager[None] = self._turns or nullcontext()
-        self._checkpoints = Checkpoints()
-        self._kept, self._kept_for_reads = self._connections_to_keep()
-        self._passing = KeptConnections(engine, most=0)
+        self._queue = self.dialect.write_lock(engine.url)
+        self.write_lock: AbstractContextManager[None] = self._queue or nullcontext()
+        """Held by whoever writes, where one does at a time."""
+        self._kept = self.dialect.connections(engine)
         self._passing_for_reads = KeptConnections(engine, most=0, penstock_begins="BEGIN")
         self._dialects: WeakKeyDictionary[SQLAlchemyDialect, SQLAlchemyDialect] = WeakKeyDictionary()
         self.latency = Latency()
         self.slow_query_ms = 500.0
+        self.item_summary: Callable[[], tuple[tuple[str, tuple[str, ...]], ...]] = tuple
+        """What the kinds say tells their items apart: its name, and the members of an input that may hold it."""
         """Pages that take longer than this are logged."""
         self.lock_seconds = LOCK_SECONDS
         """How long a bounded write waits for a lock."""
-
-    def _connections_to_keep(self) -> tuple[KeptConnections, KeptConnections]:
-        """Those for writes, and those for reads of one statement: on a server both are transactions by themselves."""
-        size = _pool_size(self.engine)
-        if self.dialect.in_our_process:
-            most = max(0, size - 2) // 2
-            reads = KeptConnections(self.engine, most=most, is_usable=is_current, penstock_begins=None)
-            return KeptConnections(self.engine, most=1, is_usable=is_current), reads
-        from penstock.store.postgresql_engine import is_usable
-
-        kept = KeptConnections(self.engine, most=size // 2, is_usable=is_usable, isolation_level="AUTOCOMMIT")
-        return kept, kept
 
     @property
     def placement(self) -> TablePlacement:
         """Where our tables are."""
         return placement_of(self.engine.dialect)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Is it one connection's memory? No other process sees it, and readers wait for the writer too."""
+        return isinstance(self.engine.pool, StaticPool)
 
     def place(self, placement: TablePlacement) -> None:
         """Our tables are there: decided when a SQLite file is migrated for the first time."""
@@ -155,17 +144,15 @@ class Store:
         the transaction with :class:`StoreLocked`, and nothing has happened. A person's own call waits as long as an
         answer may take.
         """
-        single_statement, bounded = (asked and not self.dialect.in_our_process for asked in (single_statement, bounded))
-        # A bounded one says BEGIN itself, on a connection that is otherwise in AUTOCOMMIT.
-        keeps = single_statement or bounded or self.dialect.in_our_process
-        connecting = self._kept.one if keeps else self._passing.one
+        connections = self._kept.short_writes if single_statement or bounded else self._kept.writes
+        single_statement = single_statement and self.dialect.commits_single_statements
         for left in reversed(range(_TRIES)):
             committing = single_statement
-            if self.observer is not None and self._turns is not None:
+            if self.observer is not None and self._queue is not None:
                 self.observer(WRITE_LOCK, None)
             asked = perf_counter()
             try:
-                with self._writing, connecting() as connection:
+                with self.write_lock, connections.one() as connection:
                     with connection.begin():
                         got = perf_counter()
                         if bounded:
@@ -177,8 +164,7 @@ class Store:
                         committing = True
                     if self.observer is not None:
                         self.observer(AFTER_COMMIT, connection)
-                    if self.dialect.in_our_process:
-                        self._shorten_log(connection)
+                    self.dialect.after_commit(connection)
             except DBAPIError as error:
                 passing = error.orig is not None and self.dialect.is_passing(error.orig)
                 locked = error.orig is not None and self.dialect.is_locked(error.orig)
@@ -229,7 +215,7 @@ class Store:
     @contextmanager
     def joined(self, given: CallersConnection) -> Iterator[Transaction]:
         """Work inside the caller's own transaction: it commits, or nothing happened."""
-        connection = find_connection(given, self.engine)
+        connection = find_connection(given, self.engine, self.dialect)
         if not connection.in_transaction():
             connection.begin()  # as its first statement would
         if self.dialect.is_autocommit(connection):
@@ -245,16 +231,17 @@ class Store:
 
     def rest(self) -> None:
         """Hand the connections that are kept for the next transaction back to the pool."""
-        self._kept_for_reads.close()
-        with self._writing:
-            self._kept.close()
+        self._kept.reads.close()
+        with self.write_lock:
+            self._kept.writes.close()
+            self._kept.short_writes.close()
 
     def close(self) -> None:
         """Let go of all connections."""
         self.rest()
         self.engine.dispose()
-        if self._turns is not None:
-            self._turns.close()
+        if self._queue is not None:
+            self._queue.close()
 
     def _announce(self, notices: frozenset[str], lines: Sequence[Line]) -> None:
         for line, level, fields in lines:
@@ -262,28 +249,16 @@ class Store:
         if notices:
             for listener in tuple(self._listeners):
                 listener(notices)
-            if self.dialect.in_our_process:
+            if not self.dialect.carries_notices:
                 self.peers.tell(notices)
 
-    def _shorten_log(self, connection: Connection) -> None:
-        """The writer's last duty in his turn, on SQLite."""
-        opened = opened_file(connection)
-        if opened is not None:
-            driver: Any = connection.connection.driver_connection
-            self._checkpoints.run_if_due(opened.path, driver)
-
     def _reader(self, single_statement: bool) -> AbstractContextManager[Connection]:
-        if single_statement and not isinstance(self.engine.pool, StaticPool):
-            return self._kept_for_reads.one()
+        if single_statement and not self.is_in_memory:
+            return self._kept.reads.one()
         return self._passing_for_reads.one()
 
     def _reading(self) -> AbstractContextManager[None]:
-        # An in-memory database is one connection: readers must wait for the writer too.
-        return self._writing if isinstance(self.engine.pool, StaticPool) else nullcontext()
-
-
-def _pool_size(engine: Engine) -> int:
-    return engine.pool.size() if isinstance(engine.pool, QueuePool) else 1
+        return self.write_lock if self.is_in_memory else nullcontext()
 
 
 def open_store(
@@ -302,28 +277,16 @@ def open_store(
     Our tables are in ``schema``. A statement is answered within ``timeout`` seconds; None waits as long as it takes.
     """
     parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite":
-        engine = sqlite_engine(parsed, pool_size=pool_size, synchronous=sqlite_synchronous, json=_json())
-        place_by_what_is_there(engine)
-        return Store(engine, clock)
-    dialect_of(parsed.get_backend_name())
-    try:
-        from penstock.store.postgresql_engine import postgresql_engine
-
-        engine = postgresql_engine(
-            parsed,
-            pool_size=pool_size,
-            timeout=timeout,
-            prepared_statements=prepared_statements,
-            listen_url=listen_url,
-            json=_json(),
-        )
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"the driver for {parsed.drivername} is not installed ({error}); install penstock[postgres]"
-        ) from error
-    place_tables(engine.dialect, TablePlacement(schema=schema))
-    return Store(engine, clock)
+    options = ConnectOptions(
+        pool_size=pool_size,
+        synchronous=sqlite_synchronous,
+        schema=schema,
+        timeout=timeout,
+        prepared_statements=prepared_statements,
+        listen_url=listen_url,
+        json=_json(),
+    )
+    return Store(dialect_of(parsed.get_backend_name()).open_engine(parsed, options), clock)
 
 
 def _json() -> dict[str, Callable[..., Any]]:

@@ -1,34 +1,27 @@
 """Hearing of new work, and of jobs that were stopped, without asking for it.
 
-PostgreSQL tells (LISTEN on one connection of its own, ``store.postgresql_listener``); a lost connection is made again,
-and everybody is woken then, because nobody knows what was missed. SQLite cannot tell another process: there a process
-of the same user and machine is told by a socket of its own (``store.neighbours``). For everybody else SQLite's
-``data_version`` changes with every commit: reading it takes microseconds, so it is looked at ten times a second. What
-this process itself commits is announced by the store, at once; so is that the database answers again.
+How a worker is told by other processes is the database's: PostgreSQL tells (LISTEN), a SQLite file is looked at
+(:meth:`penstock.store.dialects.dialect.Dialect.new_listener`). A lost connection is made again, and everybody is woken
+then, because nobody knows what was missed. What this process itself commits is announced by the store, at once; so is
+that the database answers again.
 """
 
 from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.pool import StaticPool
 
 from penstock.errors import PenstockError
+from penstock.store.dialects.dialect import CannotListen, Listener
 from penstock.store.engine import Heard, Store
 from penstock.store.peers import Presence
-from penstock.store.sqlite_engine import is_current
-
-if TYPE_CHECKING:
-    from penstock.store.postgresql_listener import PostgreSQLListener
 
 DEAF_POLL_SECONDS = 1.0
 """How often a worker looks for work at the longest while nobody can tell it."""
-_WATCH_SECONDS = 0.1
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 0.5
 """Between two tries to listen: one of a worker's threads that looks often is enough, since it wakes the others."""
@@ -48,7 +41,7 @@ class Notifier:
         self._pause = threading.Event()
         self.listening = threading.Event()
         self._thread: threading.Thread | None = None
-        self._listener: PostgreSQLListener | None = None
+        self._listener: Listener | None = None
         self._failures = 0
         self._said: str | None = None
         driver: Any = store.engine.dialect.loaded_dbapi
@@ -58,13 +51,10 @@ class Notifier:
     def start(self, presence: Presence | None) -> None:
         """Begin to listen; ``presence`` is the worker's own socket, if it has one."""
         self._presence = presence
-        if isinstance(self._store.engine.pool, StaticPool):
+        if self._store.is_in_memory:
             self.listening.set()
             return
-        listen = self._listen if self._store.dialect.name == "postgresql" else self._watch
-        self._thread = threading.Thread(
-            target=self._again_and_again, args=(listen,), name="penstock-wakeups", daemon=True
-        )
+        self._thread = threading.Thread(target=self._listen_until_stopped, name="penstock-notifier", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -84,10 +74,10 @@ class Notifier:
             self._pause.set()
         self._heard(notices)
 
-    def _again_and_again(self, listen: Callable[[], None]) -> None:
+    def _listen_until_stopped(self) -> None:
         while not self._stop.is_set():
             try:
-                listen()
+                self._listen()
             except self._errors as error:
                 self._wait_after(error, None)
             except Exception as error:  # noqa: BLE001 - who hears of new work must outlive every mistake, and say it
@@ -128,13 +118,11 @@ class Notifier:
         self._heard(None)  # nobody knows what was missed
 
     def _listen(self) -> None:
-        from penstock.store.postgresql_listener import CannotListen, PostgreSQLListener
-
-        self._listener = PostgreSQLListener(self._store)
+        self._listener = self._store.dialect.new_listener(self._store, self._presence)
         if self._stop.is_set():
             return
         try:
-            self._listener.listen(self._begin_to_hear, lambda notice: self._heard(frozenset({notice})))
+            self._listener.listen(self._begin_to_hear, self._heard)
         except CannotListen as error:
             self._be_deaf()
             if str(error) != self._said:
@@ -146,26 +134,3 @@ class Notifier:
                     every_seconds=DEAF_POLL_SECONDS,
                 )
             self._rest(_LOOK_AGAIN_SECONDS)
-
-    def _watch(self) -> None:
-        with self._store.engine.connect() as connection:
-            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            driver: Any = connection.connection.driver_connection
-            cursor = driver.cursor()
-            seen = cursor.execute("PRAGMA data_version").fetchone()
-            self._begin_to_hear()
-            while not self._stop.is_set() and is_current(connection):
-                told = self._told()
-                version = cursor.execute("PRAGMA data_version").fetchone()
-                if told:
-                    self._heard(told)
-                elif version != seen:
-                    self._heard(None)
-                seen = version
-
-    def _told(self) -> frozenset[str]:
-        """What a neighbour has told; wait for it a little."""
-        if self._presence is not None:
-            return self._presence.hear(_WATCH_SECONDS)
-        self._stop.wait(_WATCH_SECONDS)
-        return frozenset()

@@ -71,7 +71,7 @@ def _find_application(connection: Connection, owner: Schema) -> OldLayout | None
 
 def _where(connection: Connection, table: str) -> tuple[str | None, bool]:
     """The schema in which a table is found by its plain name, as earlier versions found it, and whether it is."""
-    if connection.dialect.name == "sqlite":
+    if placement_of(connection.dialect).schema is None:
         return None, inspect(connection).has_table(table)
     schema = connection.execute(_SCHEMA_OF, {"name": table}).scalar()
     return schema, schema is not None
@@ -80,7 +80,7 @@ def _where(connection: Connection, table: str) -> tuple[str | None, bool]:
 def lock_tables(connection: Connection, old: OldLayout) -> None:
     """Wait until nobody uses the tables, and let nobody in."""
     quote = connection.dialect.identifier_preparer.quote
-    if connection.dialect.name == "postgresql":
+    if old.schema is not None:  # a file is ours alone while it is migrated
         named = ", ".join(f"{quote(str(old.schema))}.{quote(name)}" for name in old.tables)
         connection.execute(text(f"LOCK TABLE {named} IN ACCESS EXCLUSIVE MODE"))
 
@@ -88,7 +88,7 @@ def lock_tables(connection: Connection, old: OldLayout) -> None:
 def bring_over(connection: Connection, old: OldLayout) -> None:
     """Move one line's tables and version within the connection's transaction."""
     placement = placement_of(connection.dialect)
-    if connection.dialect.name == "sqlite":
+    if placement.schema is None:
         _rename(connection, old, placement)
     else:
         _move(connection, old, placement)

@@ -24,11 +24,10 @@ from pathlib import Path
 import structlog
 from sqlalchemy.engine import URL
 
+from penstock.store.dialects.dialect import dialect_of
 from penstock.store.placement import DEFAULT_SCHEMA
 
 _MOST_BYTES = 1 << 16
-_SERVER_IN_QUERY = ("host", "hostaddr", "port", "service")
-_SERVER_IN_ENVIRONMENT = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE")
 _log = structlog.get_logger("penstock.peers")
 
 
@@ -69,15 +68,12 @@ class Peers:
     @classmethod
     def of(cls, url: URL, channel: str = DEFAULT_SCHEMA) -> Peers:
         """Those of the database that ``url`` names who listen on ``channel``; an in-memory one has none."""
-        if not hasattr(socket, "AF_UNIX") or url.database in (None, "", ":memory:"):
+        identity = dialect_of(url.get_backend_name()).identity(url)
+        if identity is None or not hasattr(socket, "AF_UNIX"):
             return cls(None)
-        if url.get_backend_name() == "sqlite":
-            named = str(Path(str(url.database)).resolve())
-        else:
-            named = _server_database(url)
-            if channel != DEFAULT_SCHEMA:
-                named = f"{named}#{channel}"
-        key = hashlib.sha256(named.encode()).hexdigest()[:12]  # the whole path must fit into a socket's address
+        if channel != DEFAULT_SCHEMA:
+            identity = f"{identity}#{channel}"
+        key = hashlib.sha256(identity.encode()).hexdigest()[:12]  # the whole path must fit into a socket's address
         return cls(_ours() / key)
 
     def settle(self, name: str) -> Presence | None:
@@ -141,20 +137,6 @@ class Peers:
     def _path(self, name: str) -> Path:
         assert self._directory is not None
         return self._directory / name
-
-
-def _server_database(url: URL) -> str:
-    """A server's database by the address it is reached at: in any part of its URL, or in libpq's variables.
-
-    >>> from sqlalchemy.engine import make_url
-    >>> _server_database(make_url("postgresql+psycopg:///jobs?host=/run/one&port=5433"))
-    'None:None/jobs host=/run/one port=5433'
-    """
-    address = [f"{url.host}:{url.port}/{url.database}"]
-    address += [f"{name}={url.query[name]}" for name in _SERVER_IN_QUERY if name in url.query]
-    if url.host is None and "host" not in url.query:
-        address += [f"{name}={os.environ[name]}" for name in _SERVER_IN_ENVIRONMENT if name in os.environ]
-    return " ".join(address)
 
 
 def _datagrams() -> socket.socket:

@@ -22,6 +22,7 @@ from sqlalchemy.schema import CreateSchema
 from penstock.errors import ConfigurationError, SchemaOutOfDate
 from penstock.store.engine import Store
 from penstock.store.lock_waiting import LockWaiting, Patience, Say, say_in_the_log
+from penstock.store.migrations.revision import Revision
 from penstock.store.old_layout import (
     OldLayout,
     bring_over,
@@ -58,7 +59,7 @@ def migrate(
     say: Say = say_in_the_log,
 ) -> None:
     """Bring the schemas up to date; safe to call at any time, by several processes at once."""
-    if store.dialect.name == "sqlite":
+    if store.dialect.is_embedded:
         _migrate_file(store, schemas, say)
     elif not is_current(store, schemas):
         _migrate_server(store, schemas, LockWaiting(store, patience or Patience(), say), say)
@@ -66,7 +67,7 @@ def migrate(
 
 def _migrate_file(store: Store, schemas: Sequence[Schema], say: Say) -> None:
     before = store.placement
-    with store._writing, store.engine.connect() as connection:
+    with store.write_lock, store.engine.connect() as connection:
         try:
             with connection.begin():
                 names = inspect(connection).get_table_names()
@@ -110,7 +111,13 @@ def _run_pending(store: Store, schema: Schema, waiting: LockWaiting, say: Say) -
 
 
 def _run_revision(
-    connection: Connection, store: Store, schema: Schema, module: ModuleType, *, is_in_use: bool, built: bool = False
+    connection: Connection,
+    store: Store,
+    schema: Schema,
+    module: ModuleType | Revision,
+    *,
+    is_in_use: bool,
+    built: bool = False,
 ) -> None:
     run_revision(connection, schema, module, built=built)
     if is_in_use and needs_stopped_workers(module):
@@ -148,7 +155,7 @@ def _make_schema(connection: Connection, name: str) -> None:
 @contextmanager
 def _looking(store: Store) -> Iterator[Connection]:
     with store.engine.connect().execution_options(penstock_begins="BEGIN") as connection:
-        if store.dialect.name == "sqlite":
+        if store.dialect.is_embedded:
             # Somebody else may have migrated the file since we connected to it.
             store.place(find_placement(inspect(connection).get_table_names()) or store.placement)
         yield connection

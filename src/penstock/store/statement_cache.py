@@ -16,7 +16,7 @@ from sqlalchemy import BindParameter, Connection, CursorResult, Delete, Insert, 
 from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.types import TypeEngine
 
-from penstock.store.types import json_of
+from penstock.store.dialects.stored_types import json_of
 
 Statement = Select[Any] | Insert | Update | Delete
 Turn = Callable[[Sequence[Any]], Iterable[Any]]

@@ -36,6 +36,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle import bounds
 from penstock.lifecycle.states import ACTIVE, FLOWING, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.store.dialects.partial_index import only_where
 from penstock.store.placement import own_metadata
 from penstock.store.types import Identifier, Moment, Payload, RowNumber
 
@@ -118,8 +119,7 @@ Index(
     jobs.c.kind,
     jobs.c.priority.desc(),
     jobs.c.next_claim_at,
-    postgresql_where=_turn,
-    sqlite_where=_turn,
+    **only_where(_turn),
 )
 Index("ix_jobs_user_id_created_at_id", jobs.c.user_id, jobs.c.created_at, jobs.c.id)
 Index("ix_jobs_created_at_id", jobs.c.created_at, jobs.c.id)
@@ -128,7 +128,7 @@ Index("ix_jobs_state_created_at_id", jobs.c.state, jobs.c.created_at, jobs.c.id)
 Index("ix_jobs_state_kind", jobs.c.state, jobs.c.kind)
 
 _waits = jobs.c.state == literal_column(f"'{JobState.SUCCEEDED}'")
-Index("ix_jobs_completed_at", jobs.c.completed_at, postgresql_where=_waits, sqlite_where=_waits)
+Index("ix_jobs_completed_at", jobs.c.completed_at, **only_where(_waits))
 
 
 def _in_state(states: frozenset[JobState]) -> ColumnElement[bool]:
@@ -143,27 +143,27 @@ JOB_IS_A_GUESTS = and_(_WORKS, jobs.c.user_id.is_(None), _in_state(ACTIVE))
 JOB_FOLLOWS = and_(jobs.c.leader_id.is_not(None), _in_state(ACTIVE))
 
 # One job leads a key; and an owner, or all guests together, have one active job of a key that does work.
-Index("uq_jobs_leads", jobs.c.kind, jobs.c.unique_key, unique=True, postgresql_where=JOB_LEADS, sqlite_where=JOB_LEADS)
+Index("uq_jobs_leads", jobs.c.kind, jobs.c.unique_key, unique=True, **only_where(JOB_LEADS))
 Index(
     "uq_jobs_owned",
     jobs.c.kind, jobs.c.unique_key, jobs.c.user_id,
-    unique=True, postgresql_where=JOB_IS_OWNED, sqlite_where=JOB_IS_OWNED,
+    unique=True, **only_where(JOB_IS_OWNED),
 )  # fmt: skip
 Index(
     "uq_jobs_guests",
     jobs.c.kind, jobs.c.unique_key,
-    unique=True, postgresql_where=JOB_IS_A_GUESTS, sqlite_where=JOB_IS_A_GUESTS,
+    unique=True, **only_where(JOB_IS_A_GUESTS),
 )  # fmt: skip
-Index("ix_jobs_following", jobs.c.leader_id, postgresql_where=JOB_FOLLOWS, sqlite_where=JOB_FOLLOWS)
+Index("ix_jobs_following", jobs.c.leader_id, **only_where(JOB_FOLLOWS))
 
 _keyed = jobs.c.unique_key.is_not(None)
-Index("ix_jobs_unique_key", jobs.c.kind, jobs.c.unique_key, postgresql_where=_keyed, sqlite_where=_keyed)
+Index("ix_jobs_unique_key", jobs.c.kind, jobs.c.unique_key, **only_where(_keyed))
 
 _follows = jobs.c.leader_id.is_not(None)
-Index("ix_jobs_leader_id", jobs.c.leader_id, postgresql_where=_follows, sqlite_where=_follows)
+Index("ix_jobs_leader_id", jobs.c.leader_id, **only_where(_follows))
 
 _named = jobs.c.idempotency_key.is_not(None)
-Index("uq_jobs_idempotency_key", jobs.c.idempotency_key, unique=True, postgresql_where=_named, sqlite_where=_named)
+Index("uq_jobs_idempotency_key", jobs.c.idempotency_key, unique=True, **only_where(_named))
 
 job_items = Table(
     "job_items",
@@ -208,13 +208,13 @@ ITEM_IS_OPEN = job_items.c.status.in_([literal_column("'PENDING'"), literal_colu
 Index(
     "ix_job_items_status_user_id_updated_at_id",
     job_items.c.status, job_items.c.user_id, job_items.c.updated_at, job_items.c.id,
-    postgresql_where=ITEM_IS_OPEN, sqlite_where=ITEM_IS_OPEN,
+    **only_where(ITEM_IS_OPEN),
 )  # fmt: skip
 
 Index(
     "ix_job_items_status_kind_updated_at_id",
     job_items.c.status, job_items.c.kind, job_items.c.updated_at, job_items.c.id,
-    postgresql_where=ITEM_IS_OPEN, sqlite_where=ITEM_IS_OPEN,
+    **only_where(ITEM_IS_OPEN),
 )  # fmt: skip
 
 _returned = and_(job_items.c.status == literal_column("'PENDING'"), job_items.c.ready_at.is_not(None))
@@ -222,8 +222,7 @@ Index(
     "ix_job_items_returned",
     job_items.c.job_id,
     job_items.c.ready_at,
-    postgresql_where=_returned,
-    sqlite_where=_returned,
+    **only_where(_returned),
 )
 
 job_events = Table(
@@ -311,12 +310,12 @@ outbox = Table(
     sqlite_autoincrement=True,
 )
 _unsent = outbox.c.sent_at.is_(None)
-Index("ix_outbox_unsent", outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)
-Index("ix_outbox_unsent_topic", outbox.c.topic, outbox.c.id, postgresql_where=_unsent, sqlite_where=_unsent)
+Index("ix_outbox_unsent", outbox.c.id, **only_where(_unsent))
+Index("ix_outbox_unsent_topic", outbox.c.topic, outbox.c.id, **only_where(_unsent))
 Index(
     "ix_outbox_unsent_topic_key",
     outbox.c.topic, outbox.c.key, outbox.c.id,
-    postgresql_where=_unsent, sqlite_where=_unsent,
+    **only_where(_unsent),
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 
-from penstock.store.dialects.contract import NOW
+from penstock.store.dialects.dialect import NOW
 from penstock.store.notices import stopped
 from penstock.store.statement_cache import Row, Statement, prepared
 

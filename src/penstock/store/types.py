@@ -1,112 +1,79 @@
-"""Column types that differ between databases."""
+"""Column types of ours; what they are in each database is in :mod:`penstock.store.dialects.stored_types`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from typing import Any
-from uuid import UUID, SafeUUID
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
 
-import orjson
-from sqlalchemy import CHAR, JSON, BigInteger, DateTime, Integer, Text, Uuid
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import JSON, DateTime, Uuid
 from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_new = object.__new__
-_set = object.__setattr__
+from penstock.store.dialects.stored_types import ROW_NUMBER, StoredType, stored_types
+
+Kept = TypeVar("Kept")
 
 
-class Moment(TypeDecorator[datetime]):
-    """A point in time, always with its zone: timestamptz, or microseconds since 1970 where there is none."""
+class _OwnType(TypeDecorator[Kept]):
+    """A type that each database keeps in its own way."""
+
+    impl: Any = Uuid
+    cache_ok = True
+
+    def stored(self, dialect: SQLAlchemyDialect) -> StoredType:
+        """What it is in the dialect's database."""
+        raise NotImplementedError
+
+    def load_dialect_impl(self, dialect: SQLAlchemyDialect) -> TypeEngine[Any]:
+        """The database's own type."""
+        return dialect.type_descriptor(self.stored(dialect).type)
+
+    def bind_processor(self, dialect: SQLAlchemyDialect) -> Callable[[Any], Any] | None:
+        """A value on its way in."""
+        convert = self.stored(dialect).convert_in
+        if convert is None:
+            return super().bind_processor(dialect)
+        return lambda value: None if value is None else convert(value)
+
+    def result_processor(self, dialect: SQLAlchemyDialect, coltype: object) -> Callable[[Any], Any] | None:
+        """A value on its way out."""
+        return self.stored(dialect).convert_out or super().result_processor(dialect, coltype)
+
+
+class Moment(_OwnType[datetime]):
+    """A point in time, always with its zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: SQLAlchemyDialect) -> TypeEngine[datetime] | TypeEngine[int]:
-        """Microseconds on SQLite, timestamptz elsewhere."""
-        if dialect.name == "sqlite":
-            return dialect.type_descriptor(BigInteger())
-        return dialect.type_descriptor(DateTime(timezone=True))
-
-    def process_bind_param(self, value: datetime | None, dialect: SQLAlchemyDialect) -> datetime | int | None:
-        """A datetime on its way in."""
-        if value is None or dialect.name != "sqlite":
-            return value
-        return microseconds(value)
-
-    def process_result_value(self, value: datetime | int | None, dialect: SQLAlchemyDialect) -> datetime | None:
-        """A datetime on its way out."""
-        if isinstance(value, int):
-            return _EPOCH + timedelta(microseconds=value)
-        return value
+    def stored(self, dialect: SQLAlchemyDialect) -> StoredType:
+        """A timestamp with its zone, or a number."""
+        return stored_types(dialect.name).moment
 
 
-def microseconds(moment: datetime) -> int:
-    """Microseconds since 1970."""
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-class Identifier(TypeDecorator[UUID]):
-    """A UUID: the database's own type, or 32 hexadecimal digits where there is none."""
+class Identifier(_OwnType[UUID]):
+    """A UUID."""
 
     impl = Uuid
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: SQLAlchemyDialect) -> TypeEngine[Any]:
-        """Digits on SQLite."""
-        return dialect.type_descriptor(CHAR(32) if dialect.name == "sqlite" else Uuid())
-
-    def process_bind_param(self, value: UUID | None, dialect: SQLAlchemyDialect) -> UUID | str | None:
-        """A UUID on its way in."""
-        return value if value is None or dialect.name != "sqlite" else value.hex
-
-    def result_processor(self, dialect: SQLAlchemyDialect, coltype: object) -> Callable[[Any], Any] | None:
-        """A UUID on its way out; one call a value, because there are many."""
-        return _uuid_of if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
+    def stored(self, dialect: SQLAlchemyDialect) -> StoredType:
+        """A UUID, or its digits."""
+        return stored_types(dialect.name).identifier
 
 
-def _uuid_of(digits: str | None) -> UUID | None:
-    """A UUID from its digits, made without the checks that what we wrote ourselves does not need."""
-    if digits is None:
-        return None
-    made = _new(UUID)
-    _set(made, "int", int(digits, 16))
-    _set(made, "is_safe", SafeUUID.unknown)
-    return made
-
-
-def json_of(text: str | None) -> Any:
-    """A value from the text it is kept as."""
-    return None if text is None else orjson.loads(text)
-
-
-class PayloadType(TypeDecorator[Any]):
-    """A JSON column: jsonb where the database has it, plain text on SQLite (its JSON type turns "5" into a number)."""
+class PayloadType(_OwnType[Any]):
+    """A JSON column."""
 
     impl = JSON(none_as_null=True)
     cache_ok = True
 
-    def load_dialect_impl(self, dialect: SQLAlchemyDialect) -> TypeEngine[Any]:
-        """Text on SQLite, jsonb on PostgreSQL."""
-        if dialect.name == "sqlite":
-            return dialect.type_descriptor(Text())
-        return dialect.type_descriptor(JSONB(none_as_null=True))
-
-    def process_bind_param(self, value: Any, dialect: SQLAlchemyDialect) -> Any:
-        """A value on its way in."""
-        if value is None or dialect.name != "sqlite":
-            return value
-        return orjson.dumps(value).decode()
-
-    def result_processor(self, dialect: SQLAlchemyDialect, coltype: object) -> Callable[[Any], Any] | None:
-        """A value on its way out; one call a value, because there are many."""
-        return json_of if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
+    def stored(self, dialect: SQLAlchemyDialect) -> StoredType:
+        """JSON, or its text."""
+        return stored_types(dialect.name).payload
 
 
 Payload = PayloadType()
-
-RowNumber = BigInteger().with_variant(Integer(), "sqlite")
-"""An identity column; SQLite only counts up in a column of its own INTEGER type."""
+RowNumber = ROW_NUMBER

@@ -118,7 +118,7 @@ class Lane:
         self.store_errors = 0
         """How often the database failed this lane, since the worker began."""
         self._writer: Executor | None = None
-        if not store.dialect.in_our_process:
+        if store.dialect.writes_beside_others:
             self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"penstock-writer-{kind.name}")
         self._held: dict[int, Call] = {}
         self._unwritten: list[ItemResult] = []
@@ -305,7 +305,7 @@ class Lane:
         else:
             self._start(claimed.items, now + length / 2)
         self._points.announce("claimed")
-        if self._job_id is None and not self._store.dialect.in_our_process and self._marks.look_due:
+        if self._job_id is None and self._store.dialect.claims_in_one_statement and self._marks.look_due:
             look(self._store, self.kind.name, self._marks)
 
     def _wait_after(self, claimed: Claim) -> float:

@@ -114,7 +114,7 @@ class Quarantine:
 
 def find_app(app: App) -> tuple[str, str] | None:
     """The module and the name under which another process finds this app; None where there is none."""
-    if app.settings.database_url in ("sqlite://", "sqlite:///:memory:"):
+    if app.store.is_in_memory:
         return None
     for module_name, module in tuple(sys.modules.items()):
         if module_name != "__main__":

@@ -16,9 +16,10 @@ from penstock import SYSTEM, Penstock
 from penstock.app import Message
 from penstock.errors import JobNotFound, TransitionRefused
 from penstock.lifecycle import storable_texts
-from penstock_apps.recipes.ingredients import understood
-from penstock_apps.recipes.parsed import Found, ParsedRecipe
+from penstock_apps.recipes.parsing.ingredients import understood
+from penstock_apps.recipes.parsing.parsed import Found, ParsedRecipe
 from penstock_apps.recipes.service import Recipes
+from penstock_apps.recipes.settings import RecipeSettings
 
 STRATEGY = "elsewhere"
 _log = structlog.get_logger("penstock.recipes")
@@ -65,11 +66,11 @@ class Results:
         """The word, the recipe and the job's release are one transaction; a second word changes nothing."""
 
         def operation(link: Any) -> bool:
-            records = self._recipes.records
-            if not records.hear(link, told.requestId, success=told.success, error_message=told.errorMessage):
+            repository = self._recipes.repository
+            if not repository.hear(link, told.requestId, success=told.success, error_message=told.errorMessage):
                 return False
             if told.success:
-                records.keep(link, told.urlHash, _found(told).as_json(url))
+                repository.keep(link, told.urlHash, _found(told).as_json(url))
             self._app.acting_as(SYSTEM).jobs.release(told.requestId, connection=link)
             return True
 
@@ -84,6 +85,13 @@ class Results:
         _log.warning("a parser's word was put aside", reason=reason)
         dead = f"{self._recipes.settings.results_topic}-dead-letters"
         self._app.messages.publish(dead, {"reason": reason, "message": message.payload}, key=message.key)
+
+
+def install(app: Penstock, settings: RecipeSettings) -> Recipes:
+    """The application, with its consumer of results."""
+    recipes = Recipes(app, settings)
+    Results(app, recipes)
+    return recipes
 
 
 def _found(told: Told) -> Found:

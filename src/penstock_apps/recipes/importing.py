@@ -19,7 +19,7 @@ from penstock import SYSTEM, JobState, Penstock
 from penstock.app import PastJob
 from penstock.errors import InvalidInput, JobNotFound
 from penstock_apps.recipes.addresses import key_of, normalized
-from penstock_apps.recipes.records import old_rows
+from penstock_apps.recipes.repository import old_rows
 from penstock_apps.recipes.service import KIND
 
 _OVER = {

@@ -1,1 +1,1 @@
-"""The closed list of what differs between databases."""
+"""What differs between databases: the contract (``dialect``), and a folder for each that keeps it."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Integer, Select, String, bindparam, func, select
 
 from penstock.lifecycle.states import ItemStatus
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import ITEM_IS_OPEN, job_items
 from penstock.store.transaction import Transaction

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Integer, Select, Update, bindparam, or_, select, update
 
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_items, jobs
 from penstock.store.transaction import Transaction

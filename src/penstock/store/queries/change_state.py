@@ -25,7 +25,7 @@ from sqlalchemy import (
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import Transition
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.tables import job_events, jobs

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from penstock.lifecycle.callers import Caller, Visibility
 from penstock.lifecycle.states import ErrorType, ItemStatus, JobState
 from penstock.lifecycle.transitions import CANCEL, FAIL, PAUSE, RESUME, START, SUBMIT, Transition
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.line import not_before_now

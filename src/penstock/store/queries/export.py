@@ -10,7 +10,7 @@ from sqlalchemy import Integer, Select, bindparam, case, literal_column, select
 
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemRole, ItemStatus
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_items
 from penstock.store.transaction import Transaction

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Insert, Select, String, bindparam, insert, select
 
 from penstock.lifecycle.callers import Caller, Visibility
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.visibility import visible_to
 from penstock.store.tables import files

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import FromClause
 from sqlalchemy.types import TypeEngine
 
-from penstock.store.dialects.contract import Dialect, Field
+from penstock.store.dialects.dialect import Dialect, Field
 
 HandedRow = TypeVar("HandedRow", bound=tuple[Any, ...])
 

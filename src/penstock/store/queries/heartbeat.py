@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Float, Select, Text, Update, bindparam, select, update
 
 from penstock.lifecycle.states import JobState
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_items, jobs
 from penstock.store.transaction import Transaction

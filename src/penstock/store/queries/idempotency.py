@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Insert, Select, String, Update, bindparam, select, update
 
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import idempotency_keys as keys
 from penstock.store.tables import jobs

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import Insert, Integer, String, Text, bindparam, insert, literal
 
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_events, jobs
 from penstock.store.transaction import Transaction

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Integer, Select, String, bindparam, func, literal, literal_column, select
 
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus, JobState
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_items, jobs
 from penstock.store.transaction import Transaction

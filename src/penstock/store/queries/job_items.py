@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Insert, Integer, Select, String, Text, Update, bindparam, insert, literal, select, update
 
 from penstock.lifecycle.states import ItemRole, ItemStatus
-from penstock.store.dialects.contract import Dialect, Field
+from penstock.store.dialects.dialect import Dialect, Field
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.visibility import by_id
 from penstock.store.tables import job_items, jobs

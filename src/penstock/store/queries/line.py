@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle.payloads import JSON
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.queries.visibility import by_id, by_ids

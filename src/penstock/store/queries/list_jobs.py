@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.callers import Caller, Visibility
 from penstock.lifecycle.states import JobState
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.read_jobs import job_columns
 from penstock.store.queries.visibility import by_id, visible_to

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningDelete
 
 from penstock.lifecycle.payloads import JSON
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import outbox
 from penstock.store.transaction import Transaction

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Integer, Select, String, bindparam, case, 
 
 from penstock.lifecycle.callers import Caller, Visibility
 from penstock.lifecycle.states import FLOWING, ItemRole, ItemStatus, JobState
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.visibility import by_id, visible_to
 from penstock.store.rows import HistoryRow, JobRow, WholeItemRow

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Boolean, Float, Integer, Select, String, Text, Update, bindparam, case, null, select, update
 
 from penstock.lifecycle.states import ItemStatus
-from penstock.store.dialects.contract import Dialect, Field
+from penstock.store.dialects.dialect import Dialect, Field
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.queries.visibility import by_ids

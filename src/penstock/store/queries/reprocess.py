@@ -31,7 +31,7 @@ from sqlalchemy.sql.dml import ReturningDelete
 from penstock.lifecycle.callers import Caller, Visibility
 from penstock.lifecycle.states import ENDED, ErrorType, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.visibility import by_id, key_in_use, visible_to

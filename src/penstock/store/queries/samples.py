@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Delete, Float, Insert, Integer, Select, String, bindparam, delete, func, select
 
-from penstock.store.dialects.contract import Dialect, Field
+from penstock.lifecycle.payloads import JSON
+from penstock.store.dialects.dialect import Dialect, Field
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import lane_samples
 from penstock.store.transaction import Transaction
@@ -23,7 +24,7 @@ class SampleRow(NamedTuple):
     kind: str
     at: datetime
     worker: str
-    data: dict[str, Any]
+    data: dict[str, JSON]
 
 
 class Stretch(NamedTuple):
@@ -33,7 +34,7 @@ class Stretch(NamedTuple):
     ends: datetime
 
 
-def insert_sample(transaction: Transaction, kind: str, worker: str, data: dict[str, Any]) -> None:
+def insert_sample(transaction: Transaction, kind: str, worker: str, data: dict[str, JSON]) -> None:
     """One lane's sample; a second one of the same instant is no loss."""
     transaction.execute(_insert_sample(transaction.dialect), {"kind": kind, "worker": worker, "data": data})
 

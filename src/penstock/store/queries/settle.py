@@ -29,7 +29,7 @@ from sqlalchemy import (
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.handed_rows import HandedRows

@@ -31,8 +31,9 @@ from sqlalchemy import (
 
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
-from penstock.store.dialects.contract import Dialect, Field
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
+from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.queries.visibility import by_id
 from penstock.store.statement_cache import Statement
 from penstock.store.tables import job_events, job_items, jobs
@@ -85,7 +86,7 @@ class Recorded(NamedTuple):
     notice: str | None
 
 
-_NEW_JOBS = (Field("id", Identifier()), Field("params", Text()))
+_NEW_JOBS = HandedRows("new_jobs", NewJob, id=Identifier(), params=Text())
 _COMMON: dict[str, Any] = {
     "kind": String(),
     "user_id": String(),
@@ -173,11 +174,11 @@ def _parameters(
 
 
 def _rows(transaction: Transaction, new: Sequence[NewJob]) -> dict[str, Any]:
-    return transaction.dialect.parameters("new_jobs", _NEW_JOBS, new)
+    return _NEW_JOBS.parameters(transaction.dialect, new)
 
 
 def _new_jobs(dialect: Dialect) -> tuple[list[str], Select[Any]]:
-    rows = dialect.rows("new_jobs", _NEW_JOBS)
+    rows = _NEW_JOBS.table(dialect)
     common = {name: bindparam(name, type_=type_) for name, type_ in _COMMON.items()}
     queued = case((common["state"] == JobState.QUEUED.value, dialect.now()), else_=null())
     claim_at = case((common["last_claimable"] > common["last_claimed"], queued), else_=null())
@@ -190,7 +191,7 @@ def _new_jobs(dialect: Dialect) -> tuple[list[str], Select[Any]]:
 
 @built_once
 def _insert_first_items(dialect: Dialect) -> Insert:
-    rows = dialect.rows("new_jobs", _NEW_JOBS)
+    rows = _NEW_JOBS.table(dialect)
     source = select(
         rows.c.id,
         bindparam("user_id", type_=String),
@@ -207,7 +208,7 @@ def _insert_first_items(dialect: Dialect) -> Insert:
 
 @built_once
 def _insert_first_events(dialect: Dialect) -> Insert:
-    rows = dialect.rows("new_jobs", _NEW_JOBS)
+    rows = _NEW_JOBS.table(dialect)
     source = select(
         rows.c.id,
         literal(1),

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Float, Select, String, Update, bindparam, case, func, or_, select, true, update
 
 from penstock.lifecycle.states import JobState
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.visibility import by_id
 from penstock.store.tables import JOB_FOLLOWS, JOB_IS_A_GUESTS, JOB_IS_OWNED, JOB_LEADS, jobs

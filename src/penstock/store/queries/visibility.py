@@ -8,7 +8,7 @@ from sqlalchemy import CTE, ColumnElement, FromClause, String, and_, bindparam, 
 
 from penstock.lifecycle.callers import Visibility
 from penstock.lifecycle.states import ACTIVE, FLOWING, JobState
-from penstock.store.dialects.contract import Dialect
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.tables import JOB_FOLLOWS, jobs
 from penstock.store.types import Identifier
 

@@ -22,7 +22,8 @@ from sqlalchemy import (
     update,
 )
 
-from penstock.store.dialects.contract import Dialect
+from penstock.lifecycle.payloads import JSON
+from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.tables import job_items, worker_deaths, workers
 from penstock.store.transaction import Transaction
@@ -35,7 +36,7 @@ class WorkerRow(NamedTuple):
     name: str
     started_at: datetime
     seen_at: datetime
-    data: dict[str, Any]
+    data: dict[str, JSON]
     alive: bool
 
 
@@ -53,7 +54,7 @@ class BusyWorker(NamedTuple):
     items: int
 
 
-def refresh_worker(transaction: Transaction, name: str, data: dict[str, Any]) -> bool:
+def refresh_worker(transaction: Transaction, name: str, data: dict[str, JSON]) -> bool:
     """A worker is still there, with this in its hands; False when it is not known."""
     return transaction.execute(_refresh_worker(transaction.dialect), {"name": name, "data": data}) > 0
 
@@ -67,7 +68,7 @@ def _refresh_worker(dialect: Dialect) -> Update:
     )
 
 
-def insert_worker(transaction: Transaction, name: str, data: dict[str, Any]) -> None:
+def insert_worker(transaction: Transaction, name: str, data: dict[str, JSON]) -> None:
     """A worker that was not known."""
     transaction.execute(_insert_worker(transaction.dialect), {"name": name, "data": data})
 

@@ -1,0 +1,1 @@
+"""PostgreSQL, the one for scale."""

@@ -1,0 +1,1 @@
+"""SQLite, the embedded default: one file, one writer at a time, no server."""
