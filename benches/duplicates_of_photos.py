@@ -21,8 +21,9 @@ from benches.report import Answer, Bar, by_pairs
 from benches.workload import wait_until, working
 from penstock import SYSTEM, JobState, Penstock
 from penstock.lifecycle.states import FINISHED
+from penstock_apps.catalogs.application import catalogs as catalogs_application
 from penstock_apps.catalogs.duplicates import BITS, Photo, groups_of
-from penstock_apps.catalogs.service import Catalogs, CatalogSettings
+from penstock_apps.catalogs.settings import CatalogSettings
 
 NAME = "duplicates"
 LINEAR = Bar(1.5, at_least=False)
@@ -88,11 +89,11 @@ def job(databases: Databases, of: list[int]) -> float:
     """Seconds of a job that does the same to photos in the database."""
     with databases.fresh() as url, tempfile.TemporaryDirectory() as folder:
         app = Penstock(url)
-        catalogs = Catalogs(app, CatalogSettings(roots=(Path(folder).resolve(),)))
+        catalogs = app.install(catalogs_application, CatalogSettings(roots=(Path(folder).resolve(),)))
         app.migrate()
         catalog = catalogs.create("bench", [folder], user="ada")
         begun = time.perf_counter()
-        catalogs.records.save(catalog.id, _facts(of))
+        catalogs.repository.save(catalog.id, _facts(of))
         say(f"  {NAME} on {databases.name}: {len(of):,} photos recorded in {time.perf_counter() - begun:.0f} s")
         with working(app) as worker:
             assert worker.signals.wait("idle"), "the worker did not become idle"

@@ -34,8 +34,9 @@ from benches.workload import working
 from penstock import Penstock, Planned, TableShape, look_at_table, open_table, table_limits
 from penstock.lifecycle.states import Phase
 from penstock.settings import load_settings
-from penstock_apps.products.service import Products, ProductSettings
-from penstock_apps.products.steps import planned_rows
+from penstock_apps.products.application import products as products_application
+from penstock_apps.products.kinds import planned_rows
+from penstock_apps.products.settings import ProductSettings
 
 NAME = "ingest"
 BAR = Bar(0.5)
@@ -139,7 +140,7 @@ def write_items(table: Path, target: Path, kind: str) -> None:
 def _application(url: str, kind: str, files: Path) -> Iterator[Penstock]:
     app = Penstock(settings=load_settings(database_url=url, files_directory=files))
     if kind == PRODUCTS:
-        Products(app, ProductSettings(), {})
+        app.install(products_application, ProductSettings())
     else:
 
         @app.kind(OWN)

@@ -24,8 +24,9 @@ from benches.status_reads import SECRET, USER, serving
 from penstock import Penstock
 from penstock.http.tokens import OwnSecret, Tokens
 from penstock_apps.recipes.addresses import key_of
-from penstock_apps.recipes.reading import recipe_of
-from penstock_apps.recipes.service import Recipes, RecipeSettings
+from penstock_apps.recipes.application import recipes as recipes_application
+from penstock_apps.recipes.parsing.reading import recipe_of
+from penstock_apps.recipes.settings import RecipeSettings
 
 NAME = "recipes"
 BAR = Bar(0.5)
@@ -73,13 +74,13 @@ def known(databases: Databases, plan: Plan) -> Answer:
 def fill(url: str) -> None:
     """Keep recipes as a worker does that has parsed their pages."""
     app = Penstock(url)
-    recipes = Recipes(app, RecipeSettings())
+    recipes = app.install(recipes_application, RecipeSettings())
     app.migrate()
     result = recipe_of(json_ld(), ADDRESS).as_json(ADDRESS)
 
     def keep_all(link: Any) -> None:
         for number in range(KNOWN):
-            recipes.records.keep(link, key_of(address(number)), result)
+            recipes.repository.keep(link, key_of(address(number)), result)
 
     app.in_transaction(keep_all)
     app.close()

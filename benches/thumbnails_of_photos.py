@@ -24,7 +24,8 @@ from benches.report import Answer, Bar, by_pairs
 from benches.workload import wait_until, working
 from penstock import SYSTEM, JobState, Penstock
 from penstock.lifecycle.states import FINISHED
-from penstock_apps.catalogs.service import Catalogs, CatalogSettings
+from penstock_apps.catalogs.application import catalogs as catalogs_application
+from penstock_apps.catalogs.settings import CatalogSettings
 
 NAME = "thumbnails"
 BAR = Bar(0.8)
@@ -79,10 +80,10 @@ def ours(databases: Databases, files: list[Path]) -> float:
     with databases.fresh() as url, tempfile.TemporaryDirectory() as made:
         app = Penstock(url)
         folder = files[0].parent.resolve()
-        catalogs = Catalogs(app, CatalogSettings(roots=(folder,), thumbnails_directory=Path(made)))
+        catalogs = app.install(catalogs_application, CatalogSettings(roots=(folder,), thumbnails_directory=Path(made)))
         app.migrate()
         catalog = catalogs.create("bench", [str(folder)], user="ada")
-        catalogs.records.save(catalog.id, [_facts(number, file) for number, file in enumerate(files)])
+        catalogs.repository.save(catalog.id, [_facts(number, file) for number, file in enumerate(files)])
         with working(app) as worker:
             assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()

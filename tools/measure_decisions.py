@@ -210,8 +210,8 @@ def measure_docx() -> None:
     import docx
     from docx.oxml import parse_xml
 
-    from penstock_apps.documents.bounds import Bounds
-    from penstock_apps.documents.docx import read_docx
+    from penstock_apps.documents.reading.bounds import Bounds
+    from penstock_apps.documents.reading.docx import read_docx
 
     made = docx.Document()
     for number in range(5_000):

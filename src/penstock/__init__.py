@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         TransitionRefused,
         WorkerCrashed,
     )
-    from penstock.http.application import create_app
     from penstock.http.auth import Admin, Anyone, SignedIn, Submitting
     from penstock.http.errors import documented
     from penstock.http.forms import FormField, StartForm
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
     from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, Summary, TimeRange
     from penstock.operations.read_jobs import JobCursor
     from penstock.operations.samples import LaneSample
+    from penstock.server import create_app
     from penstock.settings import Settings, load_settings
     from penstock.store.placement import own_metadata
     from penstock.worker.context import ItemContext, JobContext
@@ -94,7 +94,7 @@ _HOME = {
         "PenstockError", "Permanent", "Postponed", "Retryable", "SchemaOutOfDate", "Skip", "Stopped", "StoreRefused",
         "StoreUnavailable", "SwitchedOff", "TimeLimitExceeded", "TooManyRequests", "TransitionRefused", "WorkerCrashed",
     ),
-    "penstock.http.application": ("create_app",),
+    "penstock.server": ("create_app",),
     "penstock.http.pagination": ("read_cursor", "written_cursor"),
     "penstock.http.responses": ("Json",),
     "penstock.http.errors": ("documented",),

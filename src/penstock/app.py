@@ -22,6 +22,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
+from pydantic_settings import BaseSettings
+
+from penstock.application import Application, Installed, Revision, Service, resolve
 from penstock.changing import Changing
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, JobNotFound, TransitionRefused
@@ -39,9 +42,8 @@ from penstock.operations import outbox
 from penstock.operations.backfill import backfill
 from penstock.operations.files import FileStore, Readable, StoredFile, get_file, record_file
 from penstock.operations.maintenance import MaintenanceReport, sweep
-from penstock.operations.samples import Gauges
 from penstock.operations.workers import subscribed_topics
-from penstock.settings import Settings, load_settings
+from penstock.settings import Settings, load_settings, read_settings
 from penstock.store.database_url import check_database, describe_connection, file_of, remarks, say, translate_errors
 from penstock.store.engine import LOCK_SECONDS, CallersConnection, Store, open_store
 from penstock.store.lock_waiting import say_in_the_log
@@ -76,7 +78,7 @@ class Penstock(Changing):
         self._schemas = [OURS]
         self.kinds = Kinds()
         self.transport = InProcessMessages()
-        self._gauges: dict[str, Gauges] = {}
+        self.applications: list[Installed] = []
         self._on_failure: list[OnFailure] = []
 
     @property
@@ -122,6 +124,7 @@ class Penstock(Changing):
             listen_url=settings.listen_url,
         )
         store.slow_query_ms = settings.slow_query_ms
+        store.item_summary = self.kinds.summary
         # Whoever waits for a job holds items; their leases must have time left when it gives up.
         store.lock_seconds = min(LOCK_SECONDS, settings.lock_floor_ms / 4_000)
         hand_to_logging()
@@ -144,16 +147,16 @@ class Penstock(Changing):
         with translate_errors(self.settings.database_url), closing(self._open(migrating=True)) as store:
             migrate(store, self._schemas, patience=patience, say=say)
 
-    def add_migrations(self, name: str, package: str, head: str) -> None:
+    def add_migrations(self, name: str, package: str, head: str, revisions: tuple[Revision, ...] = ()) -> None:
         """An application keeps tables of its own in this database: they are migrated with ours.
 
-        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package``; ``head`` is the newest. The
-        tables are declared with :func:`penstock.own_metadata`, and lie where ours do.
+        The revisions are Alembic's, in the folder ``migrations/versions`` of ``package`` or in ``revisions``; ``head``
+        is the newest. The tables are declared with :func:`penstock.own_metadata`, and lie where ours do.
         """
         with self._lock:
             if self._store is not None:
                 raise ConfigurationError(f"{name} must say what tables it owns before the database is opened")
-            self._schemas.append(Schema.of_app(name, package, head))
+            self._schemas.append(Schema.of_app(name, package, head, revisions))
 
     def in_transaction(
         self, operation: Callable[[CallersConnection], Answer], *, reads: bool = False, single_statement: bool = False
@@ -247,9 +250,24 @@ class Penstock(Changing):
 
         return register
 
-    def gauges(self, kind: str, read: Gauges) -> None:
-        """Figures of a kind's own (a provider's throttle rate), which are sampled with those of its workers."""
-        self._gauges[kind] = read
+    def install(self, application: Application[Service], settings: BaseSettings | None = None) -> Service:
+        """Bring an application in, with its tables and its kinds; the answer is its own object.
+
+        Its settings are read from the environment unless they are given.
+        """
+        lacking = application.why_missing()
+        if lacking is not None:
+            raise ConfigurationError(lacking, code="LIBRARY_MISSING")
+        settings_type = resolve(application.settings)
+        if settings is None and settings_type is not None:
+            settings = read_settings(settings_type)
+        if application.migrations is not None:
+            brought = application.migrations
+            head = brought.revisions[-1].revision if brought.revisions else brought.head
+            self.add_migrations(application.name, brought.package, head, brought.revisions)
+        service = resolve(application.install)(self, settings)
+        self.applications.append(Installed(application, settings, service))
+        return service
 
     def on_failure(self, hook: Hook) -> Hook:
         """Call ``hook`` with a :class:`Failure` for each try that fails in a worker of this process.
@@ -313,7 +331,7 @@ class Penstock(Changing):
             self.settings,
             only=kinds,
             transport=self.transport,
-            gauges=self._gauges,
+            gauges=self.kinds.gauges(),
             app=self,
             on_failure=self._on_failure,
         )
@@ -356,7 +374,7 @@ class Penstock(Changing):
             only=[job.kind],
             transport=self.transport,
             job_id=job_id,
-            gauges=self._gauges,
+            gauges=self.kinds.gauges(),
             app=self,
             on_failure=self._on_failure,
         )

@@ -17,6 +17,7 @@
     ├── StoreUnavailable        the database cannot be reached, or did not answer
     │   └── StoreLocked         … answers, but somebody's open transaction has a row that is needed
     ├── StoreRefused            the database will not keep a value
+    │   └── StatementRefused    … or will not run a statement: a defect of the program, not of what it was asked
     ├── ConfigurationError      a setting is missing or contradicts another
     │   └── SchemaOutOfDate     the database needs ``penstock migrate``
     ├── Stopped                 the work in hand is not wanted any more
@@ -139,6 +140,12 @@ class StoreRefused(PenstockError):
     """The database refused a value or a row; asking again will not help."""
 
     code = "STORE_REFUSED"
+
+
+class StatementRefused(StoreRefused):
+    """The database refused a statement as it stands, or a row that breaks its rules: a defect of the program."""
+
+    code = "STATEMENT_REFUSED"
 
 
 class ConfigurationError(PenstockError):

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from penstock.errors import ConfigurationError
+
+AnySettings = TypeVar("AnySettings", bound=BaseSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAs:
+    """How the value of a setting is written in the environment: a mark on its type."""
+
+    text: Callable[[Any], str]
+
+
+def _split(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), WrittenAs(",".join)]
+"""A setting that is a list: separated by commas in the environment."""
 
 
 class Settings(BaseSettings):
@@ -47,7 +66,15 @@ class Settings(BaseSettings):
             validation_alias="PENSTOCK_APP",
             description="module:attribute of the Penstock object whose kinds the command line and the workers use.",
         ),
-    ] = "penstock_apps:app"
+    ] = "penstock.applications:app"
+    applications: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_APPLICATIONS",
+            description="The applications to bring in, by their names and separated by commas; all that are installed, "
+            "or none.",
+        ),
+    ] = "all"
     max_payload_bytes: Annotated[
         int,
         Field(
@@ -381,13 +408,31 @@ class SettingShown:
     meaning: str
 
 
+def read_settings(settings: type[AnySettings], **overrides: Any) -> AnySettings:
+    """Settings from the environment, of the engine or of an application, checked one by one; ``overrides`` win."""
+    try:
+        return settings(**overrides)
+    except ValidationError as error:
+        lines = [_describe_problem(settings, problem) for problem in error.errors()]
+        raise ConfigurationError("the settings are wrong: " + "; ".join(lines)) from error
+
+
+def _describe_problem(settings: type[BaseSettings], problem: Any) -> str:
+    """Which variable is wrong, and how; a secret is not repeated."""
+    place = ".".join(map(str, problem["loc"]))
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    fields = {str(field.validation_alias): field for field in settings.model_fields.values()}
+    field = settings.model_fields.get(place) or fields.get(place)
+    if field is None:
+        return message
+    is_secret = "SecretStr" in str(field.annotation)
+    given = "" if is_secret or repr(problem["input"]) in message else f" (got {problem['input']!r})"
+    return f"{field.validation_alias}: {message}{given}"
+
+
 def load_settings(**overrides: object) -> Settings:
     """The settings from the environment, checked; ``overrides`` win."""
-    try:
-        settings = Settings(**overrides)  # type: ignore[arg-type]
-    except ValidationError as error:
-        lines = [f"{'.'.join(map(str, one['loc']))}: {one['msg']} (got {one['input']!r})" for one in error.errors()]
-        raise ConfigurationError("the settings are wrong: " + "; ".join(lines)) from error
+    settings = read_settings(Settings, **overrides)
     if settings.claim_min > settings.claim_max:
         raise ConfigurationError(f"CLAIM_MIN is {settings.claim_min}, above CLAIM_MAX, which is {settings.claim_max}")
     if settings.jwt_secret is not None and settings.jwks_url is not None:
@@ -407,18 +452,23 @@ def load_settings(**overrides: object) -> Settings:
     return settings
 
 
-def show_settings(settings: Settings) -> list[SettingShown]:
+def show_settings(settings: BaseSettings) -> list[SettingShown]:
     """Each setting with its value, where it comes from and what it means; passwords are not shown."""
     shown = []
-    for name, field in Settings.model_fields.items():
-        variable = str(field.validation_alias)
-        value = str(getattr(settings, name))
-        if getattr(settings, name) == field.default:
+    for name, field in type(settings).model_fields.items():
+        variable, value = str(field.validation_alias), getattr(settings, name)
+        if value == field.default:
             source = "default"
         else:
             source = "environment" if os.environ.get(variable) is not None else "program"
-        shown.append(SettingShown(variable, _without_password(value), source, field.description or ""))
+        text = _without_password(written(field, value))
+        shown.append(SettingShown(variable, text, source, field.description or ""))
     return shown
+
+
+def written(field: FieldInfo, value: Any) -> str:
+    """A value of a setting as it would be written in the environment."""
+    return next((mark.text(value) for mark in field.metadata if isinstance(mark, WrittenAs)), str(value))
 
 
 def _without_password(value: str) -> str:

@@ -238,7 +238,7 @@ MISTAKES: list[tuple[list[str], dict[str, str], str]] = [
     (["show"], {}, "USAGE"),
     (["jobs"], {"PENSTOCK_POOL_SIZE": "many"}, "CONFIGURATION_ERROR"),
     (["jobs"], {"PENSTOCK_LOG_LEVEL": "LOUD"}, "CONFIGURATION_ERROR"),
-    (["jobs", "--app", "penstock_apps:app"], {"DOCUMENTS_TIMEOUT": "soon"}, "CONFIGURATION_ERROR"),
+    (["jobs", "--app", "penstock.applications:app"], {"DOCUMENTS_TIMEOUT": "soon"}, "CONFIGURATION_ERROR"),
     (["jobs"], {"PENSTOCK_DATABASE_URL": "nonsense"}, "CONFIGURATION_ERROR"),
     (["jobs"], {"PENSTOCK_DATABASE_URL": "sqlite:///workshop.py"}, "DB_CONN_REFUSED"),
     (["jobs"], {"PENSTOCK_DATABASE_URL": "sqlite:////nowhere/at/all.db"}, "DB_CONN_REFUSED"),
@@ -292,7 +292,7 @@ def test_the_schema_of_a_server_is_migrated_by_hand(terminal: Terminal, postgres
 def test_documents_are_submitted_by_name(terminal: Terminal, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("five words are in here")
     (tmp_path / "empty.txt").touch()
-    apart = {"PENSTOCK_APP": "penstock_apps:app"}
+    apart = {"PENSTOCK_APP": "penstock.applications:app"}
     with terminal.running("worker", "--kind", "document", **apart):
         said = terminal.run("submit", "document", "note.txt", "empty.txt", "--owner", "alice", "--wait", **apart)
     assert said.code == 1

@@ -94,7 +94,7 @@ def photos(tmp_path: Path) -> Path:
 
 
 def test_the_seeds_own_commands(real_terminal: Terminal, photos: Path) -> None:
-    real_terminal.environment |= {"PENSTOCK_APP": "penstock_apps:app", "PENSTOCK_CATALOG_ROOTS": str(photos)}
+    real_terminal.environment |= {"PENSTOCK_APP": "penstock.applications:app", "PENSTOCK_CATALOG_ROOTS": str(photos)}
     wanted = {"name": "Holidays", "source_directories": [str(photos)]}
     (real_terminal.directory / "catalog.json").write_text(json.dumps(wanted))
     with real_terminal.running("serve", "--port", 0) as server:

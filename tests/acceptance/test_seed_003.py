@@ -92,7 +92,7 @@ class Curl:
 
         def done() -> bool:
             answers.append(self(ask, job=job).json)
-            return answers[-1]["queueState"] in ("DONE", "FAILED")
+            return answers[-1]["queue_state"] in ("DONE", "FAILED")
 
         until(done, "the job is over")
         return answers[-1]
@@ -132,7 +132,7 @@ def desk(request: pytest.FixtureRequest, terminal: Terminal) -> Iterator[Desk]:
         (folder / "products.csv").write_bytes(sample_csv())
         (folder / "inbox").mkdir()
         terminal.environment |= {
-            "PENSTOCK_APP": "penstock_apps:app",
+            "PENSTOCK_APP": "penstock.applications:app",
             "PRODUCT_PROVIDERS": "retailers.json",
             "MAX_ATTEMPTS_ERROR": "2",
             "MAX_ATTEMPTS_NOT_FOUND": "2",
@@ -160,12 +160,12 @@ def test_a_worker_does_what_is_uploaded_and_what_waits_in_a_folder(desk: Desk) -
         assert (taken.json["jobType"], taken.json["files"], taken.json["mapping"]) == ("csv", ["products.csv"], MAPPING)
         job = taken.json["jobId"]
         done = alice.until_done(job)
-        assert (done["jobId"], done["userId"], done["queueState"]) == (job, "alice", "DONE")
-        assert {name: done[f"{name}Items"] for name in ("total", "processed", "failed", "notFound", "skipped")} == {
-            "total": 39, "processed": 39, "failed": 1, "notFound": 2, "skipped": 0,
+        assert (done["job_id"], done["user_id"], done["queue_state"]) == (job, "alice", "DONE")
+        assert {name: done[f"{name}_items"] for name in ("total", "processed", "failed", "not_found", "skipped")} == {
+            "total": 39, "processed": 39, "failed": 1, "not_found": 2, "skipped": 0,
         }  # fmt: skip
-        assert done["fileId"]
-        assert done["lastHeartbeat"]
+        assert done["file_id"]
+        assert done["last_heartbeat"]
         assert {"/products/XYZ-2", "/search?q=Nobody%20Portable%20waterfall%203%20m"} <= set(desk.shop.asked)
         _owners_and_admins_alone(asked_by, job)
         _grid_and_exports_agree(alice, job)
@@ -178,7 +178,7 @@ def test_a_worker_does_what_is_uploaded_and_what_waits_in_a_folder(desk: Desk) -
 def _owners_and_admins_alone(asked_by: dict[str, Curl], job: str) -> None:
     for line in (JOB, ITEMS, PENDING_OF_JOB, KICKOFF, PAUSE, RESUME, REPROCESS, EXPORT_CSV, EXPORT_XLSX):
         assert asked_by["bob"](line, job=job).refusal == (404, "JOB_NOT_FOUND"), line
-    assert asked_by["root"](JOB, job=job).json["userId"] == "alice"
+    assert asked_by["root"](JOB, job=job).json["user_id"] == "alice"
 
 
 def _grid_and_exports_agree(alice: Curl, job: str) -> None:
@@ -226,7 +226,7 @@ def _scanned(alice: Curl, folder: Path) -> None:
     scanned = alice(SCAN, body=source).json
     [one] = scanned["taken"]
     assert (one["name"], scanned["already"], scanned["failed"]) == ("monday.csv", 0, [])
-    assert alice.until_done(one["jobId"])["totalItems"] == 1
+    assert alice.until_done(one["jobId"])["total_items"] == 1
     assert alice(SCAN, body=source).json == {"taken": [], "already": 1, "failed": []}
     referred = alice(INGEST, body={"source": str(folder / "inbox" / "monday.csv")})
     assert (referred.status, referred.json["files"]) == (202, ["monday.csv"]), "an adapter may name the file, too"
@@ -248,11 +248,11 @@ def test_without_a_worker_kickoffs_do_it_and_uploads_can_be_switched_off(desk: D
         alice = asked_by["alice"]
         job = alice(INGEST, "-F", "file=@products.csv").json["jobId"]
         paused = alice(PAUSE, job=job, body={"reason": "the shop is closed"})
-        assert (paused.status, paused.json["queueState"]) == (200, "PAUSED")
+        assert (paused.status, paused.json["queue_state"]) == (200, "PAUSED")
         assert alice(KICKOFF, job=job).refusal == (409, "TRANSITION_REFUSED")
-        assert alice(RESUME, job=job).json["queueState"] == "QUEUED"
+        assert alice(RESUME, job=job).json["queue_state"] == "QUEUED"
         done = alice.until_done(job, ask=KICKOFF)
-        assert (done["processedItems"], done["failedItems"], done["notFoundItems"]) == (39, 1, 2)
+        assert (done["processed_items"], done["failed_items"], done["not_found_items"]) == (39, 1, 2)
         used_up = alice(REPROCESS, job=job, body={"scope": "job"})
         assert used_up.refusal == (409, "NOTHING_TO_REPROCESS"), "all have had their tries, or failed for good"
         _waiting(asked_by, job)
@@ -265,7 +265,7 @@ def test_without_a_worker_kickoffs_do_it_and_uploads_can_be_switched_off(desk: D
             assert answer.refusal == (503, "INGEST_DISABLED")
         assert alice(PENDING).refusal == (404, "PENDING_DASHBOARD_DISABLED")
         assert alice(PENDING_OF_JOB, job=job).json["items"] == [], "the tab of a job is always there"
-        assert alice(JOB, job=job).json["queueState"] == "DONE"
+        assert alice(JOB, job=job).json["queue_state"] == "DONE"
         assert alice(EXPORT_CSV, job=job).body.count(b"\n") == 40
 
 
@@ -274,7 +274,7 @@ def _waiting(asked_by: dict[str, Curl], job: str) -> None:
     alice = asked_by["alice"]
     again = {"scope": "job", "statuses": ["ERROR", "NOT_FOUND"], "resetAttempts": True, "permanent": True}
     asked = alice(REPROCESS, job=job, body=again)
-    assert (asked.status, asked.json["run"], asked.json["processedItems"]) == (200, 2, 36)
+    assert (asked.status, asked.json["run"], asked.json["processed_items"]) == (200, 2, 36)
     for line in (PENDING_OF_JOB, PENDING):
         whole = alice(line, job=job).json
         assert {row["position"] for row in whole["items"]} == {37, 38, 39}, line
@@ -294,13 +294,13 @@ def _waiting(asked_by: dict[str, Curl], job: str) -> None:
 
 def _again(alice: Curl, job: str, shop: Retailer) -> None:
     """They end as before; then the shop has one of them, and that one alone is asked for again."""
-    assert alice.until_done(job, ask=KICKOFF)["notFoundItems"] == 2
+    assert alice.until_done(job, ask=KICKOFF)["not_found_items"] == 2
     missing = alice("GET /api/jobs/:jobId/items?statuses=NOT_FOUND", job=job).json["items"]
     [sundial] = [row for row in missing if row["inputSummary"]["sku"] == "XYZ-1"]
     shop.say(200, {"data": {"items": [SUNDIAL]}})
     asked = alice(REPROCESS, job=job, body={"scope": "items", "itemIds": [sundial["id"]], "resetAttempts": True})
-    assert (asked.json["run"], asked.json["processedItems"]) == (3, 38)
+    assert (asked.json["run"], asked.json["processed_items"]) == (3, 38)
     done = alice.until_done(job, ask=KICKOFF)
-    assert (done["notFoundItems"], done["failedItems"], done["processedItems"]) == (1, 1, 39)
+    assert (done["not_found_items"], done["failed_items"], done["processed_items"]) == (1, 1, 39)
     row = alice("GET /api/jobs/:jobId/items?page=37&pageSize=1&sort=position", job=job).json["items"][0]
     assert (row["id"], row["status"], row["cells"]["title"]) == (sundial["id"], "DONE", "Left-handed sundial")

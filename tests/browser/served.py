@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from uuid import UUID
 import pytest
 
 from penstock import Job, Penstock, load_settings, owner
+from penstock.applications import install_applications
 from penstock.http.service import Service
-from penstock_apps import Built, assemble, routes_of_all
 from penstock_apps.products.retailer import Retailer, demo_retailer
 from penstock_apps.products.samples import write_retailers
 from penstock_apps.recipes.samples import sample_site
@@ -30,7 +29,8 @@ _UNLIMITED = 1_000_000
 class WholeServer:
     """The server, and what a test wants to do behind the browser's back."""
 
-    built: Built
+    app: Penstock
+    """The one behind the server."""
     served: Served
     site: str
     """Host and port of the site with recipes; its pages are those of penstock_apps.recipes.samples."""
@@ -38,11 +38,6 @@ class WholeServer:
     directory: Path
     """A folder of its own, where photos may be scanned and tables taken in."""
     _people: Iterator[int]
-
-    @property
-    def app(self) -> Penstock:
-        """The one behind the server."""
-        return self.built.app
 
     @property
     def url(self) -> str:
@@ -111,17 +106,14 @@ def whole_server(directory: Path) -> Iterator[WholeServer]:
     with sample_site() as site, demo_retailer() as shop, pytest.MonkeyPatch.context() as patch:
         # The processes that fetch pages look at their environment.
         patch.setenv("PENSTOCK_FETCH_ALLOW_HOSTS", site)
-        environment = {
-            **os.environ,
-            "PENSTOCK_CATALOG_ROOTS": str(directory),
-            "PENSTOCK_THUMBNAILS_DIRECTORY": str(directory / "thumbnails"),
-            "PRODUCT_PROVIDERS": str(write_retailers(directory / "products", shop)),
-        }
-        built = assemble(settings, environment)
-        kinds.register(built.app)
+        patch.setenv("PENSTOCK_CATALOG_ROOTS", str(directory))
+        patch.setenv("PENSTOCK_THUMBNAILS_DIRECTORY", str(directory / "thumbnails"))
+        patch.setenv("PRODUCT_PROVIDERS", str(write_retailers(directory / "products", shop)))
+        app = install_applications(Penstock(settings=settings))
+        kinds.register(app)
         try:
-            with serving(built.app, worker=True, more=routes_of_all(built)) as served:
-                yield WholeServer(built, served, site, shop, directory, count(1))
+            with serving(app, worker=True) as served:
+                yield WholeServer(app, served, site, shop, directory, count(1))
                 kinds.let_everything_go()
         finally:
-            built.app.close()
+            app.close()

@@ -16,6 +16,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from penstock import SYSTEM, Permanent, owner
 from penstock.web.answers import HEADERS
+from penstock.web.lifecycle_table import lifecycle_script
 from tests.browser.accessibility import no_problems
 from tests.browser.artifacts import screenshot
 from tests.browser.conftest import PageOf
@@ -111,16 +112,18 @@ def show(page: Page, job_id: object, **options: Any) -> Locator:
     """A page with nothing but a grid, under the policy of the real ones; the answer is the grid."""
     given = json.dumps({"jobId": str(job_id), **options})
     module = f"""
-        import {{ Grid }} from "./static/test/grid.js";
+        import {{ Grid }} from "./static/test/components/grid.js";
         const place = document.querySelector("#place");
         window.grid = new Grid(place, {{ ...{given}, onSelection: (ids) => (window.chosen = ids) }});
     """
     body = """<!doctype html><html lang="en" data-root="" data-user="x" data-admin="false"><head><title>Grid</title>
         <meta name="viewport" content="width=device-width, initial-scale=1">
-        <link rel="icon" href="/ui/static/test/mark.svg">
-        <link rel="stylesheet" href="/ui/static/test/base.css"><link rel="stylesheet" href="/ui/static/test/grid.css">
+        <link rel="icon" href="/ui/static/test/core/mark.svg">
+        <link rel="stylesheet" href="/ui/static/test/core/base.css">
+        <link rel="stylesheet" href="/ui/static/test/components/grid.css">
+        <script type="application/json" id="lifecycle-table">TABLE</script>
         <script type="module" src="/ui/of-the-test.js"></script></head>
-        <body><main><h1>Grid</h1><div id="place"></div></main></body></html>"""
+        <body><main><h1>Grid</h1><div id="place"></div></main></body></html>""".replace("TABLE", lifecycle_script())
     page.route("**/ui/of-the-test", lambda route: route.fulfill(body=body, headers=HEADERS, content_type="text/html"))
     page.route("**/ui/of-the-test.js", lambda route: route.fulfill(body=module, content_type="text/javascript"))
     page.goto("/ui/of-the-test")

@@ -106,17 +106,17 @@ def test_a_cancelled_job_says_who_and_why(server: WholeServer, page_of: PageOf) 
     button(page, "Cancel").click()
     dialog.get_by_label("Why?").fill("the wrong file")
     dialog.get_by_role("button", name="Cancel the job").click()
-    expect(badge(page)).to_have_text("Cancelled")
+    expect(badge(page)).to_have_text("Canceled")
     expect(history(page).last).to_contain_text("running → canceled")
     expect(history(page).last).to_contain_text(f"{user} (owner)")
     expect(history(page).last).to_contain_text("the wrong file")
     box = page.locator("[data-part=trouble]")
-    expect(box).to_contain_text("Cancelled by user")
+    expect(box).to_contain_text("Canceled by user")
     expect(box).to_contain_text(f"{user} (owner)")
     expect(box).to_contain_text("the wrong file")
     expect(box).to_contain_text("of 4 items")
     expect(page.locator("#job-title")).to_be_focused()
-    expect(page.get_by_role("status").filter(has_text="The job is cancelled.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="The job is canceled.")).to_be_visible()
     assert server.app.history(held.id)[-1].reason == "the wrong file"
 
 
@@ -143,10 +143,10 @@ def test_a_kickoff_works_on_a_job(server: WholeServer, page_of: PageOf) -> None:
     held = server.hold(user, items=2)
     page = opened(page_of(user), held.id)
     expect(badge(page)).to_have_text("Running")
-    button(page, "Work on it for 5 s").click()
-    expect(button(page, "Working…")).to_have_attribute("aria-busy", "true")
+    button(page, "Run for 5 s").click()
+    expect(button(page, "Running…")).to_have_attribute("aria-busy", "true")
     held.let_go()
-    expect(page.get_by_role("status").filter(has_text="Worked on it for a while.")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="It ran for a while.")).to_be_visible()
     expect(badge(page)).to_have_text("Completed")
     expect(page.locator("#job-title")).to_be_focused()
 
@@ -260,8 +260,8 @@ def test_a_result_is_kept_or_dismissed(server: WholeServer, page_of: PageOf) -> 
     user = server.somebody()
     page = page_of(user)
     for name, confirm, word, change in (
-        ("Keep the result", "Keep the result", "Saved", "succeeded → committed"),
-        ("Dismiss", "Dismiss", "Dismissed", "succeeded → abandoned"),
+        ("Commit", "Commit", "Committed", "succeeded → committed"),
+        ("Abandon", "Abandon", "Abandoned", "succeeded → abandoned"),
     ):
         job = recipe(server, user, "soup")
         opened(page, job)
@@ -282,7 +282,7 @@ def test_a_change_in_the_second_a_job_ended_at_is_the_newer_one(server: WholeSer
     before = page.evaluate(
         """async (moments) => {
           const page = document.querySelector("script[type=module]").src;
-          const { isBefore } = await import(new URL("format.js", page));
+          const { isBefore } = await import(new URL("../core/format.js", page));
           return moments.map((one) => moments.filter((other) => isBefore(other, one)).length);
         }""",
         [f"2026-11-16T{one}" for one in at],
@@ -294,7 +294,7 @@ def test_a_job_of_one_step_has_no_grid_and_shows_its_result(server: WholeServer,
     user = server.somebody()
     job = recipe(server, user, "soup")
     page = opened(page_of(user), job, "#items")
-    expect(page.get_by_role("tab")).to_have_text(["Overview", "Record"])
+    expect(page.get_by_role("tab")).to_have_text(["Overview", "Raw JSON"])
     expect(page.get_by_role("region", name="Result").locator("pre")).to_contain_text('"title": "Miller\'s soup"')
     expect(button(page, "Export CSV")).to_be_hidden()
     expect(tab(page, "Overview")).to_have_attribute("aria-selected", "true")
@@ -330,10 +330,10 @@ def test_the_record_is_the_job_as_the_api_has_it(server: WholeServer, page_of: P
     job = server.many(user, items=3)
     server.ended(job)
     page = opened(page_of(user, permissions=["clipboard-read", "clipboard-write"]), job)
-    tab(page, "Record").click()
+    tab(page, "Raw JSON").click()
     record = json.loads(page.locator("#record").inner_text())
     assert record["job_id"] == str(job)
-    assert record["totalItems"] == 3
+    assert record["total_items"] == 3
     button(page, "Copy").click()
     expect(page.get_by_role("status").filter(has_text="Copied.")).to_be_visible()
     assert json.loads(page.evaluate("() => navigator.clipboard.readText()")) == record
@@ -346,7 +346,7 @@ def test_tabs_are_moved_through_by_keys_and_stand_in_the_address(server: WholeSe
     page = opened(page_of(user), failing.id)
     tab(page, "Overview").focus()
     page.keyboard.press("ArrowLeft")
-    expect(tab(page, "Record")).to_be_focused()
+    expect(tab(page, "Raw JSON")).to_be_focused()
     expect(page).to_have_url(re.compile("#record$"))
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
@@ -371,7 +371,7 @@ def test_hostile_texts_stay_texts(server: WholeServer, page_of: PageOf) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
     expect(history(page).last).to_contain_text(HOSTILE)
     expect(page.locator("[data-part=trouble]")).to_contain_text(HOSTILE)
-    tab(page, "Record").click()
+    tab(page, "Raw JSON").click()
     expect(page.locator("#record")).to_contain_text(HOSTILE)
     assert page.locator("main img, main script").count() == 0
 
@@ -403,10 +403,10 @@ def test_everybody_can_read_the_page(
     expect(page.locator("[data-part=done]")).to_have_text("120")
     no_problems(page)
     server.app.cancel(held.id, by=owner(user), reason="long enough")
-    expect(badge(page)).to_have_text("Cancelled")
+    expect(badge(page)).to_have_text("Canceled")
     no_problems(page)
     opened(page, failing.id)
-    for name in ("Overview", "Items", "Pending", "Errors", "Record"):
+    for name in ("Overview", "Items", "Pending", "Errors", "Raw JSON"):
         tab(page, name).click()
         expect(page.get_by_role("tabpanel", name=name)).not_to_be_empty()
         no_problems(page)

@@ -78,7 +78,7 @@ def test_who_canceled_yesterdays_job(server: WholeServer, page_of: PageOf) -> No
 
     page = page_of(user)
     page.goto("/ui/jobs")
-    page.get_by_label("Status").select_option(label="Cancelled")
+    page.get_by_label("Status").select_option(label="Canceled")
     expect(page.get_by_role("link", name="today.csv")).to_be_visible()
     page.get_by_label("Created to").fill(yesterday.date().isoformat())
     expect(page.get_by_role("link", name="today.csv")).to_have_count(0)

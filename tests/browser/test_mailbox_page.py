@@ -29,8 +29,8 @@ HOSTILE = (
 
 
 def recipes_of(server: WholeServer) -> Recipes:
-    assert server.built.recipes is not None
-    return server.built.recipes
+    [service] = [guest.service for guest in server.app.applications if isinstance(guest.service, Recipes)]
+    return service
 
 
 def read(server: WholeServer, user: str, path: str = "/soup") -> UUID:
@@ -89,7 +89,7 @@ def test_a_recipe_is_opened_edited_and_saved(server: WholeServer, page_of: PageO
     expect(page.get_by_role("link", name="See its job")).to_have_attribute("href", f"/ui/jobs/{job_id}")
     expect(page.get_by_role("heading", name="The mailbox is empty")).to_be_visible()
     assert server.app.get(job_id).state is JobState.COMMITTED
-    [kept] = recipes_of(server).records.all_saved(user, after=None, limit=10)
+    [kept] = recipes_of(server).repository.all_saved(user, after=None, limit=10)
     assert kept.title == "Soup of the mill"
     assert kept.parse_job_id == job_id
     flour, water = kept.body["ingredients"]
@@ -152,10 +152,10 @@ def test_who_comes_too_late_is_told_and_may_save_it_all_the_same(
     trouble.expect("409")
     save(page)
     expect(page.get_by_role("alert").filter(has_text="no longer here")).to_be_visible()
-    assert recipes_of(server).records.all_saved(user, after=None, limit=10) == []
+    assert recipes_of(server).repository.all_saved(user, after=None, limit=10) == []
     page.get_by_role("button", name="Save it as a new recipe").click()
     expect(page.get_by_role("heading", name="The mailbox is empty")).to_be_visible()
-    [kept] = recipes_of(server).records.all_saved(user, after=None, limit=10)
+    [kept] = recipes_of(server).repository.all_saved(user, after=None, limit=10)
     assert (kept.title, kept.parse_job_id) == (SOUP, None)
     page.goto(f"/ui/mailbox?open={job_id}")
     expect(page.get_by_role("heading", name="No longer in the mailbox")).to_be_visible()
@@ -269,12 +269,12 @@ def test_saved_recipes_are_changed_and_removed(server: WholeServer, page_of: Pag
     page.get_by_label("Title").fill("The best")
     page.get_by_role("button", name="Save the changes").click()
     expect(cards.first).to_have_text("The best")
-    changed = kept.records.all_saved(user, after=None, limit=1)[0]
+    changed = kept.repository.all_saved(user, after=None, limit=1)[0]
     assert (changed.title, changed.body["servings"], changed.body.get("notes")) == ("The best", 3, None)
     card(page, "The best").get_by_role("button", name="Remove").click()
     page.get_by_role("button", name="Remove it").click()
     expect(cards.first).to_have_text("Recipe 28")
-    assert len(kept.records.all_saved(user, after=None, limit=50)) == 29
+    assert len(kept.repository.all_saved(user, after=None, limit=50)) == 29
 
 
 def test_texts_from_pages_stay_texts(server: WholeServer, page_of: PageOf, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def system(**changes: Any) -> dict[str, Any]:
     """An answer with something in every part."""
     worker = {"started_at": LONG_AGO, "kinds": ["csv", "recipe"]}
     seen, gone = (NOON + timedelta(seconds=80)).isoformat(), (NOON - timedelta(minutes=20)).isoformat()
-    provider = {"kind": "csv", "worker": "mill:1", "throttle_rate": 0.0, "delay_seconds": 0.001}
+    provider = {"kind": "csv", "worker": "mill:1", "throttle_rate": 0.0, "figures": {"delay_seconds": 0.001}}
     usual: dict[str, Any] = {
         "version": "9.8.7",
         "started_at": LONG_AGO,
@@ -51,7 +51,7 @@ def system(**changes: Any) -> dict[str, Any]:
         ],
         "providers": [
             {**provider, "name": "calm-shop"},
-            {**provider, "name": "busy-shop", "throttle_rate": 0.4, "delay_seconds": 2.5},
+            {**provider, "name": "busy-shop", "throttle_rate": 0.4, "figures": {"delay_seconds": 2.5}},
         ],
         "outbox": {
             "waiting": 42,
@@ -82,7 +82,7 @@ def figure(page: Page, name: str) -> Any:
 
 
 def row(page: Page, table: str, name: str) -> Any:
-    return page.get_by_role("table", name=table).get_by_role("row").filter(has_text=name)
+    return page.get_by_role("table", name=table, exact=True).get_by_role("row").filter(has_text=name)
 
 
 def test_others_are_told_that_it_is_for_administrators(server: WholeServer, page_of: PageOf, trouble: Trouble) -> None:
@@ -122,13 +122,13 @@ def test_every_figure_is_there(page_of: PageOf) -> None:
         expect(figure(page, name)).to_contain_text(words)
     expect(row(page, "Workers", "mill:1")).to_contain_text("Alive12 items of csv")
     expect(row(page, "Workers", "mill:2")).to_contain_text("Gone")
-    expect(row(page, "Lanes", "csv").get_by_role("cell")).to_have_text(
+    expect(row(page, "Worker queues", "csv").get_by_role("cell")).to_have_text(
         ["mill:1", "12", "118", "1.3 %", "5 %", "0 %", "16", "64", "4,096", "0", "30 s", "2.3 ms", re.compile("ago")]
     )
-    expect(row(page, "Lanes", "recipe")).to_contain_text("–")
+    expect(row(page, "Worker queues", "recipe")).to_contain_text("–")
     expect(row(page, "Queue", "csv")).to_contain_text("1,234,567")
     expect(row(page, "Jobs", "Completed")).to_contain_text("1,400")
-    expect(row(page, "Jobs", "Saved")).to_contain_text("12")
+    expect(row(page, "Jobs", "Committed")).to_contain_text("12")
     expect(row(page, "Providers", "calm-shop")).to_contain_text("Answers0 %1 ms")
     expect(row(page, "Providers", "busy-shop")).to_contain_text("Throttled40 %2.5 s")
     expect(page.locator("#outbox")).to_contain_text("1 min 15 s")
@@ -144,12 +144,12 @@ def test_rows_change_in_place(page_of: PageOf) -> None:
     more = system(lanes=[lane("audio", "mill:1"), lane("csv", "mill:1", held=99)], providers=[], queue_depth={})
     answers(page, system(), more)
     page.goto("/ui/system")
-    expect(row(page, "Lanes", "csv")).to_be_visible()
-    before = row(page, "Lanes", "csv").element_handle()
+    expect(row(page, "Worker queues", "csv")).to_be_visible()
+    before = row(page, "Worker queues", "csv").element_handle()
     page.clock.run_for(2_100)
-    expect(row(page, "Lanes", "audio")).to_be_visible()
-    expect(row(page, "Lanes", "csv")).to_contain_text("99")
-    expect(row(page, "Lanes", "recipe")).to_have_count(0)
+    expect(row(page, "Worker queues", "audio")).to_be_visible()
+    expect(row(page, "Worker queues", "csv")).to_contain_text("99")
+    expect(row(page, "Worker queues", "recipe")).to_have_count(0)
     assert before.is_visible(), "the row is the same element"
     expect(page.get_by_text("Nothing waits.")).to_be_visible()
     expect(page.get_by_text("No application asks anybody just now.")).to_be_visible()
@@ -267,7 +267,7 @@ def test_people_can_use_it_in_any_light(page_of: PageOf, scheme: Literal["light"
     bodies = over_time() if scheme == "light" else over_time()[-2:]
     answers(page, *bodies)
     page.goto("/ui/system")
-    expect(row(page, "Lanes", "csv")).to_be_visible()
+    expect(row(page, "Worker queues", "csv")).to_be_visible()
     for _ in bodies[1:]:
         with page.expect_response("**/api/system"):
             page.clock.run_for(2_000)
@@ -281,5 +281,5 @@ def test_it_fits_a_small_screen(page_of: PageOf) -> None:
     page = page_of(ADMIN, admin=True, viewport={"width": 360, "height": 640})
     answers(page, system())
     page.goto("/ui/system")
-    expect(row(page, "Lanes", "csv")).to_be_visible()
+    expect(row(page, "Worker queues", "csv")).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360

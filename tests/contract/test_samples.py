@@ -79,6 +79,9 @@ def app(store: Store, tmp_path: Path) -> Penstock:
 
     @app.kind("busy")
     class Busy:
+        def gauges(self) -> dict[str, int]:
+            return {"throttled": 3}
+
         def plan(self, job: JobContext) -> list[int]:
             return list(range(40))
 
@@ -93,7 +96,6 @@ def app(store: Store, tmp_path: Path) -> Penstock:
 
 def test_a_worker_that_did_something_leaves_one(app: Penstock, clock: ManualClock) -> None:
     before = clock.held() - timedelta(seconds=1)
-    app.gauges("busy", lambda: {"throttled": 3})
     job = app.submit("busy").job
     worker = app.worker()
     assert worker.run_until_idle(PATIENCE)

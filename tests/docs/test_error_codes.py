@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from penstock import __all__ as public_names
+from penstock.ingest import SourceSettings
 from penstock.lifecycle.states import ItemStatus
 from penstock.settings import Settings
 from penstock_apps.catalogs.failures import PhotoFailure
-from penstock_apps.documents.failures import DocumentFailure
+from penstock_apps.documents.reading.failures import DocumentFailure
 from penstock_apps.recipes.failures import PageFailure
-from penstock_apps.variables import VARIABLES
 from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.errors import classes
+from tools.reference.settings import settings_of_applications, variables_of
 
 ROOT = Path(__file__).parents[2]
 CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
@@ -23,7 +24,8 @@ CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 # Words in capitals with an underscore that are no codes: other programs' variables and messages.
 NO_CODES = {"AF_UNIX", "LC_ALL", "NO_COLOR", "XML_PARSE_HUGE", "MAX_BYTES", "QUEUE_LIMIT", "WAIT_LIMIT"}
 NO_CODES |= {str(field.validation_alias) for field in Settings.model_fields.values()}
-NO_CODES |= {one.name for variables in VARIABLES.values() for one in variables}
+NO_CODES |= set(variables_of(SourceSettings))
+NO_CODES |= {variable for settings in settings_of_applications().values() for variable in variables_of(settings)}
 NO_CODES |= {"LARGEST_ANSWER"}
 NO_CODES |= set(public_names)
 

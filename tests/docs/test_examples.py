@@ -30,6 +30,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,7 +97,7 @@ class Shell:
     NOTICE = re.compile(r"bash: line \d+: +\d+ (Killed|Terminated)")
 
     def __init__(self, directory: Path, environment: dict[str, str]) -> None:
-        self._process = subprocess.Popen(
+        self._process: subprocess.Popen[Any] = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
             cwd=directory,
             env=environment,
@@ -128,8 +129,7 @@ class Shell:
 
     def _lines(self) -> Iterator[str]:
         assert self._process.stdout is not None
-        for line in self._process.stdout:  # not `yield from`, which would close it with the generator
-            yield line
+        yield from iter(self._process.stdout.readline, "")
 
     def close(self) -> None:
         """End what runs in the background, and the shell."""
@@ -166,8 +166,7 @@ class InteractiveShell(Shell):
 
     def _lines(self) -> Iterator[str]:
         with suppress(OSError), open(self._terminal, encoding="utf-8", closefd=False) as lines:
-            for line in lines:  # the terminal of an ended session answers with an error
-                yield line
+            yield from iter(lines.readline, "")  # the terminal of an ended session answers with an error
 
     def close(self) -> None:
         self.run("kill $(jobs -p) 2>/dev/null; wait")

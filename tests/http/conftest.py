@@ -16,8 +16,8 @@ import pytest
 from fastapi import APIRouter
 
 from penstock import Penstock, Settings, load_settings
-from penstock.http.application import create_app
-from penstock.http.server import Server
+from penstock.http.uvicorn_server import Server
+from penstock.server import create_app
 
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # a client without one reads whom to trust, for 40 ms
 SECRET = "a secret of sixty-four characters or more, which is what HS512 would like to have"

@@ -26,9 +26,9 @@ from penstock import (
     load_settings,
 )
 from penstock.http.limits import RateLimit
-from penstock.http.server import is_loopback, refuse_open_door
 from penstock.http.signing_key import signing_secret
 from penstock.http.tokens import Identity, OwnSecret, PublishedKeys, Tokens
+from penstock.http.uvicorn_server import is_loopback, refuse_open_door
 from tests.http.conftest import SECRET, Served
 
 Serve = Callable[..., Served]

@@ -18,11 +18,13 @@ import pytest
 from sqlalchemy import delete
 
 from penstock import ItemContext, Job, JobContext, JobState, Penstock, Settings, load_settings, owner
-from penstock.http.vocabularies.tasks.schemas import JobStatusResponse
-from penstock_apps.catalogs.service import Catalogs, CatalogSettings
+from penstock.http.jobs.schemas import JobStatusResponse
+from penstock_apps.catalogs.application import catalogs as catalogs_application
+from penstock_apps.catalogs.settings import CatalogSettings
 from penstock_apps.catalogs.tables import catalogs as catalogs_table
 from tests.http.causes import ERRORS, die, meet
 from tests.http.conftest import Served, serving
+from tests.http.shapes import read_as
 from tests.integration.handlers import spin, swell
 
 PATIENCE = 60.0
@@ -95,11 +97,11 @@ def told(served: Served, job: Job) -> Answer:
     finished(served.app, job)
     path = f"/api/jobs/{job.id}"
     answer: Answer = served.client().get(path).json()
-    JobStatusResponse.model_validate(answer)
+    read_as(JobStatusResponse, answer)
     admins = served.client("root", admin=True).get(path).json()
     assert answer["stack_trace"] is None, "stack traces are for admins"
     # A heartbeat that was on its way when the job ended may still land between the two questions.
-    same = answer.keys() - {"stack_trace", "lastHeartbeat", "updated_at"}
+    same = answer.keys() - {"stack_trace", "last_heartbeat", "updated_at"}
     assert {name: answer[name] for name in same} == {name: admins[name] for name in same}
     return answer
 
@@ -297,7 +299,9 @@ def check_error(served: Served, job: Job, code: str) -> None:
 def test_a_catalog_that_is_gone_when_its_turn_comes(app: Penstock, serve: Serve, tmp_path: Path) -> None:
     photos = tmp_path / "photos"
     photos.mkdir()
-    catalogs = Catalogs(app, CatalogSettings(roots=(photos.resolve(),), thumbnails_directory=tmp_path / "thumbnails"))
+    catalogs = app.install(
+        catalogs_application, CatalogSettings(roots=(photos.resolve(),), thumbnails_directory=tmp_path / "thumbnails")
+    )
     app.migrate()
     catalog = catalogs.create("Gone", [str(photos)], user="ada")
     more = {"duplicates": {"distance": 4}, "thumbnails": catalogs.thumbnail_options(None, None)}

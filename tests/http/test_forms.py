@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,8 @@ from fastapi import APIRouter
 from starlette.testclient import TestClient
 
 from penstock import FormField, Json, Penstock, StartForm, Submitting, create_app, load_settings
+from penstock.applications import install_applications
 from penstock.http.forms import start_forms
-from penstock_apps import assemble, routes_of_all
 from tests.http.conftest import SECRET
 
 PLACE = re.compile(r"\{(\w+)\}")
@@ -27,11 +26,11 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any
     settings = load_settings(
         database_url=f"sqlite:///{directory}/penstock.db", files_directory=directory / "files", jwt_secret=SECRET
     )
-    built = assemble(settings, {**os.environ, "PENSTOCK_CATALOG_ROOTS": str(directory)})
+    app = install_applications(Penstock(settings=settings))
     try:
-        yield create_app(built.app, worker=False, more=routes_of_all(built)).openapi()
+        yield create_app(app, worker=False).openapi()
     finally:
-        built.app.close()
+        app.close()
 
 
 def route(document: dict[str, Any], address: str) -> dict[str, Any]:

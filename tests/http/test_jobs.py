@@ -11,8 +11,9 @@ from uuid import uuid4
 import pytest
 
 from penstock import ItemContext, Job, JobContext, Penstock, Permanent
-from penstock.http.vocabularies.tasks.schemas import HistoryLine, JobKilled, JobListed, JobStatusResponse
+from penstock.http.jobs.schemas import HistoryLine, JobKilled, JobListed, JobStatusResponse
 from tests.http.conftest import Served
+from tests.http.shapes import read_as
 
 PATIENCE = 30.0
 Serve = Callable[..., Served]
@@ -54,7 +55,7 @@ def test_a_coordinator_is_running_until_its_last_item_and_its_finalizer_are_done
     gate.set()
     finished(app, job)
     done = ada.get(f"/api/jobs/{job.id}").json()
-    JobStatusResponse.model_validate(done)
+    read_as(JobStatusResponse, done)
     assert (done["status"], done["progress"]["percent"], done["progress"]["message"]) == (
         "completed", 100.0, "Completed successfully",
     )  # fmt: skip
@@ -78,7 +79,7 @@ def test_a_job_that_is_killed_says_who_did_it_when_and_why(app: Penstock, serve:
     assert "cancel" in running["actions"]
     answer = ada.delete(f"/api/jobs/{job.id}", params={"reason": "changed my mind"})
     assert answer.status_code == 200
-    JobKilled.model_validate(answer.json())
+    read_as(JobKilled, answer.json())
     for killed in (answer.json(), ada.get(f"/api/jobs/{job.id}").json()):
         assert (killed["status"], killed["killed_by"], killed["killed_reason"]) == ("killed", "user", "changed my mind")
         assert killed["killed_at"]
@@ -103,7 +104,7 @@ def test_a_job_that_failed_says_why_where_and_how_far_it_was(app: Penstock, serv
     ada = served.client()
     job = finished(app, app.submit("broken", {}, owner="ada").job)
     failed = ada.get(f"/api/jobs/{job.id}").json()
-    JobStatusResponse.model_validate(failed)
+    read_as(JobStatusResponse, failed)
     assert (failed["status"], failed["error"], failed["error_code"], failed["error_type"], failed["failed_phase"]) == (
         "failed", "no space left for the output", "DISK_FULL", "TERMINAL", "processing",
     )  # fmt: skip
@@ -125,12 +126,12 @@ def test_a_job_with_failed_items_is_completed_with_errors(app: Penstock, serve: 
     ada = serve().client()
     job = finished(app, app.submit("picky", items=[1, 2, 3], owner="ada").job)
     done = ada.get(f"/api/jobs/{job.id}").json()
-    JobStatusResponse.model_validate(done)
+    read_as(JobStatusResponse, done)
     assert (done["status"], done["completed_with_errors"]) == ("completed", True)
     assert done["error_details"] == [
         {"position": 3, "error": "three is not for us", "error_code": "THREE", "attempts": 1, "deaths": 0}
     ]
-    assert done["progress"]["message"] == "Completed with errors"
+    assert done["progress"]["message"] == "Completed, 1 failed"
 
 
 def test_a_list_is_newest_first_and_pages_by_its_link(app: Penstock, serve: Serve) -> None:
@@ -139,7 +140,7 @@ def test_a_list_is_newest_first_and_pages_by_its_link(app: Penstock, serve: Serv
     ids = [str(app.submit("held", {}, owner="ada").job.id) for _ in range(5)]
     first = ada.get("/api/jobs", params={"limit": 2})
     for one in first.json():
-        JobListed.model_validate(one)
+        read_as(JobListed, one)
     pages = [[one["job_id"] for one in first.json()]]
     answer = first
     while "next" in answer.links:
@@ -165,7 +166,7 @@ def test_the_history_names_every_transition(app: Penstock, serve: Serve) -> None
     job = finished(app, app.submit("good", {}, owner="ada").job)
     lines = ada.get(f"/api/jobs/{job.id}/history").json()
     for line in lines:
-        HistoryLine.model_validate(line)
+        read_as(HistoryLine, line)
     assert [line["to_state"] for line in lines] == ["queued", "running", "succeeded"]
     assert ada.get(f"/api/jobs/{job.id}/history", params={"after": 2}).json() == lines[2:]
 

@@ -14,6 +14,8 @@ import pytest
 from sqlalchemy import insert, update
 
 from penstock import ItemContext, Penstock, StoreUnavailable, owner
+from penstock.http.jobs import live
+from penstock.http.jobs.reading import read_news
 from penstock.store.tables import job_events, jobs
 from tests.http.conftest import Served
 
@@ -137,14 +139,14 @@ def test_a_stream_outlives_a_database_that_is_away_for_a_moment(
     app.kind("quick")(lambda item: 1)
     ada = serve().client()
     job = app.submit("quick", owner="ada").job
-    real, failures = app.history, iter(range(2))
+    real, failures = read_news, iter(range(2))
 
     def away(*given: Any, **named: Any) -> Any:
         if next(failures, None) is not None:
             raise StoreUnavailable("the database is away")
         return real(*given, **named)
 
-    monkeypatch.setattr(app, "history", away)
+    monkeypatch.setattr(live, "read_news", away)
     with ada.stream("GET", f"/api/jobs/{job.id}/events") as answer:
         seen = [name for name, _, _ in events(answer)]
     assert (seen[0], seen[-1]) == ("history", "end")

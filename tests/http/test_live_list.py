@@ -10,9 +10,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from penstock import Job, Penstock, StoreUnavailable
-from penstock.http import live_list
-from penstock.http.vocabularies.tasks.schemas import JobListed
+from penstock.http.jobs import live_list
+from penstock.http.jobs.schemas import JobListed
 from tests.http.conftest import Served, on_sqlite
+from tests.http.shapes import read_as
 from tests.http.test_live import events
 
 Serve = Callable[..., Served]
@@ -45,7 +46,7 @@ def test_a_page_is_told_whole_and_then_what_changed(app: Penstock, serve: Serve)
         whole = next(told)
         assert whole["order"] == [one["job_id"] for one in whole["jobs"]] == ids(second, first)
         for one in whole["jobs"]:
-            JobListed.model_validate(one)
+            read_as(JobListed, one)
         assert whole["jobs"] == ada.get("/api/jobs").json()
         app.pause(first.id)
         changed = next(told)

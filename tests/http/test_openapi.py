@@ -5,6 +5,7 @@ Every request goes to a real server with all applications, where jobs in several
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections import Counter
@@ -19,19 +20,19 @@ import pytest
 import requests
 import schemathesis
 import uvicorn
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from hypothesis import settings as hypothesis_settings
 from schemathesis.checks import CheckFunction
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from penstock import ItemContext, Penstock, Permanent, create_app, load_settings
-from penstock_apps.catalogs.routes import routes_of as routes_of_catalogs
-from penstock_apps.catalogs.service import Catalogs, CatalogSettings
-from penstock_apps.documents.routes import routes_of as routes_of_documents
-from penstock_apps.documents.service import Documents, Limits
-from penstock_apps.recipes.routes import routes_of as routes_of_recipes
-from penstock_apps.recipes.service import Recipes, RecipeSettings
+from penstock_apps.catalogs.application import catalogs as catalogs_application
+from penstock_apps.catalogs.settings import CatalogSettings
+from penstock_apps.documents.application import documents as documents_application
+from penstock_apps.documents.settings import DocumentSettings
+from penstock_apps.recipes.application import recipes as recipes_application
+from penstock_apps.recipes.settings import RecipeSettings
 from tests.http.conftest import SECRET, Served, serving
 from tests.http.test_live import events
 
@@ -87,20 +88,19 @@ class World:
         return list(self.jobs.values())
 
 
-def all_applications(app: Penstock, root: Path) -> list[APIRouter]:
-    """The routes of documents, catalogs and recipes."""
+def install_all(app: Penstock, root: Path) -> None:
+    """Documents, catalogs and recipes."""
     catalogs = CatalogSettings(roots=(root.resolve(),), thumbnails_directory=root / "thumbnails")
-    return [
-        routes_of_documents(Documents(app, Limits())),
-        routes_of_catalogs(Catalogs(app, catalogs)),
-        routes_of_recipes(Recipes(app, RecipeSettings())),
-    ]
+    app.install(documents_application, DocumentSettings())
+    app.install(catalogs_application, catalogs)
+    app.install(recipes_application, RecipeSettings())
 
 
 def described() -> dict[str, Any]:
     """The OpenAPI document; a database is not touched for it."""
     app = Penstock(settings=load_settings(database_url="sqlite://", jwt_secret=SECRET))
-    return create_app(app, more=all_applications(app, Path.cwd())).openapi()
+    install_all(app, Path.cwd())
+    return create_app(app).openapi()
 
 
 DOCUMENT = described()
@@ -119,9 +119,9 @@ def world(tmp_path: Path) -> Iterator[World]:
     folder = tmp_path / "photos"
     folder.mkdir()
     app = Penstock(settings=settings)
-    more = all_applications(app, tmp_path)
+    install_all(app, tmp_path)
     app.migrate()
-    with jobs_of(app) as jobs, serving(app, worker=False, more=more) as served:
+    with jobs_of(app) as jobs, serving(app, worker=False) as served:
         ada = served.client()
         upload = {"file": ("log.txt", b"five words are in here")}
         uploaded = [ada.post("/api/documents/jobs", files=upload).json()["jobId"] for _ in range(4)]
@@ -310,9 +310,9 @@ def small(tmp_path: Path) -> Iterator[Served]:
         max_body_bytes=1024,
     )
     app = Penstock(settings=settings)
-    more = all_applications(app, tmp_path)
+    install_all(app, tmp_path)
     app.migrate()
-    with serving(app, worker=False, more=more) as served:
+    with serving(app, worker=False) as served:
         yield served
     app.close()
 
@@ -384,3 +384,27 @@ def test_mounted_under_a_prefix_routes_events_and_worker_work(tmp_path: Path) ->
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET, DELETE")
         assert ada.get("/tasks/openapi.json").json()["servers"] == [{"url": "/tasks"}]
     app.close()
+
+
+def test_operations_are_called_what_a_client_would_call_them() -> None:
+    names = {
+        f"{method.upper()} {path}": operation["operationId"]
+        for path, methods in DOCUMENT["paths"].items()
+        for method, operation in methods.items()
+    }
+    twice = [name for name, count in Counter(names.values()).items() if count > 1]
+    assert not twice
+    # A verb and its object, in the spelling of most languages.
+    assert [name for name in names.values() if not re.fullmatch("[a-z]+([A-Z][a-z0-9]*)+", name)] == []
+    assert (
+        names.items()
+        >= {
+            "GET /api/jobs": "listJobs",
+            "GET /api/jobs/{job_id}": "getJob",
+            "DELETE /api/jobs/{job_id}": "cancelJob",
+            "GET /api/jobs/{job_id}/items": "listItems",
+            "POST /api/jobs/{job_id}/export": "exportItems",
+            "GET /api/pending": "listPending",
+            "GET /api/system": "getSystem",
+        }.items()
+    )

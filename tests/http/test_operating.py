@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from structlog.testing import capture_logs
 
 from penstock import Penstock, Settings, create_app
-from penstock.errors import PenstockError, StoreUnavailable
+from penstock.errors import PenstockError, StatementRefused, StoreUnavailable
 from penstock.http.errors import STATUSES, status_of
 from penstock.operations.samples import keep_samples
 from tests.http.conftest import Served
@@ -100,6 +103,42 @@ def test_a_mistake_of_ours_tells_nothing_but_where_to_look(
     assert (answer.status_code, answer.json()["code"]) == (500, "INTERNAL_ERROR")
     assert "swordfish" not in answer.text
     assert answer.json()["request_id"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["SELECT nothing FROM nowhere", "INSERT INTO rules (id, name) VALUES (1, NULL)"],
+    ids=["a table that is not there", "a row that breaks a rule"],
+)
+def test_a_statement_that_the_database_refuses_is_our_defect(
+    app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    app.in_transaction(lambda link: link.execute(text("CREATE TABLE rules (id integer, name text NOT NULL)")))
+
+    def breaks(self: Penstock, *_: object, **__: object) -> None:
+        app.in_transaction(lambda link: link.execute(text(statement)))
+
+    monkeypatch.setattr(Penstock, "page_of_jobs", breaks)
+    with capture_logs() as lines:
+        answer = serve(worker=False).client().get("/api/jobs")
+    assert (answer.status_code, answer.json()["code"]) == (500, "STATEMENT_REFUSED")
+    assert "rules" not in answer.text
+    assert "nowhere" not in answer.text
+    [line] = [line for line in lines if line.get("code") == "STATEMENT_REFUSED"]
+    assert isinstance(line["exc_info"], StatementRefused)
+    assert isinstance(line["exc_info"].__cause__, DBAPIError), "the traceback leads to the statement"
+
+
+@pytest.mark.parametrize("migrated_url", ["postgresql"], indirect=True)
+def test_a_value_that_the_database_refuses_is_the_callers(
+    app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asks(self: Penstock, *_: object, **__: object) -> None:
+        app.in_transaction(lambda link: link.execute(text("SELECT CAST(:given AS integer)"), {"given": "seven"}))
+
+    monkeypatch.setattr(Penstock, "page_of_jobs", asks)
+    answer = serve(worker=False).client().get("/api/jobs")
+    assert (answer.status_code, answer.json()["code"]) == (422, "STORE_REFUSED")
 
 
 def test_every_error_has_a_status() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
 
@@ -45,7 +46,7 @@ def test_pages_have_no_script_or_style_of_their_own(served: Served) -> None:
     one = browser(served, admin=True)
     for path in ("/ui/jobs", f"/ui/jobs/{job}", "/ui/system", "/ui/sign-in"):
         text = one.get(path).text
-        assert not re.search(r"<script(?![^>]*\bsrc=)", text), path
+        assert not re.search(r"<script(?![^>]*\b(src=|type=\"application/json\"))", text), path
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:", text), path
         assert not re.search(r"(src|href|action)=\"(https?:)?//", text), path
 
@@ -53,11 +54,11 @@ def test_pages_have_no_script_or_style_of_their_own(served: Served) -> None:
 def test_static_files_are_kept_by_their_content(served: Served) -> None:
     version = assets().version
     client = served.client(None)
-    kept = client.get(f"/ui/static/{version}/base.css")
+    kept = client.get(f"/ui/static/{version}/core/base.css")
     assert kept.headers["content-type"] == "text/css; charset=utf-8"
     assert "immutable" in kept.headers["cache-control"]
-    assert client.get("/ui/static/other/base.css").headers["cache-control"] == "no-cache"
-    for name in ("nothing.js", "..%2fpages.py", "%2e%2e/pages.py", "__init__.py"):
+    assert client.get("/ui/static/other/core/base.css").headers["cache-control"] == "no-cache"
+    for name in ("nothing.js", "..%2fpages.py", "%2e%2e/pages.py", "core/../../pages.py", "__init__.py"):
         assert client.get(f"/ui/static/{version}/{name}").status_code == 404
 
 
@@ -67,10 +68,12 @@ def test_the_first_load_is_light(served: Served) -> None:
     one = browser(served, admin=True)
     for path in ("/ui/jobs", f"/ui/jobs/{job}", "/ui/system"):
         page = one.get(path)
-        loaded = set(re.findall(r"/ui/static/[^/]+/([\w.-]+)", page.text))
+        loaded = set(re.findall(r"/ui/static/[^/]+/([\w./-]+)", page.text))
         waiting = [name for name in loaded if name.endswith(".js")]
         while waiting:
-            for name in re.findall(r"from \"\./([\w.-]+)\"", assets().files[waiting.pop()].body.decode()):
+            module = waiting.pop()
+            for address in re.findall(r"from \"(\.[\w./-]+)\"", assets().files[module].body.decode()):
+                name = posixpath.normpath(posixpath.join(posixpath.dirname(module), address))
                 if name not in loaded:
                     loaded.add(name)
                     waiting.append(name)

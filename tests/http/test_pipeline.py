@@ -18,10 +18,11 @@ import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from penstock import ItemContext, Job, JobContext, NotFound, Penstock, Permanent, Planned, Retryable, Settings
+from penstock.http.items.schemas import ErrorGroupShown
+from penstock.http.jobs.schemas import JobStatusResponse
 from penstock.http.service import Service
-from penstock.http.vocabularies.pipeline.schemas import ErrorGroupShown
-from penstock.http.vocabularies.tasks.schemas import JobStatusResponse
 from tests.http.conftest import Served, on_sqlite, serving
+from tests.http.shapes import read_as
 
 PATIENCE = 30.0
 Serve = Callable[..., Served]
@@ -76,21 +77,29 @@ def problem(answer: httpx2.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 
+def test_a_job_says_each_thing_once(app: Penstock, serve: Serve) -> None:
+    mixed(app)
+    job = over(app, "fine", "broken", "missing")
+    answer = serve(worker=False).client().get(f"/api/jobs/{job.id}").json()
+    assert [name for name in answer if name != name.lower()] == [], "one spelling, that of the columns"
+    assert "failed" not in answer["progress"]
+
+
 def test_a_job_has_the_fields_of_both_families(app: Penstock, serve: Serve) -> None:
     mixed(app)
     job = over(app, "fine", "broken", "missing")
     answer = serve(worker=False).client().get(f"/api/jobs/{job.id}").json()
-    JobStatusResponse.model_validate(answer)
+    read_as(JobStatusResponse, answer)
     assert (answer["job_id"], answer["status"], answer["completed_with_errors"]) == (str(job.id), "completed", True)
     assert (answer["progress"]["current"], answer["progress"]["total"]) == (3, 3)
     of_pipeline: dict[str, Any] = {
-        "jobId": str(job.id), "jobType": "mixed", "queueState": "DONE", "userId": "ada", "fileId": None,
-        "totalItems": 3, "processedItems": 3, "failedItems": 1, "notFoundItems": 1, "skippedItems": 0,
+        "job_id": str(job.id), "job_type": "mixed", "queue_state": "DONE", "user_id": "ada", "file_id": None,
+        "total_items": 3, "processed_items": 3, "failed_items": 1, "not_found_items": 1, "skipped_items": 0,
         "deaths": 0,
-        "mapping": {"sku": "Article"}, "controllers": [], "attempts": job.attempts, "lastError": job.last_error,
+        "mapping": {"sku": "Article"}, "controllers": [], "attempts": job.attempts, "last_error": job.last_error,
     }  # fmt: skip
     assert {name: answer[name] for name in of_pipeline} == of_pipeline
-    assert answer["lastHeartbeat"] is not None
+    assert answer["last_heartbeat"] is not None
 
 
 @on_sqlite
@@ -98,12 +107,15 @@ def test_a_job_that_runs_says_how_its_workers_are_set(app: Penstock, serve: Serv
     gate, sampled = threading.Event(), threading.Event()
 
     @app.kind("gated", concurrency=1)
-    def gated(item: ItemContext) -> None:
-        if item.position == 2:
-            sampled.set()
-            gate.wait(PATIENCE)
+    class Gated:
+        def process(self, item: ItemContext) -> None:
+            if item.position == 2:
+                sampled.set()
+                gate.wait(PATIENCE)
 
-    app.gauges("gated", lambda: {"providers": {"shop": {"throttle_rate": 0.25}}})
+        def gauges(self) -> dict[str, Any]:
+            return {"providers": {"shop": {"throttle_rate": 0.25}}}
+
     ada = serve().client()
     job = app.submit("gated", items=[1, 2], owner="ada").job
     assert sampled.wait(PATIENCE)
@@ -115,7 +127,7 @@ def test_a_job_that_runs_says_how_its_workers_are_set(app: Penstock, serve: Serv
         shown = answer["controllers"]
         pause.wait(0.05)
     gate.set()
-    assert (answer["queueState"], len(shown)) == ("RUNNING", 1)
+    assert (answer["queue_state"], len(shown)) == ("RUNNING", 1)
     [one] = shown
     assert one["claim_size"] >= 1
     assert one["concurrency"] == 1
@@ -147,7 +159,7 @@ def test_an_export_has_what_the_grid_has_cell_by_cell(app: Penstock, serve: Serv
     job = over(app, "fine", "broken", "missing", "busy", "fine")
     ada = serve(worker=False).client()
     again = {"scope": "items", "itemIds": ids(ada, job)[-1:], "statuses": ["DONE"]}
-    assert ada.post(f"/api/jobs/{job.id}/reprocess", json=again).json()["queueState"] == "QUEUED"
+    assert ada.post(f"/api/jobs/{job.id}/reprocess", json=again).json()["queue_state"] == "QUEUED"
     address = f"/api/jobs/{job.id}/export"
     plain = ada.post(address)
     assert plain.headers["content-type"] == "text/csv; charset=utf-8"
@@ -236,9 +248,9 @@ def test_kickoffs_alone_bring_a_job_to_its_end(app: Penstock, serve: Serve) -> N
         answer = ada.post(f"/api/jobs/{job.id}/kickoff", params={"durationMs": 1000})
         assert answer.status_code == 200, answer.text
         answers.append(answer.json())
-    JobStatusResponse.model_validate(answers[-1])
-    assert (answers[-1]["queueState"], answers[-1]["processedItems"]) == ("DONE", 200)
-    done = [one["processedItems"] for one in answers]
+    read_as(JobStatusResponse, answers[-1])
+    assert (answers[-1]["queue_state"], answers[-1]["processed_items"]) == ("DONE", 200)
+    done = [one["processed_items"] for one in answers]
     assert done == sorted(done)
 
 
@@ -261,7 +273,7 @@ def test_a_kickoff_has_bounds(app: Penstock, serve: Serve) -> None:
     assert problem(ada.post(address)) == (409, "TRANSITION_REFUSED")
     assert app.get(job.id).progress.processed == 0
     ada.post(f"/api/jobs/{job.id}/resume")
-    assert ada.post(address).json()["queueState"] == "DONE"
+    assert ada.post(address).json()["queue_state"] == "DONE"
 
 
 def test_the_history_keeps_why_somebody_paused(app: Penstock, serve: Serve) -> None:
@@ -269,10 +281,10 @@ def test_the_history_keeps_why_somebody_paused(app: Penstock, serve: Serve) -> N
     ada = serve(worker=False).client()
     job = app.submit("mixed", {"rows": ["fine"]}, owner="ada").job
     paused = ada.post(f"/api/jobs/{job.id}/pause", json={"reason": "the shop is closed"})
-    assert (paused.status_code, paused.json()["queueState"]) == (200, "PAUSED")
+    assert (paused.status_code, paused.json()["queue_state"]) == (200, "PAUSED")
     assert problem(ada.post(f"/api/jobs/{job.id}/pause")) == (409, "TRANSITION_REFUSED")
     resumed = ada.post(f"/api/jobs/{job.id}/resume", json={"reason": "it is open again"})
-    assert (resumed.status_code, resumed.json()["queueState"]) == (200, "QUEUED")
+    assert (resumed.status_code, resumed.json()["queue_state"]) == (200, "QUEUED")
     reasons = [(one.to_state.value, one.actor_id, one.reason) for one in app.history(job.id)][-2:]
     assert reasons == [("paused", "ada", "the shop is closed"), ("queued", "ada", "it is open again")]
     long = ada.post(f"/api/jobs/{job.id}/pause", json={"reason": "x" * 2001})
@@ -293,13 +305,13 @@ def test_rows_run_again_within_the_guardrails(app: Penstock, serve: Serve) -> No
     job = over(app, *rows)
     answer = ada.post(address.format(job.id), json={"reason": "prices changed"})
     assert app.history(job.id)[-1].reason == "prices changed"
-    assert (answer.status_code, answer.json()["processedItems"], answer.json()["notFoundItems"]) == (200, 3, 0)
+    assert (answer.status_code, answer.json()["processed_items"], answer.json()["not_found_items"]) == (200, 3, 0)
     assert statuses(ada, job) == ["DONE", "ERROR", "PENDING", "ERROR"]
 
     job = over(app, *rows)
     answer = ada.post(address.format(job.id), json={"permanent": True})
     assert statuses(ada, job) == ["DONE", "PENDING", "PENDING", "ERROR"]
-    assert (answer.json()["failedItems"], answer.json()["totalItems"]) == (1, 4)
+    assert (answer.json()["failed_items"], answer.json()["total_items"]) == (1, 4)
 
     job = over(app, *rows)
     chosen = ids(ada, job)
@@ -363,7 +375,7 @@ def test_what_went_wrong_is_told_by_code(app: Penstock, serve: Serve) -> None:
     job = over(app, "broken", "missing", "fine", "broken", "busy", "broken", "missing")
     found = serve(worker=False).client().get(f"/api/jobs/{job.id}/errors").json()
     for one in found:
-        ErrorGroupShown.model_validate(one)
+        read_as(ErrorGroupShown, one)
     assert found == [
         {"status": "ERROR", "errorCode": "BROKEN", "count": 3, "example": "+bad row"},
         {"status": "NOT_FOUND", "errorCode": "NOT_FOUND", "count": 2, "example": "no such thing"},

@@ -11,11 +11,14 @@ import pytest
 
 from penstock import LaneSample, Penstock
 from penstock.errors import StoreUnavailable
-from penstock.http.samples import MOST, JobSamples
-from penstock.http.system import SystemShown, totals
+from penstock.http.jobs.routes import MOST_SAMPLES
+from penstock.http.jobs.schemas import JobSamples
+from penstock.http.system.report import totals
+from penstock.http.system.schemas import LaneShown, SystemShown, TotalsShown
 from penstock.operations.samples import keep_samples
 from penstock.operations.workers import appear
 from tests.http.conftest import Served
+from tests.http.shapes import read_as
 
 Serve = Callable[..., Served]
 LANE: dict[str, Any] = {
@@ -50,20 +53,25 @@ def test_an_admin_sees_all_of_it(busy: Penstock, serve: Serve) -> None:
     answer = serve(worker=False).client("root", admin=True).get("/api/system")
     assert answer.status_code == 200, answer.text
     body = answer.json()
-    shown = SystemShown.model_validate(body)
+    shown = read_as(SystemShown, body)
     assert before <= shown.started_at <= datetime.now(UTC)
     assert shown.database.dialect == busy.store.dialect.name
     assert shown.database.latency_ms > 0, "this process has written"
     assert (body["queue_depth"], body["jobs"]) == ({"held": 1}, {"queued": 1})
     assert body["totals"] == {"items_sec": 30.0, "error_rate": 0.1, "not_found_rate": 0.2}
     [lane] = body["lanes"]
-    names = SystemShown.model_fields["lanes"].annotation.__args__[0].model_fields  # type: ignore[union-attr]
-    assert lane.keys() == names.keys()
+    read_as(LaneShown, lane)
     assert (lane["kind"], lane["worker"], lane["claim_size"], lane["held"]) == ("held", "w1", 5, 2)
     [worker] = body["workers"]
     assert (worker["name"], worker["alive"], worker["kinds"], worker["held"]) == ("w1", True, ["held"], {"held": 2})
     assert body["providers"] == [
-        {"kind": "held", "worker": "w1", "name": "shop", "throttle_rate": 0.25, "delay_ms": 40}
+        {
+            "kind": "held",
+            "worker": "w1",
+            "name": "shop",
+            "throttle_rate": 0.25,
+            "figures": {"throttle_rate": 0.25, "delay_ms": 40},
+        }
     ]
     outbox = body["outbox"]
     assert (outbox["waiting"], outbox["failing"], outbox["last_error"]) == (1, 0, None)
@@ -94,9 +102,9 @@ def test_rates_of_all_lanes_are_weighted_by_what_each_does() -> None:
         LaneSample("b", now, "w", {"items_sec": 10.0, "error_rate": 0.5, "not_found_rate": None}),
         LaneSample("c", now, "w", {"items_sec": None}),
     ]
-    assert totals(lanes) == {"items_sec": 40.0, "error_rate": 0.2, "not_found_rate": 0.0}
-    assert totals(lanes[2:]) == {"items_sec": 0.0, "error_rate": None, "not_found_rate": None}
-    assert totals([]) == {"items_sec": 0.0, "error_rate": None, "not_found_rate": None}
+    assert totals(lanes) == TotalsShown(items_sec=40.0, error_rate=0.2, not_found_rate=0.0)
+    assert totals(lanes[2:]) == TotalsShown(items_sec=0.0, error_rate=None, not_found_rate=None)
+    assert totals([]) == TotalsShown(items_sec=0.0, error_rate=None, not_found_rate=None)
 
 
 def test_metrics_tell_of_the_workers_and_the_outbox(busy: Penstock, serve: Serve) -> None:
@@ -143,7 +151,7 @@ def test_a_jobs_samples_are_its_owners(busy: Penstock, serve: Serve) -> None:
     assert served.client().get(address).json() == {"samples": []}
     busy.store.write(lambda one: keep_samples(one, "w2", {"held": LANE, "other": LANE}))
     answer = served.client().get(address)
-    JobSamples.model_validate(answer.json())
+    read_as(JobSamples, answer.json())
     [one] = answer.json()["samples"]
     settings = {"claim_size": 5, "concurrency": 4, "ingest_rows": 500, "lease_seconds": 30.0}
     signals = {name: value for name, value in LANE.items() if name not in settings and name != "gauges"}
@@ -154,12 +162,12 @@ def test_a_jobs_samples_are_its_owners(busy: Penstock, serve: Serve) -> None:
 def test_there_are_never_more_than_some_hundred(busy: Penstock, serve: Serve) -> None:
     job = busy.submit("held", {}, owner="ada").job
     first = job.created_at + timedelta(seconds=1)
-    write_samples(busy, [first + timedelta(seconds=number) for number in range(MOST + 100)])
+    write_samples(busy, [first + timedelta(seconds=number) for number in range(MOST_SAMPLES + 100)])
     shown = serve(worker=False).client().get(f"/api/jobs/{job.id}/samples").json()["samples"]
     moments = [datetime.fromisoformat(one["at"]) for one in shown]
-    assert MOST // 2 < len(moments) <= MOST
+    assert MOST_SAMPLES // 2 < len(moments) <= MOST_SAMPLES
     assert moments == sorted(moments)
-    assert moments[-1] == first + timedelta(seconds=MOST + 99)
+    assert moments[-1] == first + timedelta(seconds=MOST_SAMPLES + 99)
 
 
 def write_samples(app: Penstock, moments: list[datetime]) -> None:

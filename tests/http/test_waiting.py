@@ -10,8 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from penstock import ItemContext, JobContext, NotFound, Penstock, Settings
-from penstock.http.vocabularies.pipeline.schemas import PendingPage
+from penstock.http.items.schemas import PendingPage
 from tests.http.conftest import Served, on_sqlite, serving
+from tests.http.shapes import read_as
 
 Serve = Callable[..., Served]
 PER_LANE = (
@@ -45,7 +46,7 @@ def test_there_is_no_dashboard_unless_it_is_switched_on(app: Penstock, serve: Se
 def test_everybody_sees_what_waits_for_them_and_admins_all(open_list: Served) -> None:
     ada, bob, root = open_list.client("ada"), open_list.client("bob"), open_list.client("root", admin=True)
     mine = ada.get("/api/pending")
-    PendingPage.model_validate(mine.json())
+    read_as(PendingPage, mine.json())
     assert "s3cret" not in mine.text
     assert {one["userId"] for one in mine.json()["items"]} == {"ada"}
     assert (len(mine.json()["items"]), mine.json()["pendingCount"]) == (7, {"held": 5, "other": 2})
@@ -77,7 +78,7 @@ def test_one_jobs_own_are_for_whoever_may_see_it(open_list: Served) -> None:
     [other] = open_list.app.jobs(kind="other")
     for client in (ada, root):
         page = client.get("/api/pending", params={"jobId": str(other.id)}).json()
-        PendingPage.model_validate(page)
+        read_as(PendingPage, page)
         assert [(one["jobId"], one["userId"]) for one in page["items"]] == [(str(other.id), "ada")] * 2
     first = ada.get("/api/pending", params={"jobId": str(other.id), "pageSize": 1}).json()
     second = ada.get("/api/pending", params={"jobId": str(other.id), "pageSize": 1, "after": first["next"]}).json()
@@ -118,7 +119,7 @@ def test_what_waits_is_counted_once_for_a_while(open_list: Served, monkeypatch: 
     assert second["countedAt"] == first["countedAt"]
     really = time.monotonic
     with monkeypatch.context() as later:
-        later.setattr("penstock.http.stats_cache.time.monotonic", lambda: really() + 46.0)
+        later.setattr("penstock.http.system.stats_cache.time.monotonic", lambda: really() + 46.0)
         third = ada.get("/api/pending").json()
     assert third["pendingCount"] == {"held": 6, "other": 2}
     assert third["countedAt"] > first["countedAt"]
@@ -147,7 +148,9 @@ def test_metrics_tell_how_the_workers_do(app: Penstock, serve: Serve) -> None:
             if item.position == 4:
                 raise NotFound("nothing")
 
-    app.gauges("rows", lambda: {"providers": {"shop": {"throttle_rate": 0.25}}, "odd": 1})
+        def gauges(self) -> dict[str, Any]:
+            return {"providers": {"shop": {"throttle_rate": 0.25}}, "odd": 1}
+
     app.kind("held")(lambda item: None)
     app.submit("rows", {}, owner="ada")
     assert app.drain(kinds=["rows"], timeout=30)

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import ConfigurationError, InvalidInput, NotAllowed
+from penstock.ingest import SourceSettings
 from penstock.ingest.sources import Source, source_of
 from penstock.ingest.sources.contract import unwritten, written
+from penstock.settings import read_settings
 
 ALLOWED = {
     "PENSTOCK_INGEST_BUCKETS": "inbox, outbox",
@@ -22,7 +24,11 @@ ALLOWED = {
 
 
 def found(address: str, roots: list[Path] | None = None, environment: dict[str, str] | None = None) -> Source:
-    return source_of(address, roots=roots or [], environment=ALLOWED if environment is None else environment)
+    return source_of(
+        address,
+        roots=roots or [],
+        settings=read_settings(SourceSettings, **(ALLOWED if environment is None else environment)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +138,7 @@ def test_s3_without_keys_says_which_to_set() -> None:
 def test_the_settling_time_and_the_password_are_handed_on(tmp_path: Path) -> None:
     (tmp_path / "x.csv").touch()
     for settle_seconds, names in ((3600.0, []), (-3600.0, ["x.csv"])):
-        source = source_of(str(tmp_path), roots=[tmp_path], environment={}, settle_seconds=settle_seconds)
+        source = source_of(str(tmp_path), roots=[tmp_path], settings=SourceSettings(), settle_seconds=settle_seconds)
         assert [one.name for one in source.waiting()] == names
 
 

@@ -14,9 +14,11 @@ import orjson
 import pytest
 
 from penstock.errors import InvalidInput, NotFound, Permanent, Retryable
+from penstock.ingest import SourceSettings
 from penstock.ingest.sources.addresses import source_of
 from penstock.ingest.sources.contract import Waiting
 from penstock.ingest.sources.ftp import Account, Server
+from penstock.settings import read_settings
 from tests.ingest.conftest import FtpServer
 from tests.ingest.ftps_server import certificate, ftps_server
 
@@ -234,7 +236,9 @@ def test_the_certificates_of_the_machine_decide_for_an_address(
             "PENSTOCK_INGEST_FTP_USER": "ann",
             "PENSTOCK_INGEST_FTP_PASSWORD": "open sesame",
         }
-        found = source_of(f"ftps://127.0.0.1:{running.port}/in", roots=[], environment=environment)
+        found = source_of(
+            f"ftps://127.0.0.1:{running.port}/in", roots=[], settings=read_settings(SourceSettings, **environment)
+        )
         assert [one.version for one in found.waiting()] == ["20010909014640-5"]
 
 

@@ -166,8 +166,14 @@ def test_another_worker_goes_on_at_once(app: Penstock, open_app: Callable[[], Pe
 
 def test_a_gauge_and_a_subscriber_that_hang_do_not_keep_a_worker(app: Penstock, gate: Gate) -> None:
     second = Gate()
-    app.kind("k")(handlers.same)
-    app.gauges("k", lambda: {"hangs": second.hang()})  # type: ignore[func-returns-value]
+
+    @app.kind("k")
+    class Same:
+        process = staticmethod(handlers.same)
+
+        def gauges(self) -> None:
+            second.hang()
+
     app.subscribe("topic")(lambda message: gate.hang())
     app.publish("topic", 1)
     app.submit("k", 1)

@@ -571,8 +571,11 @@ def test_a_gauge_that_fails_costs_no_sample(small: Penstock, gauge: str) -> None
                 raise SystemExit(3)
         return {"trap": object()}
 
-    small.kind("k")(handlers.same)
-    small.gauges("k", read)
+    @small.kind("k")
+    class Same:
+        process = staticmethod(handlers.same)
+        gauges = staticmethod(read)
+
     small.submit("k", 1)
     assert small.drain(timeout=PATIENCE)
     [sample] = small.lane_samples(since=datetime.now(UTC) - timedelta(hours=1), kind="k")

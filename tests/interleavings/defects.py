@@ -193,7 +193,7 @@ def a_follower_joins_without_the_leaders_lock(patch: pytest.MonkeyPatch) -> None
     patch.setattr(unique_keys, "_leading_job", _unlocked(unique_keys._leading_job))
 
 
-@defect("running_again", "done h1 + done h2", "StoreRefused")
+@defect("running_again", "done h1 + done h2", "StatementRefused")
 def an_outcome_needs_no_lease(patch: pytest.MonkeyPatch) -> None:
     """A worker that lost its item ends it all the same."""
     for name in ("_finish_items", "_finish_held_items"):

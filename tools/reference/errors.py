@@ -7,7 +7,7 @@ import inspect
 from penstock import errors
 from penstock.errors import PenstockError
 from penstock_apps.catalogs.failures import PhotoFailure
-from penstock_apps.documents.failures import DocumentFailure
+from penstock_apps.documents.reading.failures import DocumentFailure
 from penstock_apps.recipes.failures import PageFailure
 from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.markdown import code, document, fenced, first_sentence, table

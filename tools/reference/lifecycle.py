@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from penstock.lifecycle.states import ACTIVE, ENDED, Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
 from penstock.lifecycle.transitions import ENTRY, TRANSITIONS, Transition, allowed
-from penstock.lifecycle.vocabularies import VOCABULARIES
+from penstock.lifecycle.vocabularies import VOCABULARIES as OURS
+from penstock_apps.documents.vocabulary import DOCUMENTS
+from penstock_apps.recipes.vocabularies import PARSE_REQUESTS, RECIPES
 from tools.reference import meanings
 from tools.reference.markdown import code, codes, document, fenced, matched, table
+
+VOCABULARIES = {**OURS, **{words.name: words for words in (RECIPES, PARSE_REQUESTS, DOCUMENTS)}}
+"""The engine's, and those that applications bring."""
 
 
 def page() -> str:
@@ -68,13 +73,12 @@ def _ordered(states: frozenset[JobState]) -> list[JobState]:
 
 
 def _states() -> str:
-    matched("job states", meanings.STATES, list(JobState))
     return table(
         ("state", "meaning", "work to come", "leads to"),
         (
             (
                 code(state),
-                meanings.STATES[state],
+                state.meaning,
                 "yes" if state in ACTIVE else "no",
                 codes(_ordered(frozenset(one.target for one in allowed(state)))) or "nothing",
             )
@@ -121,10 +125,9 @@ def _matrix() -> str:
 
 
 def _item_statuses() -> str:
-    matched("item statuses", meanings.ITEM_STATUSES, list(ItemStatus))
     return table(
         ("status", "meaning", "counts as processed"),
-        ((code(status), meanings.ITEM_STATUSES[status], "yes" if status in ENDED else "no") for status in ItemStatus),
+        ((code(status), status.meaning, "yes" if status in ENDED else "no") for status in ItemStatus),
     )
 
 

@@ -5,28 +5,6 @@ Each table names exactly what the code has; the generator refuses a name too man
 
 from __future__ import annotations
 
-STATES = {
-    "created": "recorded, but not let go yet: held back on purpose, or its items are still being written",
-    "queued": "ready, and no worker has claimed anything of this run yet, or it was resumed",
-    "running": "at least one item has been claimed",
-    "retrying": "a single-step job failed and waits out its backoff",
-    "paused": "the flow is stopped; claimed items finish, no new ones start",
-    "succeeded": "all work is done and finalized; the result waits for its owner",
-    "failed": "it could not finish",
-    "canceled": "stopped on purpose",
-    "committed": "the owner used the result",
-    "abandoned": "the result was not used in time, or not wanted",
-}
-
-ITEM_STATUSES = {
-    "PENDING": "waits to be claimed, for the first time or again",
-    "PROCESSING": "in a worker's hands, under a lease",
-    "DONE": "the handler answered; its answer is kept",
-    "ERROR": "it failed and will not be tried again in this run",
-    "NOT_FOUND": "what it asked for does not exist",
-    "SKIPPED": "there was nothing to do",
-}
-
 ROLES = {
     "plan": "makes the other items; position 0",
     "item": "one unit of the work; positions 1 to n",
@@ -78,9 +56,6 @@ KIND_OPTIONS = {
     "prune_result": "whether an abandoned job's result is deleted; only the sweep does so, not `abandon()`",
     "classify": "a function from the exception a handler raised to the one that counts",
 }
-
-DOCUMENT_SAMPLES = {"TIMEOUT": "7s", "MEMORY": "7MiB", "MAX_BYTES": "7MiB", "QUEUE_LIMIT": "7", "WAIT_LIMIT": "7s"}
-"""A value for each of the documents app's variables that is not its default."""
 
 OTHER_VARIABLES = {
     "COLUMNS": "how wide the command line's tables are where the output is not a terminal; 160 when it is not set",

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from types import NoneType
 from typing import Any, get_args
 
-from penstock.settings import Settings
-from penstock_apps.documents.service import Limits
-from penstock_apps.variables import VARIABLES, Variable
+from pydantic_settings import BaseSettings
+
+from penstock.application import resolve
+from penstock.applications import find_applications
+from penstock.ingest import SourceSettings
+from penstock.settings import Settings, written
 from tools.reference import meanings
-from tools.reference.markdown import code, document, fenced, matched, table
+from tools.reference.markdown import code, document, fenced, table
 
 _SIGNS = (("ge", "at least"), ("gt", "above"), ("le", "at most"), ("lt", "below"))
-_PREFIX = "DOCUMENTS_"
 
 
 def page() -> str:
     """docs/reference/settings.md."""
-    check_documents()
     return document(
         "Settings",
         "Settings are environment variables. They are read once, when a `Penstock` first needs one, and checked "
@@ -34,11 +34,16 @@ def page() -> str:
             "from penstock import Penstock, load_settings\n\napp = Penstock(settings=load_settings(poll_seconds=1.0))",
             "python",
         ),
+        "## Files from elsewhere",
+        _variables(SourceSettings),
         "## The applications",
-        "Read when `penstock_apps:app` is put together. They are not part of `Settings`: each app reads its own. "
-        "A duration "
-        "is written like `90s` or `5m`, a size like `512MiB` or `20MB`; a number without a unit is refused.",
-        *(part for name, variables in VARIABLES.items() for part in (f"### {name.capitalize()}", _of_app(variables))),
+        "Each application has its own, which are read and checked when it is installed. A duration is written like "
+        "`90s` or `5m`, a size like `512MiB` or `20MB`; a number without a unit is refused.",
+        *(
+            part
+            for name, settings in settings_of_applications().items()
+            for part in (f"### {name.capitalize()}", _variables(settings))
+        ),
         "## Others",
         table(
             ("variable", "meaning"),
@@ -86,30 +91,25 @@ def _bounds(metadata: list[Any]) -> str:
     return ", ".join(bounds)
 
 
-def _of_app(variables: tuple[Variable, ...]) -> str:
-    rows = ((code(one.name), code(one.default) if one.default else "", one.meaning) for one in variables)
+def _variables(settings: type[BaseSettings]) -> str:
+    rows = []
+    for field in settings.model_fields.values():
+        default = "" if field.default in (None, "", ()) else written(field, field.default)
+        is_secret = "SecretStr" in str(field.annotation)
+        shown = code(default) if default and not is_secret else ""
+        rows.append((code(field.validation_alias), shown, field.description or ""))
     return table(("variable", "default", "meaning"), rows)
 
 
-def check_documents() -> None:
-    """Each of the documents app's is tried, so that the field and the default it changes are seen and not believed."""
-    defaults = Limits()
-    said = {one.name.removeprefix(_PREFIX): one.default for one in VARIABLES["documents"]}
-    matched("the documents app's variables", said, meanings.DOCUMENT_SAMPLES)
-    changed: dict[str, str] = {}
-    for name, sample in meanings.DOCUMENT_SAMPLES.items():
-        other = Limits.from_environment({_PREFIX + name: sample})
-        names = [one.name for one in fields(Limits) if getattr(other, one.name) != getattr(defaults, one.name)]
-        if len(names) != 1:
-            raise SystemExit(f"{_PREFIX}{name}={sample} changes {names or 'nothing'}; one field was expected")
-        changed[names[0]] = said[name]
-        if _measure(names[0], getattr(defaults, names[0])) != said[name]:
-            raise SystemExit(f"{_PREFIX}{name} is {_measure(names[0], getattr(defaults, names[0]))}, not {said[name]}")
-    matched("the documents app's limits", changed, [one.name for one in fields(Limits)])
+def settings_of_applications() -> dict[str, type[BaseSettings]]:
+    """The settings of each application that is installed here."""
+    return {
+        name: settings
+        for name, application in find_applications().items()
+        if (settings := resolve(application.settings)) is not None
+    }
 
 
-def _measure(field: str, value: object) -> str:
-    """A default as it would be written in the environment."""
-    if isinstance(value, int) and field.endswith("bytes"):
-        return f"{value // 1024**2}MiB"
-    return f"{value:g}s" if isinstance(value, float) else str(value)
+def variables_of(settings: type[BaseSettings]) -> list[str]:
+    """The environment variables of some settings."""
+    return [str(field.validation_alias) for field in settings.model_fields.values()]

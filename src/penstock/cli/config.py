@@ -33,29 +33,26 @@ def config(
     """
     from penstock.cli.application import opened
     from penstock.cli.as_json import print_lines
-    from penstock.settings import show_settings
 
     with opened(app) as one:
         if check:
             _check(one)
             return
-        shown = show_settings(one.settings) + _of_applications()
+        shown = _every_setting(one)
         if as_json:
             print_lines(shown)
         else:
             _print_settings(shown)
 
 
-def _of_applications() -> list[SettingShown]:
-    """The variables of the applications that come with us: each reads its own."""
-    from penstock.settings import SettingShown
-    from penstock_apps.variables import VARIABLES
+def _every_setting(app: Penstock) -> list[SettingShown]:
+    """Those of the engine, of the sources that files are fetched from, and of each application that is here."""
+    from penstock.ingest.sources.settings import SourceSettings
+    from penstock.settings import read_settings, show_settings
 
-    return [
-        SettingShown(one.name, one.value, "environment" if one.name in os.environ else "default", one.meaning)
-        for variables in VARIABLES.values()
-        for one in variables
-    ]
+    groups = [app.settings, read_settings(SourceSettings)]
+    groups += [guest.settings for guest in app.applications if guest.settings is not None]
+    return [shown for settings in groups for shown in show_settings(settings)]
 
 
 def _print_settings(shown: list[SettingShown]) -> None:
@@ -97,8 +94,8 @@ def _check(app: Penstock) -> None:
         print(line)
     for remark in remarks:
         print(f"to know: {remark}")
-    for name, extra in _missing_libraries().items():
-        print(f"the {name} application is not installed; it comes with {extra}")
+    for lacking in _left_out():
+        print(f"left out: {lacking}")
 
 
 def _require_writable(directory: Path) -> None:
@@ -113,7 +110,8 @@ def _require_writable(directory: Path) -> None:
         )
 
 
-def _missing_libraries() -> dict[str, str]:
-    from penstock_apps import missing_libraries
+def _left_out() -> list[str]:
+    """The applications that lack a library, and which extra brings it."""
+    from penstock.applications import find_applications
 
-    return missing_libraries()
+    return [lacking for application in find_applications().values() if (lacking := application.why_missing())]

@@ -16,16 +16,15 @@ def demo(
 ) -> None:
     """See it work in a minute, then exit.
 
-    Documents are read, photos are scanned, thumbnailed, tagged and searched for copies, recipes are parsed, products
-    are looked up, 2,000 lines are counted and a slow job is stopped half way; all of it for real, over HTTP, with a
-    server and its worker in this process and an embedded database in a temporary folder. "penstock serve --samples"
-    does the same, and stays.
+    Each application that is installed shows what it does, 2,000 lines are counted and a slow job is stopped half way;
+    all of it for real, over HTTP, with a server and its worker in this process and an embedded database in a temporary
+    folder. "penstock serve --samples" does the same, and stays.
 
     \b
     penstock demo
     penstock demo --keep demo && cd demo && penstock jobs
     """
-    print("Documents, photos, recipes, products, lines; a server and an embedded database:\n", flush=True)
+    print("Sample jobs of every application; a server and an embedded database:\n", flush=True)
 
     import tempfile
 
@@ -50,8 +49,6 @@ def demo(
 
 
 def _play(directory: Path, *, kept: bool) -> bool:
-    import os
-
     from penstock import load_settings
     from penstock.cli.demonstration.stage import Stage
     from penstock.cli.demonstration.summary import where_to_look
@@ -62,9 +59,9 @@ def _play(directory: Path, *, kept: bool) -> bool:
         files_directory=directory / "penstock-files",
         stop_grace_seconds=0.5,
     )
-    environment = {**os.environ, "PENSTOCK_THUMBNAILS_DIRECTORY": str(directory / "penstock-thumbnails")}
-    stage = Stage(settings, environment, directory / "penstock-samples")
+    stage = Stage(settings, directory / "penstock-samples")
     well = stage.perform(host="127.0.0.1", port=0, stay=False)
-    for line in ("", *where_to_look(directory if kept else None)):
+    next_steps = [line for samples in stage.samples.values() for line in samples.next_steps]
+    for line in ("", *where_to_look(directory if kept else None, next_steps)):
         console().print(line, overflow="fold")
     return well

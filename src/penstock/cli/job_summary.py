@@ -16,7 +16,7 @@ EXIT_CANCELED = 3
 
 def exit_code(job: Job) -> int:
     """0 for a job that ended well, 1 for a failed one, 3 for a canceled one."""
-    return {"failed": EXIT_FAILED, "canceled": EXIT_CANCELED}.get(job.state.value, 0)
+    return {"failed": EXIT_FAILED, "canceled": EXIT_CANCELED}.get(job.state.shown_as.value, 0)
 
 
 def actor(entry: HistoryEntry) -> str:
@@ -57,7 +57,7 @@ def failure(job: Job) -> str:
 
 def ending(job: Job, canceled_by: str) -> str:
     """What came of a job, or what it is busy with."""
-    match job.state.value:
+    match job.state.shown_as.value:
         case "succeeded" | "committed" | "abandoned":
             return outcome_of_items(job) or payload(job.result)
         case "failed":

@@ -14,7 +14,7 @@ AppOption = Annotated[
     typer.Option(
         "--app",
         metavar="MODULE:ATTRIBUTE",
-        help="The Penstock object whose kinds and database to use; PENSTOCK_APP, or else penstock_apps:app.",
+        help="The Penstock object whose kinds and database to use; PENSTOCK_APP, or else the installed applications.",
     ),
 ]
 AsUser = Annotated[

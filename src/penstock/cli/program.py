@@ -9,9 +9,11 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from penstock.cli import (
     abandon,
@@ -22,7 +24,6 @@ from penstock.cli import (
     demo,
     export,
     history,
-    import_recipe_jobs,
     items,
     jobs,
     migrate,
@@ -43,7 +44,21 @@ from penstock.errors import PenstockError
 USAGE = 2
 INTERRUPTED = 130
 
+
+class Program(TyperGroup):
+    """The engine's commands, and those of the applications, which are loaded when one of them is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The engine's in their own order, then the applications'."""
+        return [*super().list_commands(ctx), *guest_commands()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by its name."""
+        return super().get_command(ctx, cmd_name) or guest_commands().get(cmd_name)
+
+
 program = typer.Typer(
+    cls=Program,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -71,10 +86,23 @@ for command in (
     migrate.migrate,
     sweep.sweep,
     backfill.backfill,
-    import_recipe_jobs.import_recipe_jobs,
     config.config,
 ):
     program.command()(command)
+
+
+@cache
+def guest_commands() -> dict[str, Any]:
+    """The commands that applications bring, by their names."""
+    from penstock.application import resolve
+    from penstock.applications import find_applications
+
+    guests = typer.Typer(rich_markup_mode=None)
+    guests.callback()(lambda: None)
+    for application in find_applications().values():
+        for command in resolve(application.commands):
+            guests.command()(command)
+    return dict(typer.main.get_group(guests).commands)
 
 
 def _tell_version(wanted: bool) -> None:
@@ -96,8 +124,8 @@ def penstock(
 
     \b
     See it work in a minute:      penstock demo
-    Read a document:              penstock submit document FILE --wait
-    … while there is a worker:    penstock worker
+    Run the jobs:                 penstock worker
+    … and submit some:            penstock submit KIND --wait
     Look at one command:          penstock watch --help
 
     An ID is a job's whole id, or 6 or more characters of its beginning or its end.

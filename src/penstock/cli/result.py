@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def result(
     job_id: JobId,
-    text: Annotated[bool, typer.Option("--text", help="Of a document: the text alone, as it is.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="The result's `text` alone, as it is.")] = False,
     user: AsUser = None,
     app: AppOption = None,
 ) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from penstock import Job, Vocabulary
+    from penstock.lifecycle.kind import Kinds
 
 _BAR = 16
 _STATE = 9
@@ -29,7 +30,15 @@ class Row:
     id: UUID
     name: str
     words: Vocabulary | None = None
-    tell: Callable[[Any], str] | None = None
+    describe: Callable[[Any], str] | None = None
+
+    @classmethod
+    def of(cls, kinds: Kinds, kind: str, job_id: UUID, name: str) -> Row:
+        """A job of a kind that may say how its jobs are shown."""
+        if kind not in kinds:
+            return cls(job_id, name)
+        known = kinds.get(kind)
+        return cls(job_id, name, known.words, known.describe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +57,8 @@ class Seen:
     @property
     def outcome(self) -> str:
         """What came of it."""
-        if self.row.tell is not None and self.job.state.value in ("succeeded", "committed"):
-            return self.row.tell(self.job.result)
+        if self.row.describe is not None and self.job.state.shown_as.value in ("succeeded", "committed"):
+            return self.row.describe(self.job.result)
         return job_summary.ending(self.job, self.canceled_by)
 
 

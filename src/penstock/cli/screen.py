@@ -67,19 +67,12 @@ def print_out(*shown: RenderableType) -> None:
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
-_STYLES = {
-    "running": "cyan",
-    "retrying": "yellow",
-    "paused": "yellow",
-    "succeeded": "green",
-    "committed": "green",
-    "failed": "red",
-    "canceled": "magenta",
-}
+_STYLES = {"blue": "cyan", "green": "green", "red": "red", "orange": "yellow"}
+"""A terminal's colours for those of the table of states; gray is the terminal's own."""
 
 
 def in_colour(word: str, state: JobState) -> Text:
     """A state's word in the colour of the state."""
     from rich.text import Text
 
-    return Text(word, style=_STYLES.get(state.value, ""))
+    return Text(word, style=_STYLES.get(state.look.colour, ""))

@@ -20,7 +20,7 @@ def serve(
     samples: Annotated[
         bool,
         typer.Option(
-            "--samples", help="On an empty database, run sample jobs (documents, photos, recipes, products) to look at."
+            "--samples", help="On an empty database, run sample jobs of the installed applications to look at."
         ),
     ] = False,
     app: AppOption = None,
@@ -41,22 +41,22 @@ def serve(
 
     settings = load_settings()
     require_server()
-    from penstock.http.server import refuse_open_door
+    from penstock.http.uvicorn_server import refuse_open_door
 
     refuse_open_door(settings, host)
     if samples and (app is not None or not worker):
-        raise InvalidInput("the samples are of the applications that ship with Penstock, and need its worker")
+        raise InvalidInput("the samples are of the installed applications, and need the worker")
     if samples:
         from penstock.cli.demonstration.stage import Stage
         from penstock.logs import configure_logs
 
         # What the jobs do is shown already, those that are made to fail too; a line for each would be in its way.
         configure_logs(os.environ.get("PENSTOCK_LOG_LEVEL", "CRITICAL"))
-        Stage(settings, os.environ, _SAMPLES).perform(host=host, port=port, stay=True)
+        Stage(settings, _SAMPLES).perform(host=host, port=port, stay=True)
         return
     from penstock.cli.application import loaded
-    from penstock.http.application import create_app
-    from penstock.http.server import Server
+    from penstock.http.uvicorn_server import Server
+    from penstock.server import create_app
 
     with loaded(app, log_level=settings.log_level) as one:
         api = create_app(one.app, worker=worker, more=getattr(one.module, "routes", ()))

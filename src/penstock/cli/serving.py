@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
     from penstock import Penstock
-    from penstock.http.server import Server
+    from penstock.http.uvicorn_server import Server
 
 _SIGNED_IN_SECONDS = 7 * 86_400.0
 
@@ -20,7 +20,7 @@ _SIGNED_IN_SECONDS = 7 * 86_400.0
 def require_server() -> None:
     """The server's libraries are an extra."""
     try:
-        import penstock.http.server  # noqa: F401
+        import penstock.http.uvicorn_server  # noqa: F401
     except ModuleNotFoundError as error:
         raise ConfigurationError(
             f"what the server stands on is not installed ({error}); install penstock[server]"
@@ -43,7 +43,7 @@ def greeting(api: FastAPI, address: str, user: str | None = None) -> list[str]:
 
     As an administrator, by their login name unless another ``user`` is named.
     """
-    from penstock.http.server import is_loopback
+    from penstock.http.uvicorn_server import is_loopback
 
     told = [f"serving on {address}; its reference is {address}/docs"]
     service = api.state.penstock

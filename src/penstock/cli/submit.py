@@ -13,11 +13,11 @@ from penstock.cli.options import AppOption
 if TYPE_CHECKING:
     from penstock import Penstock, Submission
     from penstock.cli.scoreboard import Row
-    from penstock_apps.documents.service import Documents
+    from penstock.lifecycle.kind import Kind
 
 
 def submit(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="The kind of job; for 'document', files follow.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="The kind of job; files follow if it takes files.")],
     arguments: Annotated[
         list[str] | None,
         typer.Argument(metavar="[PARAMS | FILE...]", help="JSON, @FILE with JSON in it, or - for standard input."),
@@ -35,9 +35,7 @@ def submit(
     items: Annotated[
         str | None, typer.Option(metavar="FILE", help="One item from each line of JSON; - for standard input.")
     ] = None,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What people know the job by; a document has its file's name.")
-    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="What people know the job by.")] = None,
     priority: Annotated[int | None, typer.Option(help="Higher goes first; the kind's own unless said.")] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Watch until it is finished; exit 1 if it failed, 3 if it was canceled.")
@@ -49,28 +47,26 @@ def submit(
     \b
     penstock submit greet '{"name": "world"}' --app tour:app
     penstock submit price-check --items rows.jsonl --owner alice --wait
-    penstock submit document report.pdf letter.docx --owner alice --wait
+    penstock submit price-list autumn.csv winter.csv --owner alice --wait
     """
     from penstock.cli.application import loaded
     from penstock.cli.callers import caller
-    from penstock.cli.documents import KIND, documents_of
     from penstock.cli.reading import read_items, read_params
     from penstock.errors import InvalidInput
 
     given = arguments or []
     with loaded(app) as one:
-        documents = documents_of(one.module) if kind == KIND else None
-        if documents is not None:
-            if unique_key or fresh_for or items or title or priority is not None:
-                raise InvalidInput("a document takes --owner, --idempotency-key and --wait only", code="USAGE")
-            rows = _documents(documents, [Path(name) for name in given], owner, idempotency_key)
+        wanted = one.app.kinds.get(kind)  # an unknown kind is the first thing to say
+        if wanted.intake is not None and items is None:
+            if unique_key or fresh_for or title or priority is not None:
+                raise InvalidInput(f"files of {kind} take --owner, --idempotency-key and --wait only", code="USAGE")
+            rows = _submit_files(one.app, wanted, [Path(name) for name in given], owner, idempotency_key)
         else:
-            one.app.kinds.get(kind)  # an unknown kind is the first thing to say
             if len(given) > 1:
                 raise InvalidInput(f"give one JSON value as params, not {len(given)}; quote it for the shell")
             params = read_params(given[0]) if given else None
             lines = None if items is None else read_items(items)
-            rows = _one(
+            rows = _report(
                 one.app.submit(
                     kind,
                     params,
@@ -83,13 +79,13 @@ def submit(
                     priority=priority,
                     title=title,
                 ),
-                kind,
+                one.app,
             )
         if wait:
             _wait(one.app, rows, owner)
 
 
-def _one(submission: Submission, kind: str) -> list[Row]:
+def _report(submission: Submission, app: Penstock) -> list[Row]:
     from penstock.cli.identifiers import short
     from penstock.cli.scoreboard import Row
 
@@ -101,22 +97,45 @@ def _one(submission: Submission, kind: str) -> list[Row]:
         "following": "recorded; it waits for another job that does the same work",
         "cached": "a fresh result was there",
     }[answer]
-    _note(f"{kind} {job.state.value} ({said}); watch it with: penstock watch {short(job.id)}")
-    return [Row(job.id, kind)]
+    _note(f"{job.kind} {job.state.value} ({said}); watch it with: penstock watch {short(job.id)}")
+    return [Row.of(app.kinds, job.kind, job.id, job.kind)]
 
 
-def _documents(documents: Documents, paths: list[Path], user: str | None, idempotency_key: str | None) -> list[Row]:
-    from penstock.cli.documents import document_row, submit_documents
+def _submit_files(
+    app: Penstock, kind: Kind, paths: list[Path], user: str | None, idempotency_key: str | None
+) -> list[Row]:
+    """A job for each file; nothing is submitted when one of them cannot be read."""
+    from penstock.cli.scoreboard import Row
     from penstock.errors import InvalidInput
+    from penstock.lifecycle.intake import HandedFile, Sender, UploadOptions
 
     if not paths:
-        raise InvalidInput("name at least one document: penstock submit document FILE...", code="USAGE")
+        raise InvalidInput(f"name at least one file: penstock submit {kind.name} FILE...", code="USAGE")
     if idempotency_key is not None and len(paths) > 1:
-        raise InvalidInput("--idempotency-key names one job, so give one document with it", code="USAGE")
-    jobs = submit_documents(documents, paths, user, idempotency_key=idempotency_key)
-    for job in jobs:
-        print(job.id, flush=True)
-    return [document_row(job.id, path.name) for job, path in zip(jobs, paths, strict=True)]
+        raise InvalidInput("--idempotency-key names one job, so give one file with it", code="USAGE")
+    for path in paths:
+        _require_readable(path)
+    rows = []
+    for path in paths:
+        assert kind.intake is not None
+        with path.open("rb") as stream:
+            taken = kind.intake.take_files(
+                [HandedFile(stream, path.name)], UploadOptions(kind.name), Sender(user, idempotency_key)
+            )
+        for job in taken.jobs:
+            print(job.id, flush=True)
+            rows.append(Row.of(app.kinds, job.kind, job.id, path.name))
+    return rows
+
+
+def _require_readable(path: Path) -> None:
+    from penstock.errors import InvalidInput
+
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}", field="file", code="FILE_NOT_READABLE") from None
 
 
 def _wait(app: Penstock, rows: list[Row], user: str | None) -> None:

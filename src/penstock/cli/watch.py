@@ -19,7 +19,6 @@ def watch(job_id: JobId, user: AsUser = None, app: AppOption = None) -> None:
     from penstock.cli import job_summary
     from penstock.cli.application import opened
     from penstock.cli.callers import caller
-    from penstock.cli.documents import KIND, document_row
     from penstock.cli.following import follow
     from penstock.cli.identifiers import find_id, short
     from penstock.cli.scoreboard import Row
@@ -27,7 +26,7 @@ def watch(job_id: JobId, user: AsUser = None, app: AppOption = None) -> None:
     with opened(app) as one:
         by = caller(user)
         job = one.get(find_id(one, job_id, by), by=by)
-        row = document_row(job.id, short(job.id)) if job.kind == KIND else Row(job.id, f"{job.kind} {short(job.id)}")
+        row = Row.of(one.kinds, job.kind, job.id, f"{job.kind} {short(job.id)}")
         [ended] = follow(one, [row], by=by)
         code = job_summary.exit_code(ended)
         if code:

@@ -29,7 +29,7 @@ def worker(
 
     \b
     penstock worker
-    penstock worker --kind document
+    penstock worker --kind price-check
     penstock worker --app shop.jobs:app --kind price-check --kind stock-check
     """
     from penstock.cli.application import opened

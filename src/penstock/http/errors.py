@@ -27,6 +27,7 @@ from penstock.errors import (
     NotSignedIn,
     PayloadTooLarge,
     PenstockError,
+    StatementRefused,
     StoreRefused,
     StoreUnavailable,
     SwitchedOff,
@@ -49,6 +50,7 @@ STATUSES: dict[type[PenstockError], int] = {
     SwitchedOff: 503,
     StoreUnavailable: 503,
     StoreRefused: 422,
+    StatementRefused: 500,
     ConfigurationError: 500,
     PenstockError: 500,
 }
@@ -56,6 +58,7 @@ STATUSES: dict[type[PenstockError], int] = {
 
 _CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
 _BY_CODE = {"BUSY": 409, "PENDING_DASHBOARD_DISABLED": 404}
+_DEFECT = "something went wrong here, not in your request; the request id leads to it in the server's log"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -95,7 +98,7 @@ def status_of(error: PenstockError) -> int:
     """The status for an error."""
     if error.code in _BY_CODE:
         return _BY_CODE[error.code]
-    return next(STATUSES[one] for one in type(error).__mro__ if one in STATUSES)
+    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
 def answer_problems(api: FastAPI) -> None:
@@ -116,6 +119,10 @@ def _ours(request: Request, error: Exception) -> Response:
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if isinstance(error, StoreUnavailable):
         headers["Retry-After"] = "1"
+    if isinstance(error, StatementRefused):
+        # What the database says names our tables and columns: that is for the log.
+        _log.error("a request met a defect", code=error.code, path=request.url.path, exc_info=error)
+        return _answer(request, status, error.code, _DEFECT)
     if status >= 500:
         _log.error("a request failed", error=error.message, code=error.code, path=request.url.path)
     field = getattr(error, "field", None)
@@ -149,8 +156,7 @@ def _allowed(request: Request) -> list[str]:
 
 def _unforeseen(request: Request, error: Exception) -> Response:
     _log.error("a request failed in a way nobody foresaw", path=request.url.path, exc_info=error)
-    message = "something went wrong here, not in your request; the request id leads to it in the server's log"
-    return _answer(request, 500, "INTERNAL_ERROR", message)
+    return _answer(request, 500, "INTERNAL_ERROR", _DEFECT)
 
 
 def too_large(request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from html import escape
@@ -11,6 +12,8 @@ from typing import Any
 
 import orjson
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from pydantic.alias_generators import to_camel
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -32,6 +35,17 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 _DEEPEST = 6
+
+
+def operation_name(route: APIRoute) -> str:
+    """What a generated client calls an operation: its function's name, as programs of many languages spell one.
+
+    >>> from fastapi.routing import APIRoute
+    >>> def get_job() -> None: ...
+    >>> operation_name(APIRoute("/api/jobs/{job_id}", get_job))
+    'getJob'
+    """
+    return to_camel(re.sub(r"\W", "_", route.name))
 
 
 def describe(api: FastAPI) -> None:

@@ -10,7 +10,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
-from penstock.http.metrics import Metrics
+from penstock.http.system.metrics import Metrics
 
 _HEADER = b"x-request-id"
 _GOOD = re.compile(rb"[A-Za-z0-9._-]{1,64}")

@@ -20,3 +20,8 @@ class Json(Response):
     def render(self, content: Any) -> bytes:
         """The body."""
         return orjson.dumps(content, option=orjson.OPT_UTC_Z)
+
+
+def json_text(content: Any) -> str:
+    """The same as text, for an event of a stream."""
+    return orjson.dumps(content, option=orjson.OPT_UTC_Z).decode()

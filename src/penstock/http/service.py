@@ -5,10 +5,10 @@ from __future__ import annotations
 from penstock.app import Penstock
 from penstock.http.change_feed import ChangeFeed
 from penstock.http.limits import RateLimit, Slots
-from penstock.http.metrics import Metrics
 from penstock.http.sessions import Links
 from penstock.http.signing_key import signing_secret
-from penstock.http.stats_cache import StatsCache
+from penstock.http.system.metrics import Metrics
+from penstock.http.system.stats_cache import StatsCache
 from penstock.http.tokens import Keys, OwnSecret, PublishedKeys, Tokens
 
 _KICKOFFS = 8
@@ -23,8 +23,8 @@ class Service:
         self.tokens = tokens_of(app)
         self.links = Links()
         self.change_feed = ChangeFeed(app)
-        self.figures = StatsCache(app)
-        self.metrics = Metrics(self.figures)
+        self.stats = StatsCache(app)
+        self.metrics = Metrics(self.stats)
         self.kickoffs = Slots(_KICKOFFS, "kickoffs")
         self.exports = Slots(_EXPORTS, "exports to XLSX")
         self.submissions = RateLimit(app.settings.submissions_per_minute, "submissions")

@@ -1,1 +1,55 @@
-"""Reading what people upload: tables of delimited text and spreadsheets, a row at a time."""
+"""Reading what people send: what a file is, its text, tables a row at a time, archives and sources; within bounds.
+
+Names are loaded when they are first used: a process that reads one file should not pay for the ways to all others.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from penstock.ingest.archives import ArchiveLimits, look_at_archive, pictures
+    from penstock.ingest.detection import Found, detect_type
+    from penstock.ingest.limits import TableLimits
+    from penstock.ingest.opening import look_at_table, open_table, table_limits
+    from penstock.ingest.signatures import OLE, ZIP, is_image, known_signature
+    from penstock.ingest.sources.addresses import source_of
+    from penstock.ingest.sources.contract import Source, Waiting
+    from penstock.ingest.sources.settings import SourceSettings
+    from penstock.ingest.tables import Row, Table, TableShape
+    from penstock.ingest.text import DecodedText, byte_order_mark, decode_text, guess_utf_16
+    from penstock.ingest.zip_files import ZipLimits, ZipProblem, ZipRefused, check_zip, open_zip, read_member
+    from penstock.lifecycle.intake import HandedFile, Intake, RefusedFile, Sender, TakenFiles, UploadOptions
+
+_HOME = {
+    "penstock.ingest.archives": ("ArchiveLimits", "look_at_archive", "pictures"),
+    "penstock.ingest.detection": ("Found", "detect_type"),
+    "penstock.ingest.limits": ("TableLimits",),
+    "penstock.ingest.opening": ("look_at_table", "open_table", "table_limits"),
+    "penstock.ingest.signatures": ("OLE", "ZIP", "is_image", "known_signature"),
+    "penstock.ingest.sources.addresses": ("source_of",),
+    "penstock.ingest.sources.contract": ("Source", "Waiting"),
+    "penstock.ingest.sources.settings": ("SourceSettings",),
+    "penstock.ingest.tables": ("Row", "Table", "TableShape"),
+    "penstock.ingest.text": ("DecodedText", "byte_order_mark", "decode_text", "guess_utf_16"),
+    "penstock.ingest.zip_files": ("ZipLimits", "ZipProblem", "ZipRefused", "check_zip", "open_zip", "read_member"),
+    "penstock.lifecycle.intake": ("HandedFile", "Intake", "RefusedFile", "Sender", "TakenFiles", "UploadOptions"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "OLE", "ZIP", "ArchiveLimits", "DecodedText", "Found", "HandedFile", "Intake", "RefusedFile", "Row", "Sender",
+    "Source", "SourceSettings", "Table", "TableLimits", "TableShape", "TakenFiles", "UploadOptions", "Waiting",
+    "ZipLimits", "ZipProblem", "ZipRefused", "byte_order_mark", "check_zip", "decode_text", "detect_type",
+    "guess_utf_16", "is_image", "known_signature", "look_at_archive", "look_at_table", "open_table", "open_zip",
+    "pictures", "read_member", "source_of", "table_limits",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    try:
+        module = _MODULE_OF[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    return getattr(importlib.import_module(module), name)

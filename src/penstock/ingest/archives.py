@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from penstock.errors import InvalidInput, PayloadTooLarge, Permanent
-from penstock.ingest.detection import is_image
+from penstock.ingest.signatures import is_image
+from penstock.ingest.zip_files import ZipLimits, ZipProblem, ZipRefused, check_member, read_bounded
 
 NAME_CHARACTERS = 1024
 _FIRST_BYTES = 512
-_CHUNK = 64 * 1024
-_ENCRYPTED = 0x1
 _MIB = 1024**2
 # Below this a high ratio is no danger, and a drawing of one colour has one.
 _SMALL = _MIB
@@ -42,6 +41,10 @@ class ArchiveLimits:
 
     ratio: int = 200
     """A picture that unpacks to more than this many times its packed size is bad (COMPRESSION_SUSPICIOUS)."""
+
+    def of_zip(self) -> ZipLimits:
+        """The same for the file as such."""
+        return ZipLimits(self.members, self.decompressed_bytes, self.ratio, _SMALL)
 
 
 class Picture(NamedTuple):
@@ -133,24 +136,27 @@ def _is_hidden(name: str) -> bool:
 
 def _objection(member: zipfile.ZipInfo, limits: ArchiveLimits) -> _Bad | None:
     """Say what is wrong with a member by what the archive declares, before anything is unpacked."""
-    if member.flag_bits & _ENCRYPTED:
-        return _Bad("The file has a password. Pack it without one.", "ENCRYPTED")
-    if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        # The other methods cannot be unpacked in bounded steps.
-        return _Bad(
-            f"The file is packed with method {member.compress_type}; stored and deflated are taken. Pack it again.",
-            "FILE_BROKEN",
-        )
-    if member.file_size > limits.member_bytes:
+    too_large = member.file_size > limits.member_bytes
+    try:
+        check_member(member, limits.of_zip())
+    except ZipRefused as refused:
+        if refused.problem is ZipProblem.ENCRYPTED:
+            return _Bad("The file has a password. Pack it without one.", "ENCRYPTED")
+        if refused.problem is ZipProblem.UNKNOWN_METHOD:
+            return _Bad(
+                f"The file is packed with method {member.compress_type}; stored and deflated are taken. Pack it again.",
+                "FILE_BROKEN",
+            )
+        if not too_large:
+            return _Bad(
+                f"The file unpacks from {member.compress_size} to {member.file_size} bytes; "
+                f"an image does not unpack to more than {limits.ratio} times its packed size.",
+                "COMPRESSION_SUSPICIOUS",
+            )
+    if too_large:
         return _Bad(
             f"The file unpacks to {member.file_size} bytes; at most {limits.member_bytes} are taken for one image.",
             "FILE_TOO_LARGE",
-        )
-    if member.file_size > max(_SMALL, limits.ratio * member.compress_size):
-        return _Bad(
-            f"The file unpacks from {member.compress_size} to {member.file_size} bytes; "
-            f"an image does not unpack to more than {limits.ratio} times its packed size.",
-            "COMPRESSION_SUSPICIOUS",
         )
     return None
 
@@ -159,23 +165,23 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArchiveLimi
     """Unpack one member, counting: what was declared may be a lie."""
     if objection := _objection(member, limits):
         raise objection
+    content = bytearray()
     try:
-        with archive.open(member) as packed:
-            first = packed.read(_FIRST_BYTES)
-            if not is_image(first):
+        for chunk in read_bounded(archive, member, limits.member_bytes):
+            if not content and not is_image(chunk[:_FIRST_BYTES]):
                 raise _Bad("The file is not an image of a known kind, whatever its name says.", "NOT_AN_IMAGE")
-            content = bytearray(first)
-            while chunk := packed.read(_CHUNK):
-                content += chunk
-                if len(content) > limits.member_bytes:
-                    raise _Bad(f"The file unpacks to more than {limits.member_bytes} bytes.", "FILE_TOO_LARGE")
-                if len(content) > room:
-                    raise Permanent(
-                        f"The archive unpacks to more than {limits.decompressed_bytes} bytes. Send it in parts.",
-                        code="DECOMPRESSED_TOO_LARGE",
-                    )
+            content += chunk
+            if len(content) > room:
+                raise Permanent(
+                    f"The archive unpacks to more than {limits.decompressed_bytes} bytes. Send it in parts.",
+                    code="DECOMPRESSED_TOO_LARGE",
+                )
+    except ZipRefused as refused:
+        raise _Bad(f"The file unpacks to more than {limits.member_bytes} bytes.", "FILE_TOO_LARGE") from refused
     except (_Bad, Permanent):
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise _Bad(f"The file is damaged ({error}). Pack it again.", "FILE_BROKEN") from error
+    if not content:
+        raise _Bad("The file is not an image of a known kind, whatever its name says.", "NOT_AN_IMAGE")
     return bytes(content)

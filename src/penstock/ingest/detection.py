@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
 import struct
 import zipfile
 from enum import StrEnum
 from pathlib import Path, PurePath
 
 from penstock.errors import InvalidInput
+from penstock.ingest.signatures import OLE, ZIP, is_image, known_signature
+from penstock.ingest.text import byte_order_mark
 
 FIRST_BYTES = 4096
 """How much of a file is looked at; every signature is within the first few dozen bytes."""
 
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The container of .xls files, and of .xlsx files that have a password."""
-
 _TAKEN = "Send a CSV or .xlsx table, a ZIP archive of images, or one image."
 
-_IMAGES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"II*\x00", b"MM\x00*")
-# The brands of an ISO media file that holds pictures; the same box in a film says mp42, isom or qt.
-_PICTURE_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis"})
-
-_FOREIGN = (
-    (b"%PDF-", "a PDF document"),
-    (b"\x7fELF", "a program"),
-    (b"\x1f\x8b", "gzip data"),
-    (b"BZh91AY&SY", "bzip2 data"),
-    (b"\xfd7zXZ\x00", "xz data"),
-    (b"\x28\xb5\x2f\xfd", "zstd data"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
-    (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"SQLite format 3\x00", "a database"),
-    (b"PAR1", "a Parquet file"),
-    (b"{\\rtf", "an RTF document"),
-)
 _MARKUP = (b"<?xml", b"<html", b"<!doctype", b"<svg")
-_UNICODE_MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 _TABLE_ENDINGS = frozenset({".csv", ".tsv", ".tab", ".txt"})
 _WORKBOOK_ENDINGS = frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})
 # What text is not made of: control characters, but for tab, line feed, form feed, carriage return and escape.
@@ -60,7 +42,7 @@ def detect_type(path: Path, name: str) -> Found:
         raise InvalidInput(f"The file {name!r} is empty. {_TAKEN}", field="file", code="FILE_EMPTY")
     if first.startswith(OLE):
         raise old_or_locked(name)
-    if first.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
+    if first.startswith(ZIP):
         return _inside_zip(path, ending)
     if is_image(first):
         return Found.IMAGE
@@ -71,24 +53,6 @@ def detect_type(path: Path, name: str) -> Found:
     raise _unknown(name, "neither text nor an image")
 
 
-def is_image(first: bytes) -> bool:
-    """Tell whether a file that begins with these bytes is a picture.
-
-    >>> is_image(b"GIF89a......"), is_image(b"BMW,Audi,Opel")
-    (True, False)
-    """
-    if first.startswith(_IMAGES):
-        return True
-    if first[:4] == b"RIFF" and first[8:12] == b"WEBP":
-        return True
-    if first[4:8] == b"ftyp":
-        return _holds_pictures(first)
-    # "BM" alone also begins a table of cars: ask for the reserved zeros and a known size of the second header.
-    if first[:2] == b"BM" and first[6:10] == b"\0\0\0\0" and len(first) >= 18:
-        return int.from_bytes(first[14:18], "little") in {12, 40, 52, 56, 64, 108, 124}
-    return False
-
-
 def old_or_locked(name: str) -> InvalidInput:
     """Give the refusal of an .xls file, or of one with a password: both look the same from outside."""
     return InvalidInput(
@@ -97,13 +61,6 @@ def old_or_locked(name: str) -> InvalidInput:
         field="file",
         code="NOT_A_TABLE",
     )
-
-
-def _holds_pictures(first: bytes) -> bool:
-    """Look for a picture's brand in an ISO media file: the main one, or one of those it is compatible with."""
-    length = min(int.from_bytes(first[:4], "big"), len(first), 256)
-    brands = [first[8:12], *(first[at : at + 4] for at in range(16, length, 4))]
-    return not _PICTURE_BRANDS.isdisjoint(brands)
 
 
 def _inside_zip(path: Path, ending: str) -> Found:
@@ -118,20 +75,17 @@ def _inside_zip(path: Path, ending: str) -> Found:
 
 
 def _foreign(first: bytes) -> str | None:
-    for signature, what in _FOREIGN:
-        if first.startswith(signature):
-            return what
-    if first[4:8] == b"ftyp":
-        return "a film or a sound"
-    if first[:2] == b"MZ" and b"\0" in first:
-        return "a program"
-    if first.removeprefix(_UNICODE_MARKS[0]).lstrip()[:16].lower().startswith(_MARKUP):
+    if name := known_signature(first):
+        return name
+    if first.startswith(b"%PDF-"):
+        return "a PDF document"
+    if first.removeprefix(codecs.BOM_UTF8).lstrip()[:16].lower().startswith(_MARKUP):
         return "HTML or XML"
     return None
 
 
 def _is_text(first: bytes) -> bool:
-    if first.startswith(_UNICODE_MARKS):
+    if byte_order_mark(first) is not None:
         return True
     if b"\0" in first:
         # UTF-16 without its mark: plain letters have a zero on one side only.

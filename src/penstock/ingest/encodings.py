@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.errors import InvalidInput
+from penstock.ingest.text import byte_order_mark, guess_utf_16
 
 BLOCK_BYTES = 256 * 1024
 """How much is read at a time, and how much is looked at to decide."""
@@ -34,13 +35,10 @@ UNDECODABLE = "\udcff"
 OVERLONG = "\udcfe"
 
 _ERRORS = "penstock.undecodable"
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+# A mark is dropped with the first character, so that the encoding may be named by its family.
+_BY_MARK = {
+    "utf-8": "utf-8-sig", "utf-32-le": "utf-32", "utf-32-be": "utf-32", "utf-16-le": "utf-16", "utf-16-be": "utf-16",
+}  # fmt: skip
 # Python has them as text encodings, but they are for host names and source code.
 _NOT_FOR_FILES = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "unicode-escape", "undefined"})
 _NOT_IN_CP1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
@@ -58,12 +56,13 @@ codecs.register_error(_ERRORS, _mark_undecodable)
 
 def choose_encoding(sample: bytes, *, whole: bool, told: str | None = None) -> str:
     """Decide the encoding of a file from its beginning; `whole` says that the sample is all there is."""
-    marked = next((name for mark, name in _MARKS if sample.startswith(mark)), None)
+    mark = byte_order_mark(sample)
+    marked = None if mark is None else _BY_MARK[mark[0]]
     if told is not None:
         return _told_encoding(told, marked)
     if marked is not None:
         return marked
-    return _utf_16_by_zeros(sample) or ("utf-8" if _is_utf_8(sample, whole=whole) else _single_byte(sample))
+    return guess_utf_16(sample) or ("utf-8" if _is_utf_8(sample, whole=whole) else _single_byte(sample))
 
 
 def decode_sample(sample: bytes, encoding: str, *, whole: bool) -> str:
@@ -135,16 +134,6 @@ def _told_encoding(told: str, marked: str | None) -> str:
     if name in ("utf-16", "utf-32") and marked != name:
         return f"{name}-le"  # these two want a mark; without one, little-endian is what there is
     return name
-
-
-def _utf_16_by_zeros(sample: bytes) -> str | None:
-    pairs = len(sample) // 2
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if pairs >= 2 and odd > pairs * 0.4 and even < pairs * 0.05:
-        return "utf-16-le"
-    if pairs >= 2 and even > pairs * 0.4 and odd < pairs * 0.05:
-        return "utf-16-be"
-    return None
 
 
 def _is_utf_8(sample: bytes, *, whole: bool) -> bool:

@@ -19,8 +19,9 @@ from typing import IO
 
 # openpyxl has no types.
 from penstock.errors import InvalidInput, PayloadTooLarge, PenstockError, Permanent
-from penstock.ingest.detection import OLE, old_or_locked
+from penstock.ingest.detection import old_or_locked
 from penstock.ingest.limits import TableLimits
+from penstock.ingest.signatures import OLE
 from penstock.ingest.tables import CELL_TOO_LONG, ROW_TOO_LONG, Row, TableShape, clean_headers
 from penstock.ingest.workbooks import Workbook
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import (
     FINISHED,
+    WELL_ENDED,
     Actor,
     ErrorType,
     ItemRole,
@@ -38,7 +39,7 @@ class Progress:
 
     def fraction(self, state: JobState) -> float:
         """From 0 to 1; 1 only when the job really is over and well, whatever is counted before."""
-        if state in (JobState.SUCCEEDED, JobState.COMMITTED, JobState.ABANDONED):
+        if state in WELL_ENDED:
             return 1.0
         return min(self.processed / self.total, 0.999) if self.total else 0.0
 

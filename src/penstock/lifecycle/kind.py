@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import ConfigurationError, KindUnknown
 from penstock.lifecycle.bounds import require_kind_name
+from penstock.lifecycle.intake import Intake
 from penstock.lifecycle.policy import Policy, RunsIn
 from penstock.lifecycle.states import ItemRole
+from penstock.lifecycle.vocabularies import Vocabulary
 
 Handler = Callable[..., Any]
 Classify = Callable[[BaseException], BaseException]
@@ -28,6 +30,18 @@ class Kind:
     classify: Classify | None = None
     columns: tuple[str, ...] = ()
     """What grids and exports show of each item: members of its result, or of its canonical input until then."""
+    summary: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What tells people which item it is, beside its title: a name, and the members of the input that may hold it."""
+    gauges: Callable[[], Any] | None = None
+    """Figures of its own (a provider's throttle rate), which are sampled with those of its workers."""
+    words: Vocabulary | None = None
+    """The words in which the command line shows its jobs' states."""
+    describe: Callable[[Any], str] | None = None
+    """A result in a few words, for people."""
+    params_schema: type[Any] | None = None
+    """What its params look like; a kind that says so may be submitted at ``POST /api/kinds/{kind}/jobs``."""
+    intake: Intake | None = None
+    """Makes jobs of files; a kind that has one takes uploads at ``POST /api/jobs`` and files at the command line."""
 
     @classmethod
     def of(cls, name: str, definition: Handler | type, policy: Policy, classify: Classify | None = None) -> Kind:
@@ -47,6 +61,12 @@ class Kind:
             finalize=getattr(steps, "finalize", None),
             classify=classify or getattr(steps, "classify", None),
             columns=tuple(getattr(steps, "columns", ())),
+            summary=tuple(getattr(steps, "summary", {}).items()),
+            gauges=getattr(steps, "gauges", None),
+            words=getattr(steps, "words", None),
+            describe=getattr(steps, "describe", None),
+            params_schema=getattr(steps, "params_schema", None),
+            intake=getattr(steps, "intake", None),
         )
 
     @property
@@ -75,6 +95,8 @@ class Kinds:
     """The kinds one application knows, by name."""
 
     _by_name: dict[str, Kind] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    """Kinds of applications that are not here, and why they are not."""
 
     def add(self, kind: Kind) -> None:
         """Register a kind; a second one of the same name is a mistake."""
@@ -87,8 +109,18 @@ class Kinds:
         try:
             return self._by_name[name]
         except KeyError:
+            if name in self.absent:
+                raise KindUnknown(f"there is no kind {name!r} here: {self.absent[name]}") from None
             known = ", ".join(sorted(self._by_name)) or "none"
             raise KindUnknown(f"no kind {name!r} is registered here; known: {known}") from None
+
+    def gauges(self) -> Mapping[str, Callable[[], Any]]:
+        """What reads the figures of each kind that has some."""
+        return {kind.name: kind.gauges for kind in self if kind.gauges is not None}
+
+    def summary(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The summaries of all kinds together: a list of what waits shows items of several."""
+        return tuple(dict.fromkeys(member for kind in self for member in kind.summary))
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(tuple(self._by_name.values()))

@@ -23,7 +23,7 @@ from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.decisions import after_death
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
-from penstock.lifecycle.states import FLOWING, ErrorType, ItemRole, JobState, KilledBy
+from penstock.lifecycle.states import FLOWING, WELL_ENDED, ErrorType, ItemRole, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.operations.change import change, followed
 from penstock.operations.control import reschedule
@@ -40,7 +40,6 @@ from penstock.store.transaction import Transaction
 
 BATCH_SIZE = 1_000
 _log = structlog.get_logger("penstock.sweep")
-_GOOD_ENDS = frozenset({JobState.SUCCEEDED, JobState.COMMITTED, JobState.ABANDONED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +288,7 @@ def _settle_followers(transaction: Transaction, leader_id: UUID) -> int:
     state = queries.lock_leader(transaction, leader_id)
     if state is None:
         return 0
-    if state in _GOOD_ENDS:
+    if state in WELL_ENDED:
         return succeed_followers(transaction, [leader_id], SYSTEM)
     if state is JobState.FAILED:
         return fail_followers(transaction, [leader_id], SYSTEM)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 
-from penstock.errors import PenstockError, StoreLocked, StoreRefused, StoreUnavailable
+from penstock.errors import PenstockError, StatementRefused, StoreLocked, StoreRefused, StoreUnavailable
 from penstock.store.dialects.dialect import Dialect
 
-_REFUSALS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
+_DEFECTS = (IntegrityError, NotSupportedError, ProgrammingError)
+"""What a correct statement never meets: whoever breaks a rule of the tables, or of SQL, has a fault in the program."""
 
 
 def is_surely_lost(error: DBAPIError, dialect: Dialect, *, committing: bool) -> bool:
@@ -23,8 +24,10 @@ def is_surely_lost(error: DBAPIError, dialect: Dialect, *, committing: bool) -> 
 def translate(error: DBAPIError, dialect: Dialect, *, committing: bool) -> PenstockError:
     """Our error for a driver's: the statement was refused, or the database is not available."""
     fault = None if error.orig is None else dialect.fault(error.orig)
-    if fault is None and isinstance(error, _REFUSALS):
-        return StoreRefused(f"the database refused the statement: {_first_line(error)}")
+    if fault is None and isinstance(error, DataError):
+        return StoreRefused(f"the database refused a value: {_first_line(error)}")
+    if fault is None and (isinstance(error, _DEFECTS) or (error.orig is not None and dialect.is_defect(error.orig))):
+        return StatementRefused(f"the database refused the statement: {_first_line(error)}")
     # A database that says what is wrong with it has refused the commit; one that says nothing leaves it open.
     if fault is None and committing and error.connection_invalidated and not _did_not_happen(error, dialect):
         return StoreUnavailable(

@@ -7,7 +7,7 @@ prefix, and the version table says besides the revision with which programs it i
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Column, Connection, MetaData, String, Table, delete, insert, inspect, select, text
 
 from penstock.store.migrations.indexes import NewIndex
+from penstock.store.migrations.revision import Revision
 from penstock.store.placement import PLAIN, VERSION_TABLE, TablePlacement, placement_of
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ class Schema:
     """The package whose folder ``migrations/versions`` holds the revisions."""
     head: str
     version_table: str
+    revisions: tuple[Revision, ...] = ()
+    """The revisions themselves, of an application that has no folder of them."""
 
     @classmethod
-    def of_app(cls, name: str, package: str, head: str) -> Schema:
+    def of_app(cls, name: str, package: str, head: str, revisions: tuple[Revision, ...] = ()) -> Schema:
         """An application's."""
-        return cls(name, package, head, f"{VERSION_TABLE}_{name}")
+        return cls(name, package, head, f"{VERSION_TABLE}_{name}", revisions)
 
     @property
     def old_version_table(self) -> str:
@@ -89,10 +92,16 @@ def write_version(connection: Connection, schema: Schema, version: Version) -> N
     connection.execute(insert(table).values(version_num=version.revision, compatible_from=version.compatible_from))
 
 
-def pending(schema: Schema, since: str | None) -> list[ModuleType]:
+def pending(schema: Schema, since: str | None) -> Sequence[ModuleType | Revision]:
     """The revisions behind ``since``, oldest first."""
-    found = _scripts(schema).iterate_revisions(schema.head, since or "base")
-    return [script.module for script in found][::-1]
+    return _between(schema, since, schema.head)
+
+
+def _between(schema: Schema, since: str | None, until: str) -> Sequence[ModuleType | Revision]:
+    if schema.revisions:
+        return [one for one in schema.revisions if (since or "") < one.revision <= until]
+    scripts = _scripts(schema).iterate_revisions(until, since or "base")
+    return [script.module for script in scripts][::-1]
 
 
 def tables_of(schema: Schema, revision: str) -> list[str]:
@@ -102,13 +111,13 @@ def tables_of(schema: Schema, revision: str) -> list[str]:
     names: list[str] = []
     context = MigrationContext.configure(dialect_name="sqlite", opts={"as_sql": True, "output_buffer": _Nowhere()})
     with _operations(context, PLAIN, made=names):
-        for script in [*_scripts(schema).iterate_revisions(revision, "base")][::-1]:
-            if hasattr(script.module, "upgrade"):
-                script.module.upgrade()
+        for module in _between(schema, None, revision):
+            if hasattr(module, "upgrade"):
+                module.upgrade()
     return names
 
 
-def run_revision(connection: Connection, schema: Schema, module: ModuleType, *, built: bool = False) -> None:
+def run_revision(connection: Connection, schema: Schema, module: ModuleType | Revision, *, built: bool = False) -> None:
     """Run one revision in the connection's transaction and write its version; its indexes may be ``built`` already."""
     before = current_version(connection, schema)
     with _operations(_context(connection), placement_of(connection.dialect)) as operations:
@@ -120,13 +129,13 @@ def run_revision(connection: Connection, schema: Schema, module: ModuleType, *, 
     write_version(connection, schema, Version(module.revision, getattr(module, "compatible_from", inherited)))
 
 
-def indexes_of(module: ModuleType) -> tuple[NewIndex, ...]:
+def indexes_of(module: ModuleType | Revision) -> tuple[NewIndex, ...]:
     """The indexes that a revision builds on tables in service."""
     indexes: tuple[NewIndex, ...] = getattr(module, "indexes", ())
     return indexes
 
 
-def needs_stopped_workers(module: ModuleType) -> bool:
+def needs_stopped_workers(module: ModuleType | Revision) -> bool:
     """Would workers of the revision before fail on this one?"""
     return bool(getattr(module, "needs_stopped_workers", False))
 

@@ -22,6 +22,7 @@ from sqlalchemy.schema import CreateSchema
 from penstock.errors import ConfigurationError, SchemaOutOfDate
 from penstock.store.engine import Store
 from penstock.store.lock_waiting import LockWaiting, Patience, Say, say_in_the_log
+from penstock.store.migrations.revision import Revision
 from penstock.store.old_layout import (
     OldLayout,
     bring_over,
@@ -110,7 +111,13 @@ def _run_pending(store: Store, schema: Schema, waiting: LockWaiting, say: Say) -
 
 
 def _run_revision(
-    connection: Connection, store: Store, schema: Schema, module: ModuleType, *, is_in_use: bool, built: bool = False
+    connection: Connection,
+    store: Store,
+    schema: Schema,
+    module: ModuleType | Revision,
+    *,
+    is_in_use: bool,
+    built: bool = False,
 ) -> None:
     run_revision(connection, schema, module, built=built)
     if is_in_use and needs_stopped_workers(module):

@@ -14,7 +14,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from penstock.errors import NotSignedIn, PenstockError
 from penstock.http.errors import status_of
-from penstock.web.assets import assets, templates
+from penstock.web.assets import Folders, assets, templates
+from penstock.web.lifecycle_table import lifecycle_script
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -39,8 +40,12 @@ def root_of(request: Request) -> str:
 def rendered(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """A page."""
     root = root_of(request)
-    static = f"{root}/ui/static/{assets().version}"
-    text = templates().get_template(template).render(root=root, static=static, path=request.url.path, **values)
+    folders: Folders = request.app.state.page_folders
+    static = f"{root}/ui/static/{assets(folders).version}"
+    environment = templates(folders)
+    frame = environment.from_string(template) if "\n" in template else environment.get_template(template)
+    shared = {"root": root, "static": static, "path": request.url.path, "lifecycle_script": lifecycle_script()}
+    text = frame.render(**shared, **values)
     return HTMLResponse(text, status, headers=_PAGE)
 
 
@@ -69,7 +74,7 @@ def own_path(text: str | None, root: str) -> str:
     return text.removeprefix(root)
 
 
-class Page(APIRoute):
+class PageRoute(APIRoute):
     """A route whose errors are pages, too; somebody who is not signed in is asked to."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

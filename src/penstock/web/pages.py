@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
@@ -12,18 +13,20 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from penstock.application import Page
 from penstock.errors import NotSignedIn, SwitchedOff
 from penstock.http.auth import AService, SignedIn
 from penstock.http.forms import StartForm, start_forms
 from penstock.http.service import Service
 from penstock.http.sessions import begin_session, end_session, require_own_page
-from penstock.lifecycle.states import ItemStatus, JobState
+from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus, Phase
 from penstock.lifecycle.transitions import TRANSITIONS
-from penstock.web.answers import HEADERS, Page, elsewhere, own_path, problem, rendered, root_of
+from penstock.web.answers import HEADERS, PageRoute, elsewhere, own_path, problem, rendered, root_of
 from penstock.web.assets import assets
+from penstock.web.lifecycle_table import lifecycle_table
 
 _LONGEST_TOKEN = 10_000
-_MAILBOX = "/recipes/parse-url/jobs"
+_MAY_RUN_AGAIN = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
 Next = Annotated[str | None, Query(alias="next")]
 
 
@@ -32,12 +35,22 @@ class Screens:
     """Which pages there are here, and which forms to start jobs with."""
 
     pending: bool
-    mailbox: bool
     forms: list[StartForm]
+    guests: tuple[Page, ...]
+    """The pages that applications bring."""
+    summary: tuple[str, ...]
+    """What kinds say tells their items apart, beside a title."""
+
+    def results_page(self, kind: str) -> Page | None:
+        """Where the results of a kind wait for their owners."""
+        return next((page for page in self.guests if kind in page.results_of), None)
 
 
 def add_pages(api: FastAPI, service: Service) -> None:
     """Put the pages into an application; what they show depends on the routes it has."""
+    brought = [(guest.application.name, pages) for guest in service.app.applications if (pages := guest.pages())]
+    folders = tuple((name, pages.folder) for name, pages in brought if pages.folder is not None)
+    api.state.page_folders = folders
 
     @cache
     def screens() -> Screens:
@@ -45,11 +58,12 @@ def add_pages(api: FastAPI, service: Service) -> None:
         document = api.openapi()
         return Screens(
             pending=service.app.settings.pending_dashboard_enabled,
-            mailbox=_MAILBOX in document["paths"],
             forms=start_forms(document),
+            guests=tuple(page for _, pages in brought for page in pages.pages),
+            summary=tuple(dict.fromkeys(name for name, _ in service.app.kinds.summary())),
         )
 
-    routes = APIRouter(prefix="/ui", include_in_schema=False, route_class=Page)
+    routes = APIRouter(prefix="/ui", include_in_schema=False, route_class=PageRoute)
 
     def page(request: Request, template: str, who: SignedIn, **values: Any) -> Response:
         return rendered(request, template, who=who, screens=screens(), **values)
@@ -102,7 +116,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
     @routes.get("/jobs")
     def jobs(request: Request, who: SignedIn) -> Response:
         kinds = sorted(kind.name for kind in service.app.kinds)
-        return page(request, "jobs.html", who, kinds=kinds, states=list(JobState), forms=screens().forms)
+        return page(request, "jobs.html", who, kinds=kinds, lifecycle=lifecycle_table(), forms=screens().forms)
 
     @routes.get("/jobs/{job_id}")
     def job(request: Request, job_id: UUID, who: SignedIn, one: AService) -> Response:
@@ -112,9 +126,9 @@ def add_pages(api: FastAPI, service: Service) -> None:
             "job.html",
             who,
             job=found,
-            states=list(JobState),
+            results_page=screens().results_page(found.kind),
+            phases=list(Phase),
             transitions=TRANSITIONS,
-            statuses=list(ItemStatus),
         )
 
     @routes.get("/pending")
@@ -125,13 +139,9 @@ def add_pages(api: FastAPI, service: Service) -> None:
                 code="PENDING_DASHBOARD_DISABLED",
             )
         kinds = sorted(kind.name for kind in service.app.kinds)
-        return page(request, "pending.html", who, kinds=kinds, statuses=list(ItemStatus))
-
-    @routes.get("/mailbox")
-    def mailbox(request: Request, who: SignedIn) -> Response:
-        if not screens().mailbox:
-            return problem(request, 404, "There is no such page", "No application here has a mailbox.")
-        return page(request, "mailbox.html", who)
+        return page(
+            request, "pending.html", who, kinds=kinds, ended=_MAY_RUN_AGAIN, statuses=[*OPEN_STATUSES, *_MAY_RUN_AGAIN]
+        )
 
     @routes.get("/system")
     def system(request: Request, who: SignedIn) -> Response:
@@ -142,12 +152,18 @@ def add_pages(api: FastAPI, service: Service) -> None:
             )  # fmt: skip
         return page(request, "system.html", who)
 
-    @routes.get("/static/{version}/{name}")
+    for name, pages in brought:
+        for brought_page in pages.pages:
+            # A template's name leads to a file; a template itself is taken as it is.
+            template = brought_page.source or f"{name}/{brought_page.template}"
+            routes.get(f"/{brought_page.address}")(_frame(page, template))
+
+    @routes.get("/static/{version}/{name:path}")
     async def static(version: str, name: str) -> Response:
-        file = assets().files.get(name)
+        file = assets(folders).files.get(name)
         if file is None:
             return Response(status_code=404, headers=HEADERS)
-        kept = "public, max-age=31536000, immutable" if version == assets().version else "no-cache"
+        kept = "public, max-age=31536000, immutable" if version == assets(folders).version else "no-cache"
         return Response(file.body, media_type=file.media_type, headers=HEADERS | {"Cache-Control": kept})
 
     @routes.get("/{rest:path}")
@@ -155,6 +171,15 @@ def add_pages(api: FastAPI, service: Service) -> None:
         return problem(request, 404, "There is no such page", f"Nothing is at /ui/{rest[:200]}.")
 
     api.include_router(routes)
+
+
+def _frame(page: Callable[..., Response], template: str) -> Callable[..., Response]:
+    """The handler of an application's page."""
+
+    def show(request: Request, who: SignedIn) -> Response:
+        return page(request, template, who)
+
+    return show
 
 
 def _signed_in(request: Request, token: str, path: str) -> Response:

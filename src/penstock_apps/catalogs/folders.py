@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock import ConfigurationError, InvalidInput, Permanent
+from penstock import InvalidInput, Permanent
 
 SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".heic", ".heif"})
 _DEEPEST = 64
@@ -20,19 +20,6 @@ class Found:
     path: str
     size: int
     modified: int
-
-
-def roots_from(text: str | None) -> tuple[Path, ...]:
-    """``PENSTOCK_CATALOG_ROOTS``: folders below which catalogs may be, separated as in PATH."""
-    roots = []
-    for one in (text or "").split(os.pathsep):
-        if not one:
-            continue
-        path = Path(one)
-        if not path.is_absolute():
-            raise ConfigurationError(f"PENSTOCK_CATALOG_ROOTS has {one!r}; write whole paths, like /srv/photos")
-        roots.append(path.resolve())
-    return tuple(roots)
 
 
 def allowed(directories: Sequence[str], roots: Iterable[Path]) -> tuple[str, ...]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Path, Query
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import FileResponse, Response
 
 from penstock import FormField, Identity, Json, SignedIn, StartForm, Submitting, documented
-from penstock_apps.catalogs.records import Catalog, PhotoRecord
+from penstock_apps.catalogs.repository import Catalog, PhotoRecord
+from penstock_apps.catalogs.schemas import (
+    CatalogShown,
+    DuplicateOptions,
+    NewCatalog,
+    PhotosShown,
+    Started,
+    ThumbnailOptions,
+)
 from penstock_apps.catalogs.service import Catalogs
-from penstock_apps.numbers import NUMBER
 
 _PAGE = 100
 Limit = Annotated[int, Query(ge=1, le=500)]
@@ -61,77 +66,6 @@ _WORK = StartForm(
 )
 
 
-class NewCatalog(BaseModel):
-    """What a catalog is made of."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"name": "Holidays", "source_directories": ["/srv/photos/2024"]}]}
-    )
-
-    name: str = Field(min_length=1, max_length=255)
-    source_directories: list[Annotated[str, Field(max_length=4096)]] = Field(
-        min_length=1, max_length=100, description="Folders below the allowed roots."
-    )
-
-
-class CatalogShown(BaseModel):
-    """A catalog."""
-
-    id: UUID
-    name: str
-    source_directories: list[str]
-    created_at: datetime
-
-
-class PhotoShown(BaseModel):
-    """A photo, and what is known of it."""
-
-    id: str = Field(description="Its name in the catalog.")
-    path: str
-    size: int
-    sha256: str
-    facts: dict[str, Any] = Field(
-        description="What the scan found: format, width, height, when and where it was taken."
-    )
-    tags: list[str] | None = Field(description="Once it has been tagged.")
-    group: str | None = Field(description="The same for photos that are copies of each other.")
-
-
-class PhotosShown(BaseModel):
-    """A page of photos."""
-
-    photos: list[PhotoShown]
-    next: str | None = Field(description="What to ask for as `after` to see the next page; null on the last.")
-
-
-class Started(BaseModel):
-    """The job that does what was asked for."""
-
-    job_id: UUID
-    status: Literal["queued", "running"]
-
-
-class ThumbnailOptions(BaseModel):
-    """How thumbnails are made."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"sizes": [128, 512], "quality": 80}]})
-
-    sizes: list[Annotated[int, Field(ge=16, le=4096), NUMBER]] | None = Field(
-        default=None, max_length=8, description="Longer edges in pixels, 16 to 4096."
-    )
-    quality: Annotated[int, Field(ge=1, le=95), NUMBER] | None = Field(default=None, description="JPEG's.")
-
-
-class DuplicateOptions(BaseModel):
-    """What counts as a near copy."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"distance": 4}]})
-
-    distance: Annotated[int, Field(ge=0, le=10), NUMBER] = Field(
-        default=4, description="In how many of 64 bits two pictures may differ."
-    )
-
-
 def routes_of(catalogs: Catalogs) -> APIRouter:
     """The addresses of a catalogs application."""
     routes = APIRouter(prefix="/api/catalogs", tags=["catalogs"])
@@ -149,13 +83,13 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "", status_code=201, summary="Make a catalog", response_model=CatalogShown,
         responses=documented(400, 401, 413, 422, 429, 503), openapi_extra=_NEW.extra(),
     )  # fmt: skip
-    def create(given: NewCatalog, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+    def create_catalog(given: NewCatalog, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """A name for some folders. Nothing is read yet."""
         made = catalogs.create(given.name, given.source_directories, user=who.user, idempotency_key=idempotency_key)
         return Json(_shown(made), 201)
 
     @routes.get("/{catalog_id}", summary="One catalog", response_model=CatalogShown, responses=found)
-    def get(catalog_id: UUID, who: SignedIn) -> Response:
+    def get_catalog(catalog_id: UUID, who: SignedIn) -> Response:
         """Its name and its folders."""
         return Json(_shown(catalogs.get(catalog_id, by=who.caller)))
 
@@ -166,17 +100,17 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         limit: Limit = _PAGE,
     ) -> Response:
         """In the order of their ids; an admin sees everybody's."""
-        return Json([_shown(one) for one in catalogs.records.all(by=who.caller, after=after, limit=limit)])
+        return Json([_shown(one) for one in catalogs.repository.all(by=who.caller, after=after, limit=limit)])
 
     @routes.get("/{catalog_id}/photos", summary="A catalog's photos", response_model=PhotosShown, responses=found)
-    def photos(
+    def list_photos(
         catalog_id: UUID,
         who: SignedIn,
         after: Annotated[str, Query(description="`next` of the page before.", max_length=64)] = "",
         limit: Limit = _PAGE,
     ) -> Response:
         """As the last scan found them, in an order that does not change."""
-        page = catalogs.records.page(catalogs.get(catalog_id, by=who.caller).id, after=after, limit=limit)
+        page = catalogs.repository.page(catalogs.get(catalog_id, by=who.caller).id, after=after, limit=limit)
         last = page[-1].key if len(page) == limit else None
         return Json({"photos": [_photo(one) for one in page], "next": last})
 
@@ -184,7 +118,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "/{catalog_id}/photos/{photo}/thumbnails/{size}", summary="A photo's thumbnail", response_class=FileResponse,
         responses=found | {200: {"content": {"image/jpeg": {}}, "description": "A JPEG."}},
     )  # fmt: skip
-    def thumbnail(catalog_id: UUID, photo: Key, size: Size, who: SignedIn) -> FileResponse:
+    def get_thumbnail(catalog_id: UUID, photo: Key, size: Size, who: SignedIn) -> FileResponse:
         """One of those a thumbnails job has made; its content never changes."""
         path = catalogs.thumbnail(catalog_id, photo, size, by=who.caller)
         return FileResponse(path, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=31536000"})
@@ -193,7 +127,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "/{catalog_id}/scan", status_code=202, summary="Scan a catalog", response_model=Started, responses=started,
         openapi_extra=_WORK.extra(),
     )  # fmt: skip
-    def scan(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+    def scan_catalog(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds new, changed and removed photos, and what they say of themselves."""
         return begin(catalog_id, "scan", who, idempotency_key)
 
@@ -201,7 +135,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "/{catalog_id}/thumbnails", status_code=202, summary="Make thumbnails", response_model=Started,
         responses=started_with_options,
     )  # fmt: skip
-    def thumbnails(
+    def make_thumbnails(
         catalog_id: UUID, who: Submitting, given: ThumbnailOptions | None = None, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Makes those that are not there yet."""
@@ -221,7 +155,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         return begin(catalog_id, "duplicates", who, idempotency_key, more)
 
     @routes.post("/{catalog_id}/tag", status_code=202, summary="Tag photos", response_model=Started, responses=started)
-    def tag(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+    def tag_photos(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds words for every photo."""
         return begin(catalog_id, "tagging", who, idempotency_key)
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 from PIL import Image, ImageDraw
+
+from penstock import Job
+from penstock.samples import SampleJob, Samples, Visitor
+from penstock_apps.catalogs.settings import CatalogSettings
 
 SCENES = 32
 COPIES = 6
@@ -18,6 +25,38 @@ _SUFFIXES = (".jpg", ".jpg", ".jpg", ".jpg", ".png", ".webp", ".tif", ".gif")
 _CAMERAS = ("Pinhole 1", "Pinhole 2", "Camera obscura")
 _FIRST_DAY = datetime(2026, 1, 3, 9, 30)  # noqa: DTZ001 - a camera does not know where it is
 _MODEL, _ORIENTATION, _TAKEN, _EXIF, _GPS = 0x0110, 0x0112, 0x9003, 0x8769, 0x8825
+
+
+class CatalogSamples(Samples):
+    """A folder of photos that is scanned, and then thumbnailed, searched for copies and tagged."""
+
+    _catalog: UUID | None = None
+    _scan: UUID | None = None
+
+    @contextmanager
+    def set_up(self, settings: CatalogSettings) -> Iterator[CatalogSettings]:
+        """Catalogs are allowed where the photos are."""
+        yield settings.model_copy(update={"roots": (*settings.roots, self.folder.parent.resolve())})
+
+    def submit(self, visitor: Visitor) -> Iterator[SampleJob]:
+        """Make the photos and a catalog of them, and scan it."""
+        write_samples(self.folder)
+        catalog = {"name": "Samples", "source_directories": [str(self.folder.resolve())]}
+        self._catalog = UUID(visitor.send("/api/catalogs", catalog)["id"])
+        job = self._start("scan", visitor)
+        self._scan = job.id
+        yield job
+
+    def go_on(self, ended: Job, visitor: Visitor) -> Iterator[SampleJob]:
+        """What is done with photos has to wait until they are found."""
+        if ended.id == self._scan:
+            self._scan = None
+            for action in ("thumbnails", "detect-duplicates", "tag"):
+                yield self._start(action, visitor)
+
+    def _start(self, action: str, visitor: Visitor) -> SampleJob:
+        job = visitor.send(f"/api/catalogs/{self._catalog}/{action}", {})["job_id"]
+        return SampleJob(UUID(job), f"photos: {action}")
 
 
 def write_samples(directory: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -22,53 +22,37 @@ from penstock import (
     Penstock,
     Permanent,
 )
-from penstock_apps.catalogs import steps
+from penstock_apps.catalogs import kinds
 from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.duplicates import Photo, groups_of
-from penstock_apps.catalogs.folders import allowed, require_folders, roots_from, walk
-from penstock_apps.catalogs.records import Catalog, Records
-from penstock_apps.catalogs.tags import TAGGERS, taggers_from
+from penstock_apps.catalogs.folders import allowed, require_folders, walk
+from penstock_apps.catalogs.repository import Catalog, CatalogRepository
+from penstock_apps.catalogs.settings import CatalogSettings
+from penstock_apps.catalogs.tags import load_taggers
 
-HEAD = "0001"
 _DETAILS = 100
 _COMPARED_BY_ONE = 50_000
 """Hashes that a process goes through in well under a second; of more, each takes its part."""
 _SIZES = (128, 512)
 _LARGEST_EDGE = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogSettings:
-    """Where catalogs may be, what a photo may be, and how much one job does."""
-
-    roots: tuple[Path, ...] = ()
-    thumbnails_directory: Path = Path("penstock-thumbnails")
-    bounds: Bounds = field(default_factory=Bounds)
-    most_per_job: int = 100_000
-    timeout: float = 120.0
-    memory_bytes: int = 2 * 1024**3
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> CatalogSettings:
-        """Read ``PENSTOCK_CATALOG_ROOTS`` and ``PENSTOCK_THUMBNAILS_DIRECTORY``, and look at ``PENSTOCK_TAGGERS``."""
-        defaults = cls()
-        taggers_from(environment.get(TAGGERS, ""))  # what is wrong with them is said before the first photo
-        return cls(
-            roots=roots_from(environment.get("PENSTOCK_CATALOG_ROOTS")),
-            thumbnails_directory=Path(
-                environment.get("PENSTOCK_THUMBNAILS_DIRECTORY", str(defaults.thumbnails_directory))
-            ).absolute(),
-        )
+_THUMBNAILS = "penstock-thumbnails"
+_MOST_PER_JOB = 100_000
+_TIMEOUT = 120.0
+_MEMORY_BYTES = 2 * 1024**3
 
 
 class Catalogs:
     """The catalogs application on one Penstock."""
 
-    def __init__(self, app: Penstock, settings: CatalogSettings) -> None:
-        app.add_migrations("catalogs", "penstock_apps.catalogs", HEAD)
+    def __init__(self, app: Penstock, settings: CatalogSettings, *, most_per_job: int = _MOST_PER_JOB) -> None:
+        load_taggers(settings.taggers)  # what is wrong with them is said before the first photo
         self._app = app
         self.settings = settings
-        self.records = Records(app)
+        self.thumbnails_directory = (
+            settings.thumbnails_directory or app.settings.files_directory.parent / _THUMBNAILS
+        ).absolute()
+        self._most_per_job = most_per_job
+        self.repository = CatalogRepository(app)
         for name, definition in (
             ("scan", self._scan()),
             ("thumbnails", self._thumbnails()),
@@ -80,8 +64,8 @@ class Catalogs:
                 retries=2,
                 backoff="1s exponential up to 1m",
                 runs_in="processes",
-                timeout=settings.timeout,
-                memory_limit=settings.memory_bytes,
+                timeout=_TIMEOUT,
+                memory_limit=_MEMORY_BYTES,
             )(definition)
 
     def create(
@@ -98,19 +82,19 @@ class Catalogs:
                 earlier = self._app.take_key(idempotency_key, said, **given)
                 if earlier is not None:
                     return earlier
-            self.records.create(link, catalog_id, name, folders, user=user)
+            self.repository.create(link, catalog_id, name, folders, user=user)
             return catalog_id
 
-        return self.records.get(self._app.in_transaction(operation), by=SYSTEM)
+        return self.repository.get(self._app.in_transaction(operation), by=SYSTEM)
 
     def get(self, catalog_id: UUID, *, by: Caller) -> Catalog:
         """A catalog of the caller's."""
-        return self.records.get(catalog_id, by=by)
+        return self.repository.get(catalog_id, by=by)
 
     def thumbnail(self, catalog_id: UUID, key: str, edge: int, *, by: Caller) -> Path:
         """A photo's thumbnail, if it has been made."""
-        photo = self.records.photo(self.get(catalog_id, by=by).id, key)
-        path = steps.thumbnail_path(self.settings.thumbnails_directory, photo.sha256, edge)
+        photo = self.repository.photo(self.get(catalog_id, by=by).id, key)
+        path = kinds.thumbnail_path(self.thumbnails_directory, photo.sha256, edge)
         if not path.is_file():
             raise FileNotFound(f"there is no thumbnail of {edge} pixels yet", code="THUMBNAIL_NOT_MADE")
         return path
@@ -129,7 +113,7 @@ class Catalogs:
         params = {
             "catalog_id": str(catalog.id),
             "directories": list(catalog.source_directories),
-            "bounds": asdict(self.settings.bounds),
+            "bounds": asdict(Bounds()),
             **(more or {}),
         }
         return self._app.submit(
@@ -149,39 +133,40 @@ class Catalogs:
         edges = sorted(set(sizes or _SIZES))
         if any(not 16 <= edge <= _LARGEST_EDGE for edge in edges) or len(edges) > 8:
             raise InvalidInput(f"sizes are up to 8 numbers from 16 to {_LARGEST_EDGE}", field="sizes")
-        return {"sizes": edges, "quality": quality or 80, "directory": str(self.settings.thumbnails_directory)}
+        return {"sizes": edges, "quality": quality or 80, "directory": str(self.thumbnails_directory)}
 
     # The four -----------------------------------------------------------------------------------------------------
 
     def _scan(self) -> type:
-        records, most = self.records, self.settings.most_per_job
+        repository, limit = self.repository, self._most_per_job
 
         class Scan:
             """Finds new, changed and removed photos, and keeps what they say of themselves."""
 
-            process = staticmethod(steps.scan)
+            process = staticmethod(kinds.scan)
+            describe = staticmethod(kinds.describe)
 
             def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
                 require_folders(_directories(job))
-                known = {one.path: (one.size, one.modified) for one in records.photos(_existing(records, job))}
+                known = {one.path: (one.size, one.modified) for one in repository.photos(_existing(repository, job))}
                 planned = 0
                 for found in walk(_directories(job)):
                     job.check()
                     if known.get(found.path) != (found.size, found.modified):
                         planned += 1
-                        yield steps.scan_input(found.path)
-                    if planned >= most:
+                        yield kinds.scan_input(found.path)
+                    if planned >= limit:
                         break
 
             def finalize(self, job: JobContext) -> dict[str, Any]:
                 require_folders(_directories(job))
                 catalog = _catalog(job)
-                known = {one.path for one in records.photos(catalog)}
+                known = {one.path for one in repository.photos(catalog)}
                 found = [(str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE)]
                 there = {one.path for one in walk(_directories(job))}
                 new = sum(path not in known for path, _ in found)
-                saved = records.save(catalog, found)
-                removed = records.remove(catalog, sorted(known - there))
+                saved = repository.save(catalog, found)
+                removed = repository.remove(catalog, sorted(known - there))
                 return finished(
                     job, new=new, changed=saved - new, removed=removed, unchanged=len(there & known) - saved + new
                 )
@@ -189,24 +174,25 @@ class Catalogs:
         return self._with_continuation(Scan)
 
     def _thumbnails(self) -> type:
-        records, most = self.records, self.settings.most_per_job
+        repository, limit = self.repository, self._most_per_job
 
         class Thumbnails:
             """Makes the thumbnails that are not there yet."""
 
-            process = staticmethod(steps.thumbnail)
+            process = staticmethod(kinds.thumbnail)
+            describe = staticmethod(kinds.describe)
 
             def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
                 params: Any = job.params
                 planned = 0
-                for one in records.photos(_existing(records, job)):
+                for one in repository.photos(_existing(repository, job)):
                     made = (
-                        steps.thumbnail_path(Path(params["directory"]), one.sha256, edge) for edge in params["sizes"]
+                        kinds.thumbnail_path(Path(params["directory"]), one.sha256, edge) for edge in params["sizes"]
                     )
                     if not all(path.exists() for path in made):
                         planned += 1
                         yield {"path": one.path, "sha256": one.sha256}
-                    if planned >= most:
+                    if planned >= limit:
                         break
 
             def finalize(self, job: JobContext) -> dict[str, Any]:
@@ -215,16 +201,17 @@ class Catalogs:
         return self._with_continuation(Thumbnails)
 
     def _duplicates(self) -> type:
-        records, hashes_kept = self.records, self._hashes_kept
+        repository, hashes_kept = self.repository, self._hashes_kept
 
         class Duplicates:
             """Finds copies and near copies: the comparing is divided, the groups are put together at the end."""
 
-            process = staticmethod(steps.compare)
+            process = staticmethod(kinds.compare)
+            describe = staticmethod(kinds.describe)
 
             def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
                 params: Any = job.params
-                hashes, count = hashes_kept(_existing(records, job))
+                hashes, count = hashes_kept(_existing(repository, job))
                 parts = 1 + count // _COMPARED_BY_ONE
                 for stretch in range(params["distance"] + 1):
                     for part in range(parts):
@@ -233,11 +220,11 @@ class Catalogs:
             def finalize(self, job: JobContext) -> dict[str, Any]:
                 catalog = _catalog(job)
                 near = ((int(one, 16), int(other, 16)) for pairs in job.results() for one, other in pairs)
-                groups = groups_of(_photos(records, catalog), near=near)
-                records.group(catalog, ((one.path, group.best.sha256) for group in groups for one in group.photos))
+                groups = groups_of(_photos(repository, catalog), near=near)
+                repository.group(catalog, ((one.path, group.best.sha256) for group in groups for one in group.photos))
                 return finished(
                     job,
-                    photos=sum(1 for _ in records.photos(catalog)),
+                    photos=sum(1 for _ in repository.photos(catalog)),
                     groups=len(groups),
                     exact_groups=sum(group.exact for group in groups),
                     copies=sum(len(group.photos) - 1 for group in groups),
@@ -250,38 +237,39 @@ class Catalogs:
         return Duplicates
 
     def _tagging(self) -> type:
-        records = self.records
+        repository = self.repository
 
         class Tagging:
             """Finds words for every photo."""
 
-            process = staticmethod(steps.tag)
+            process = staticmethod(kinds.tag)
+            describe = staticmethod(kinds.describe)
 
             def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
-                for one in records.photos(_existing(records, job)):
+                for one in repository.photos(_existing(repository, job)):
                     yield {"path": one.path, "facts": dict(one.facts)}
 
             def finalize(self, job: JobContext) -> dict[str, Any]:
                 words = ((str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE))
-                records.tag(_catalog(job), words)
+                repository.tag(_catalog(job), words)
                 return finished(job)
 
         return Tagging
 
     def _hashes_kept(self, catalog_id: UUID) -> tuple[str, int]:
         """A catalog's hashes in a kept file: its SHA-256, by which a process finds it, and how many there are."""
-        packed = array("Q", sorted({one.perceptual_hash for one in self.records.photos(catalog_id)}))
+        packed = array("Q", sorted({one.perceptual_hash for one in self.repository.photos(catalog_id)}))
         kept = self._app.keep_file(io.BytesIO(packed.tobytes()), name="hashes", owner=None)
         return kept.sha256, len(packed)
 
     def _with_continuation(self, definition: type) -> type:
         """A job that did as much as one may hands what is left to another, and each names the other."""
-        app, most = self._app, self.settings.most_per_job
+        app, limit = self._app, self._most_per_job
 
         class Continued(definition):  # type: ignore[misc]
             def finalize(self, job: JobContext) -> dict[str, Any]:
                 result: dict[str, Any] = super().finalize(job)
-                if job.progress.total < most:
+                if job.progress.total < limit:
                     return result
                 params: Any = job.params
                 heir = app.submit(
@@ -323,10 +311,10 @@ def _catalog(job: JobContext) -> UUID:
     return UUID(params["catalog_id"])
 
 
-def _existing(records: Records, job: JobContext) -> UUID:
+def _existing(repository: CatalogRepository, job: JobContext) -> UUID:
     """The catalog of a job that begins; where somebody has removed it meanwhile, the job fails for good."""
     try:
-        return records.get(_catalog(job), by=SYSTEM).id
+        return repository.get(_catalog(job), by=SYSTEM).id
     except JobNotFound as error:
         raise Permanent(error.message, code=error.code) from None
 
@@ -337,7 +325,7 @@ def _directories(job: JobContext) -> list[str]:
     return directories
 
 
-def _photos(records: Records, catalog: UUID) -> Iterator[Photo]:
-    for one in records.photos(catalog):
+def _photos(repository: CatalogRepository, catalog: UUID) -> Iterator[Photo]:
+    for one in repository.photos(catalog):
         pixels = int(one.facts["width"]) * int(one.facts["height"])
         yield Photo(one.path, one.sha256, one.perceptual_hash, pixels, one.size, one.facts.get("taken_at"))

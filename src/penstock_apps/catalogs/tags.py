@@ -42,9 +42,9 @@ def tags_of(facts: Facts, picture: Image.Image, more: Iterable[Tagger] = ()) -> 
 
 
 @cache
-def taggers_from(text: str) -> tuple[Tagger, ...]:
-    """The functions that ``PENSTOCK_TAGGERS`` names, separated by commas."""
-    return tuple(_tagger(name.strip()) for name in text.split(",") if name.strip())
+def load_taggers(names: tuple[str, ...]) -> tuple[Tagger, ...]:
+    """The functions that ``PENSTOCK_TAGGERS`` names."""
+    return tuple(_tagger(name) for name in names)
 
 
 def _tagger(name: str) -> Tagger:

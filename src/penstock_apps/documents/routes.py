@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, UploadFile
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
 from penstock import FormField, Json, SignedIn, StartForm, Submitting, documented
+from penstock_apps.documents.schemas import DocumentJob
 from penstock_apps.documents.service import Documents, metadata
 
 IdempotencyKey = Annotated[
@@ -37,22 +35,6 @@ _FORM = StartForm(
 )
 
 
-class DocumentJob(BaseModel):
-    """A document's job, as the job lifecycle specification has it."""
-
-    model_config = ConfigDict(alias_generator=to_camel)
-
-    job_id: UUID
-    state: Literal["CREATED", "QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING"]
-    created_at: datetime
-    started_at: datetime | None = Field(description="When processing began.")
-    completed_at: datetime | None = Field(description="When it succeeded or failed.")
-    retry_count: int = Field(ge=0, le=3)
-    max_retries: int = Field(examples=[3])
-    last_error: str | None
-    error_type: Literal["RETRYABLE", "TERMINAL"] | None
-
-
 def routes_of(documents: Documents) -> APIRouter:
     """The three addresses of a documents application."""
     routes = APIRouter(prefix="/api/documents/jobs", tags=["documents"])
@@ -65,7 +47,7 @@ def routes_of(documents: Documents) -> APIRouter:
         responses=documented(400, 401, 413, 422, 429, 503),
         openapi_extra=_EXAMPLE | _FORM.extra(),
     )
-    def create(file: UploadFile, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+    def create_document_job(file: UploadFile, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Its job is CREATED, and waits to be submitted."""
         job = documents.create(
             file.file,
@@ -82,7 +64,7 @@ def routes_of(documents: Documents) -> APIRouter:
         response_model=DocumentJob,
         responses=documented(401, 404, 409, 422, 429, 503),
     )
-    def submit(job_id: UUID, who: Submitting) -> Response:
+    def submit_document_job(job_id: UUID, who: Submitting) -> Response:
         """CREATED becomes QUEUED. A second time is refused."""
         return Json(metadata(documents.submit(job_id, by=who.caller)))
 
@@ -92,7 +74,7 @@ def routes_of(documents: Documents) -> APIRouter:
         response_model=DocumentJob,
         responses=documented(401, 404, 422, 503),
     )
-    def get(job_id: UUID, who: SignedIn) -> Response:
+    def get_document_job(job_id: UUID, who: SignedIn) -> Response:
         """Its state, its tries and its last error."""
         return Json(metadata(documents.get(job_id, by=who.caller)))
 

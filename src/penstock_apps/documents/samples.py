@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
+from uuid import UUID
 
+from penstock import JobState
+from penstock.samples import SampleJob, Samples, Visitor
 from penstock_apps.documents.sample_pdf import pdf_bytes
 
 AUTHOR = "The Penstock authors"
@@ -55,6 +59,26 @@ TEXT_LINES = (
     "Tuesday: the miller’s café had no flour; gate opened by a third notch.",
     "Wednesday: level falling again, one notch closed. Temperature 14 °C.",
 )
+
+
+class DocumentSamples(Samples):
+    """Four documents that are read, and three that are refused, each for its reason."""
+
+    next_steps = (
+        "To read documents of your own, in two terminals:",
+        "  penstock worker",
+        "  penstock submit document FILE --wait",
+    )
+
+    def submit(self, visitor: Visitor) -> Iterator[SampleJob]:
+        """Upload each, and let it be read."""
+        good, broken = write_samples(self.folder), write_broken_samples(self.folder)
+        codes = dict(zip(broken, ("DOCUMENT_CORRUPT", "DOCUMENT_MISLABELLED", "DOCUMENT_EMPTY"), strict=True))
+        for path in (*good, *broken):
+            job = UUID(visitor.upload("/api/documents/jobs", path)["jobId"])
+            visitor.ask("POST", f"/api/documents/jobs/{job}/submit")
+            state = JobState.FAILED if path in codes else JobState.SUCCEEDED
+            yield SampleJob(job, path.name, state, codes.get(path))
 
 
 def write_samples(directory: Path) -> list[Path]:

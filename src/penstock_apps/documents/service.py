@@ -2,78 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import BinaryIO
 from uuid import UUID
 
-from penstock import (
-    VOCABULARIES,
-    Caller,
-    ConfigurationError,
-    ErrorType,
-    Job,
-    JobNotFound,
-    Penstock,
-    owner,
-    seconds,
-    size_in_bytes,
-)
-from penstock_apps.documents.processing import classify, process
+from penstock import Caller, ErrorType, Job, JobNotFound, Penstock, owner
+from penstock_apps.documents import kinds
+from penstock_apps.documents.intake import DocumentIntake
+from penstock_apps.documents.kinds import DOCUMENT
+from penstock_apps.documents.settings import DocumentSettings
+from penstock_apps.documents.vocabulary import DOCUMENTS
 from penstock_apps.uploads import sha256_of
 
-KIND = "document"
 MAX_RETRIES = 3
-_WORDS = VOCABULARIES["documents"]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a document job may take, and how many may wait."""
-
-    timeout: float = 60.0
-    memory_bytes: int = 1024**3
-    max_bytes: int = 50 * 1024**2
-    queue_limit: int = 1_000
-    wait_limit: float = 3600.0
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> Limits:
-        """Read ``DOCUMENTS_TIMEOUT``, ``_MEMORY``, ``_MAX_BYTES``, ``_QUEUE_LIMIT`` and ``_WAIT_LIMIT``."""
-        defaults = cls()
-
-        def given(name: str, default: str) -> str:
-            return environment.get(f"DOCUMENTS_{name}", default)
-
-        queue_limit = given("QUEUE_LIMIT", str(defaults.queue_limit))
-        if not queue_limit.isdecimal():
-            raise ConfigurationError(f"DOCUMENTS_QUEUE_LIMIT is {queue_limit!r}; it must be a whole number")
-        return cls(
-            timeout=seconds(given("TIMEOUT", f"{defaults.timeout}s")),
-            memory_bytes=size_in_bytes(given("MEMORY", f"{defaults.memory_bytes}B")),
-            max_bytes=size_in_bytes(given("MAX_BYTES", f"{defaults.max_bytes}B")),
-            queue_limit=int(queue_limit),
-            wait_limit=seconds(given("WAIT_LIMIT", f"{defaults.wait_limit}s")),
-        )
 
 
 class Documents:
     """The documents application on one Penstock."""
 
-    def __init__(self, app: Penstock, limits: Limits) -> None:
+    def __init__(self, app: Penstock, settings: DocumentSettings) -> None:
         self._app = app
-        self.limits = limits
+        self.settings = settings
         app.kind(
-            KIND,
+            DOCUMENT,
             retries=MAX_RETRIES,
             backoff="1s fixed",
-            timeout=limits.timeout,
-            memory_limit=limits.memory_bytes,
+            timeout=settings.timeout,
+            memory_limit=settings.memory_bytes,
             runs_in="processes",
-            queue_limit=limits.queue_limit,
-            wait_limit=limits.wait_limit,
-            classify=classify,
-        )(process)
+            queue_limit=settings.queue_limit,
+            wait_limit=settings.wait_limit,
+        )(self._definition())
+
+    def _definition(self) -> type:
+        taking = DocumentIntake(self)
+
+        class Document:
+            """Reads one document."""
+
+            process = staticmethod(kinds.process)
+            classify = staticmethod(kinds.classify)
+            describe = staticmethod(kinds.describe)
+            words = DOCUMENTS
+            intake = taking
+
+        return Document
 
     def create(
         self,
@@ -89,23 +61,23 @@ class Documents:
         A document over the bound is kept up to the bound and one byte: the job will fail for its size, with a record.
         With an idempotency key it is compared with the one the key was used for before it is kept.
         """
-        most = self.limits.max_bytes + 1
+        max_bytes = self.settings.max_bytes + 1
         said: object = None
         if idempotency_key is not None:
-            said = ["document", name, media_type, sha256_of(stream, most=most)]
+            said = ["document", name, media_type, sha256_of(stream, most=max_bytes)]
             earlier = self._app.take_key(idempotency_key, said, owner=user)
             if earlier is not None:
                 return self._app.get(earlier)
-        bounded = _Bounded(stream, most)
+        bounded = _Bounded(stream, max_bytes)
         kept = self._app.keep_file(bounded, name=name, owner=user, media_type=media_type)
         params = {
             "sha256": kept.sha256,
             "name": kept.name,
             "media_type": media_type,
-            "max_bytes": self.limits.max_bytes,
+            "max_bytes": self.settings.max_bytes,
         }
         return self._app.submit(
-            KIND,
+            DOCUMENT,
             params,
             owner=user,
             by=owner(user),
@@ -127,7 +99,7 @@ class Documents:
 
     def _of_ours(self, job_id: UUID, by: Caller) -> Job:
         job = self._app.get(job_id, by=by)
-        if job.kind != KIND:
+        if job.kind != DOCUMENT:
             raise JobNotFound(f"there is no document job {job_id}")
         return job
 
@@ -135,9 +107,9 @@ class Documents:
 class _Bounded:
     """A stream that ends after so many bytes."""
 
-    def __init__(self, stream: BinaryIO, most: int) -> None:
+    def __init__(self, stream: BinaryIO, max_bytes: int) -> None:
         self._stream = stream
-        self._left = most
+        self._left = max_bytes
 
     def read(self, size: int = -1) -> bytes:
         wanted = self._left if size < 0 else min(size, self._left)
@@ -150,7 +122,7 @@ def metadata(job: Job) -> dict[str, object]:
     """A job in the specification's fields and names."""
     return {
         "jobId": str(job.id),
-        "state": _WORDS.word(job.state, job.killed_by),
+        "state": DOCUMENTS.word(job.state, job.killed_by),
         "createdAt": job.created_at,
         "startedAt": job.started_at,
         "completedAt": job.completed_at or job.canceled_at,

@@ -22,7 +22,7 @@ from penstock_apps.products.provider_settings import ADDRESSES, PLACE, HttpJsonS
 from penstock_apps.products.providers import Found, Pace, best
 from penstock_apps.products.strategies import Query
 
-__all__ = ["LARGEST_ANSWER", "HttpJsonProvider", "providers_from", "retry_after", "settings_from"]
+__all__ = ["LARGEST_ANSWER", "HttpJsonProvider", "load_providers", "retry_after", "settings_from"]
 
 LARGEST_ANSWER = 1024**2
 _MOST_ITEMS = 50
@@ -30,10 +30,10 @@ _MOST_REDIRECTS = 3
 _LONGEST_WAIT = 3600.0
 
 
-def providers_from(environment: Mapping[str, str]) -> tuple[HttpJsonProvider, ...]:
-    """The retailers of the file that ``PRODUCT_PROVIDERS`` names; none when it is not set."""
-    path = environment.get("PRODUCT_PROVIDERS", "").strip()
-    return tuple(HttpJsonProvider(one) for one in described_in(path, environment)) if path else ()
+def load_providers(path: str, environment: Mapping[str, str]) -> tuple[HttpJsonProvider, ...]:
+    """The retailers of the file that ``PRODUCT_PROVIDERS`` names, with the keys of the environment; none without it."""
+    path = path.strip()
+    return tuple(HttpJsonProvider(settings) for settings in described_in(path, environment)) if path else ()
 
 
 class HttpJsonProvider:

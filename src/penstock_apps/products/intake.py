@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
-from uuid import UUID
+from typing import Any, cast
+from uuid import UUID, uuid4
 
 from penstock import (
     ArchiveLimits,
@@ -19,6 +19,7 @@ from penstock import (
     JobNotFound,
     Penstock,
     Source,
+    StartForm,
     StoredFile,
     SubmitOutcome,
     SwitchedOff,
@@ -31,37 +32,13 @@ from penstock import (
     source_of,
     table_limits,
 )
+from penstock.ingest import HandedFile, Intake, RefusedFile, Sender, SourceSettings, TakenFiles, UploadOptions
+from penstock_apps.products.forms import MOST_PICTURES, UPLOAD
 from penstock_apps.products.headers import map_headers
 from penstock_apps.uploads import Rewindable, sha256_of
 
-MOST_PICTURES = 1_000
 JOB_TYPES = ("csv", "image")
 _LOOKED_UP_BY = frozenset(("sku", "gtin", "title"))
-
-
-class Readable(Protocol):
-    """Anything bytes can be read from."""
-
-    def read(self, size: int, /) -> bytes:
-        """Up to ``size`` bytes; none at the end."""
-
-
-class Handed(NamedTuple):
-    """A file somebody hands in."""
-
-    stream: Readable
-    name: str
-    media_type: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class UploadOptions:
-    """What somebody says of a file; the rest is found out by looking at it."""
-
-    job_type: str | None = None
-    encoding: str | None = None
-    delimiter: str | None = None
-    sheet: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +55,22 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A file of a source of which no job was made, and why."""
-
-    name: str
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Scanned:
     """What was found at a source: new jobs, files whose jobs were there already, and files that cannot be used."""
 
     taken: tuple[tuple[str, Job], ...]
     already: tuple[tuple[str, Job], ...]
-    failed: tuple[Refused, ...]
+    failed: tuple[RefusedFile, ...]
 
 
-class Intake:
+class ProductIntake(Intake):
     """Makes jobs of files, whether they are uploaded or wait at a source."""
 
-    def __init__(self, app: Penstock, environment: Mapping[str, str]) -> None:
+    finds_kind = True
+
+    def __init__(self, app: Penstock, sources: SourceSettings) -> None:
         self._app = app
-        self._environment = environment
+        self._sources = sources
 
     def archive_limits(self) -> ArchiveLimits:
         """The bounds the settings put on an archive."""
@@ -114,11 +84,56 @@ class Intake:
                 code="INGEST_DISABLED",
             )
 
+    # What the engine asks -------------------------------------------------------------------------------------------
+
+    def start_form(self) -> StartForm:
+        """The form with which pages ask for products."""
+        return UPLOAD
+
+    def take_files(self, files: Sequence[HandedFile], options: UploadOptions, sender: Sender) -> TakenFiles:
+        """One job for files that were sent together."""
+        taken = self.take(
+            files,
+            user=sender.user,
+            told=options,
+            idempotency_key=sender.idempotency_key,
+            ip_address=sender.ip_address,
+        )
+        return TakenFiles((taken.job,), taken.files, taken.mapping)
+
+    def take_source(self, source: str, options: UploadOptions, sender: Sender) -> TakenFiles:
+        """A job for each file that waits at a source."""
+        key = sender.idempotency_key
+        if key is not None:
+            asked = {"source": source, **asdict(options)}
+            self._app.take_key(key, ["products source", asked], owner=sender.user)
+        scanned = self.scan(
+            source,
+            user=sender.user,
+            told=options,
+            # Asked for twice, a file is taken in twice, unless a key says that it is the same request.
+            once_per=f"request {key or uuid4()}",
+            ip_address=sender.ip_address,
+        )
+        both = [*scanned.already, *scanned.taken]
+        if not both and scanned.failed:
+            first = scanned.failed[0]
+            raise InvalidInput(f"{first.name}: {first.message}", field="source", code=first.code)
+        if not both:
+            raise InvalidInput(
+                f"no file waits at {source[:200]!r}: check the address, and whether a file is still being written",
+                field="source",
+                code="FILE_MISSING",
+            )
+        jobs = tuple(job for _, job in both)
+        params: Any = jobs[0].params
+        return TakenFiles(jobs, tuple(name for name, _ in both), params.get("mapping"), scanned.failed)
+
     # Uploads ------------------------------------------------------------------------------------------------------
 
     def take(
         self,
-        files: Sequence[Handed],
+        files: Sequence[HandedFile],
         *,
         user: str | None,
         told: UploadOptions | None = None,
@@ -178,7 +193,7 @@ class Intake:
             shape=shape,
         )
 
-    def _kept(self, one: Handed, user: str | None) -> StoredFile:
+    def _kept(self, one: HandedFile, user: str | None) -> StoredFile:
         most = self._app.settings.ingest_max_file_bytes
         return self._app.keep_file(one.stream, name=one.name, owner=user, media_type=one.media_type, most=most)
 
@@ -253,13 +268,13 @@ class Intake:
         source = self._source(address)
         taken: list[tuple[str, Job]] = []
         already: list[tuple[str, Job]] = []
-        failed: list[Refused] = []
+        failed: list[RefusedFile] = []
         try:
             for one in source.waiting():
                 try:
                     job, is_new = self._take_waiting(source, one, user, told, once_per, ip_address)
                 except (HandlerError, InvalidInput) as error:
-                    failed.append(Refused(one.name, error.code, error.message))
+                    failed.append(RefusedFile(one.name, error.code, error.message))
                 else:
                     (taken if is_new else already).append((one.name, job))
         except HandlerError as error:
@@ -285,7 +300,7 @@ class Intake:
             pass
         with source.open(one) as stream:
             taken = self.take(
-                [Handed(stream, one.name)],
+                [HandedFile(stream, one.name)],
                 user=user,
                 told=told,
                 idempotency_key=key,
@@ -295,19 +310,13 @@ class Intake:
             )
         return taken.job, taken.is_new
 
-    def take_key(self, idempotency_key: str, asked: Any, *, user: str | None) -> None:
-        """Take a key for a request that names a source; another request under it is refused."""
-        self._app.take_key(idempotency_key, ["products source", asked], owner=user)
-
     def _source(self, address: str) -> Source:
         settings = self._app.settings
         roots = [Path(root) for root in settings.ingest_roots.split(os.pathsep) if root.strip()]
-        return source_of(
-            address, roots=roots, environment=self._environment, settle_seconds=settings.ingest_settle_seconds
-        )
+        return source_of(address, roots=roots, settings=self._sources, settle_seconds=settings.ingest_settle_seconds)
 
 
-def _taken_before(job: Job, files: Sequence[Handed]) -> Taken:
+def _taken_before(job: Job, files: Sequence[HandedFile]) -> Taken:
     """A job that the same files have made already."""
     params: Any = job.params
     shape = TableShape.from_json(params["shape"]) if "shape" in params else None

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from uuid import UUID
 
 import orjson
 
 from penstock import ConfigurationError
+from penstock.samples import SampleJob, Samples, Visitor
 from penstock_apps.products.retailer import (
     CATALOGUE,
     SAMPLE_NOT_FOUND,
     SAMPLE_UNUSABLE,
     Retailer,
+    demo_retailer,
     sample_csv,
     sample_image,
 )
+from penstock_apps.products.settings import ProductSettings
 
 TABLE = "products.csv"
 PICTURES = ("kettle.png", "garden-hose.png")
@@ -24,6 +30,36 @@ ROWS_AS_THEY_END = (len(CATALOGUE), SAMPLE_NOT_FOUND, SAMPLE_UNUSABLE)
 
 _PICTURED = (0, 3)
 _SHOP = "demo-shop"
+
+
+class ProductSamples(Samples):
+    """A table whose rows go three ways, and two pictures of barcodes, looked up at a shop on this machine."""
+
+    _shop_is_ours = False
+
+    @contextmanager
+    def set_up(self, settings: ProductSettings) -> Iterator[ProductSettings]:
+        """Open a shop, unless there are retailers already: samples ask none of somebody else's."""
+        if settings.providers.strip():
+            yield settings
+            return
+        with demo_retailer() as shop:
+            self._shop_is_ours = True
+            yield settings.model_copy(update={"providers": str(write_retailers(self.folder.absolute(), shop))})
+
+    def why_left_out(self) -> str | None:
+        """Samples are looked up at our own shop, and uploaded."""
+        if not self._shop_is_ours:
+            return "PRODUCT_PROVIDERS names your own retailers; samples ask none"
+        return None if self.engine.db_ingest_enabled else "DB_INGEST_ENABLED is off, so nothing can be uploaded"
+
+    def submit(self, visitor: Visitor) -> Iterator[SampleJob]:
+        """Upload the table, and the pictures together."""
+        table, pictures = write_samples(self.folder)
+        job = UUID(visitor.upload("/api/jobs", table)["jobId"])
+        yield SampleJob(job, f"products: {table.name}", counts=ROWS_AS_THEY_END)
+        job = UUID(visitor.upload("/api/jobs", *pictures)["jobId"])
+        yield SampleJob(job, f"products: {len(pictures)} pictures", counts=(len(pictures), 0, 0))
 
 
 def write_samples(directory: Path) -> tuple[Path, list[Path]]:

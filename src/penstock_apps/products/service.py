@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from penstock import (
-    ConfigurationError,
     ItemContext,
     JobContext,
     Penstock,
@@ -21,87 +19,64 @@ from penstock import (
     open_table,
     table_limits,
 )
-from penstock_apps.products import steps
-from penstock_apps.products.http_json import providers_from
-from penstock_apps.products.intake import Intake
+from penstock.ingest import SourceSettings
+from penstock.settings import read_settings
+from penstock_apps.products import kinds
+from penstock_apps.products.http_json import load_providers
+from penstock_apps.products.intake import ProductIntake
 from penstock_apps.products.providers import Providers
-from penstock_apps.products.records import BatchWriter, Records
+from penstock_apps.products.repository import BatchWriter, SearchEventRepository
+from penstock_apps.products.settings import ProductSettings
 
-HEAD = "0001"
 TABLE = "csv"
 PICTURES = "image"
-
-
-@dataclass(frozen=True, slots=True)
-class ProductSettings:
-    """How often a product is looked up before it is given up."""
-
-    max_attempts_error: int = 3
-    max_attempts_not_found: int = 2
-    backoff: str = "1s exponential up to 5m"
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> ProductSettings:
-        """Read ``MAX_ATTEMPTS_ERROR`` and ``MAX_ATTEMPTS_NOT_FOUND``."""
-        defaults = cls()
-
-        def number(name: str, default: int) -> int:
-            text = environment.get(name, str(default)).strip()
-            value = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
-            if not 1 <= value <= 100:
-                raise ConfigurationError(f"{name} is {text!r}; it must be a whole number from 1 to 100")
-            return value
-
-        return cls(
-            max_attempts_error=number("MAX_ATTEMPTS_ERROR", defaults.max_attempts_error),
-            max_attempts_not_found=number("MAX_ATTEMPTS_NOT_FOUND", defaults.max_attempts_not_found),
-        )
+_BACKOFF = "1s exponential up to 5m"
 
 
 class Products:
     """The products application on one Penstock."""
 
-    def __init__(
-        self, app: Penstock, settings: ProductSettings | None = None, environment: Mapping[str, str] | None = None
-    ) -> None:
-        environment = os.environ if environment is None else environment
-        app.add_migrations("products", "penstock_apps.products", HEAD)
+    def __init__(self, app: Penstock, settings: ProductSettings, *, backoff: str = _BACKOFF) -> None:
         self._app = app
-        self.settings = ProductSettings.from_environment(environment) if settings is None else settings
-        self.records = Records(app)
-        self.intake = Intake(app, environment)
-        self._retailers = providers_from(environment)  # what is wrong with them is said before the first row
+        self.settings = settings
+        self.repository = SearchEventRepository(app)
+        self.intake = ProductIntake(app, read_settings(SourceSettings))
+        # What is wrong with them is said before the first row.
+        self._retailers = load_providers(settings.providers, os.environ)
         for name, definition in ((TABLE, self._of_tables()), (PICTURES, self._of_pictures())):
             app.kind(
                 name,
-                retries=self.settings.max_attempts_error - 1,
-                not_found_retries=self.settings.max_attempts_not_found - 1,
-                backoff=self.settings.backoff,
+                retries=settings.max_attempts_error - 1,
+                not_found_retries=settings.max_attempts_not_found - 1,
+                backoff=backoff,
                 reprocess=True,
             )(definition)
-            app.gauges(name, self.gauges)
 
     def gauges(self) -> dict[str, Any]:
         """How the retailers treat us: the share of calls each refuses, and how far apart calls to it are."""
-        return {"providers": {one.name: one.gauges for one in self._retailers}}
+        return {"providers": {retailer.name: retailer.gauges for retailer in self._retailers}}
 
     # The work -----------------------------------------------------------------------------------------------------
 
-    def _searching(self) -> steps.Searching:
-        return steps.Searching(Providers(self._retailers), BatchWriter(self.records.add))
+    def _searching(self) -> kinds.Searching:
+        return kinds.Searching(Providers(self._retailers), BatchWriter(self.repository.add))
 
     def _of_tables(self) -> type:
         app, path_of, searching = self._app, self._kept, self._searching()
+        read_gauges, taking = self.gauges, self.intake
 
         class Rows:
             """Each row of a table, looked up."""
 
-            columns = steps.COLUMNS
+            columns = kinds.COLUMNS
+            summary = kinds.SUMMARY
+            gauges = staticmethod(read_gauges)
+            intake = taking
 
             def plan(self, job: JobContext, after: int) -> Iterator[Planned]:
                 params: Any = job.params
                 table = open_table(path_of(job), TableShape.from_json(params["shape"]), table_limits(app.settings))
-                yield from steps.planned_rows(table, params["mapping"], after)
+                yield from kinds.planned_rows(table, params["mapping"], after)
 
             async def process(self, item: ItemContext) -> dict[str, Any]:
                 return await searching.of_row(item)
@@ -110,18 +85,22 @@ class Products:
 
     def _of_pictures(self) -> type:
         path_of, keep, searching, limits = self._kept, self._keep, self._searching(), self.intake.archive_limits
+        read_gauges, taking = self.gauges, self.intake
 
         class Photographs:
             """Each picture's barcode, looked up."""
 
-            columns = steps.COLUMNS
+            columns = kinds.COLUMNS
+            summary = kinds.SUMMARY
+            gauges = staticmethod(read_gauges)
+            intake = taking
 
             def plan(self, job: JobContext, after: int) -> Iterator[Planned]:
                 params: Any = job.params
                 if "archive" in params:
-                    yield from steps.planned_members(path_of(job), limits(), partial(keep, job), after)
+                    yield from kinds.planned_members(path_of(job), limits(), partial(keep, job), after)
                 else:
-                    yield from steps.planned_pictures(params["pictures"], after)
+                    yield from kinds.planned_pictures(params["pictures"], after)
 
             async def process(self, item: ItemContext) -> dict[str, Any]:
                 return await searching.of_picture(item)

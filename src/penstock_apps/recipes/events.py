@@ -13,9 +13,10 @@ import structlog
 from pydantic import BaseModel, Field, ValidationError
 
 from penstock import SYSTEM, JobNotFound, Message, Penstock, TransitionRefused, storable_texts
-from penstock_apps.recipes.ingredients import understood
-from penstock_apps.recipes.parsed import Found, ParsedRecipe
+from penstock_apps.recipes.parsing.ingredients import understood
+from penstock_apps.recipes.parsing.parsed import Found, ParsedRecipe
 from penstock_apps.recipes.service import Recipes
+from penstock_apps.recipes.settings import RecipeSettings
 
 STRATEGY = "elsewhere"
 _log = structlog.get_logger("penstock.recipes")
@@ -62,11 +63,11 @@ class Results:
         """The word, the recipe and the job's release are one transaction; a second word changes nothing."""
 
         def operation(link: Any) -> bool:
-            records = self._recipes.records
-            if not records.hear(link, told.requestId, success=told.success, error_message=told.errorMessage):
+            repository = self._recipes.repository
+            if not repository.hear(link, told.requestId, success=told.success, error_message=told.errorMessage):
                 return False
             if told.success:
-                records.keep(link, told.urlHash, _found(told).as_json(url))
+                repository.keep(link, told.urlHash, _found(told).as_json(url))
             self._app.release(told.requestId, connection=link)
             return True
 
@@ -81,6 +82,13 @@ class Results:
         _log.warning("a parser's word was put aside", reason=reason)
         dead = f"{self._recipes.settings.results_topic}-dead-letters"
         self._app.publish(dead, {"reason": reason, "message": message.payload}, key=message.key)
+
+
+def install(app: Penstock, settings: RecipeSettings) -> Recipes:
+    """The application, with its consumer of results."""
+    recipes = Recipes(app, settings)
+    Results(app, recipes)
+    return recipes
 
 
 def _found(told: Told) -> Found:

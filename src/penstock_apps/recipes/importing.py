@@ -17,7 +17,7 @@ import orjson
 
 from penstock import SYSTEM, InvalidInput, JobNotFound, JobState, PastJob, Penstock
 from penstock_apps.recipes.addresses import key_of, normalized
-from penstock_apps.recipes.records import old_rows
+from penstock_apps.recipes.repository import old_rows
 from penstock_apps.recipes.service import KIND
 
 _OVER = {

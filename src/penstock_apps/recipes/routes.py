@@ -26,8 +26,9 @@ from penstock import (
 )
 from penstock_apps.recipes import schemas as shapes
 from penstock_apps.recipes import translation as words
-from penstock_apps.recipes.records import SavedRecipe
+from penstock_apps.recipes.repository import SavedRecipe
 from penstock_apps.recipes.service import Recipes
+from penstock_apps.recipes.vocabularies import PARSE_REQUESTS
 
 _PAGE = 50
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -70,7 +71,7 @@ def _queue(recipes: Recipes) -> APIRouter:
         "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted, responses=_SUBMITTED,
         openapi_extra=_FORM.extra(),
     )  # fmt: skip
-    def start(
+    def parse_recipe(
         given: shapes.ParseUrl, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """A job of your own; a page that somebody else asks for at the same time is fetched once."""
@@ -81,12 +82,12 @@ def _queue(recipes: Recipes) -> APIRouter:
         return Json({"id": str(job.id), "status": words.status_of(job)}, 202)
 
     @routes.get("/status/{job_id}", summary="How it stands", response_model=shapes.ParseStatus, responses=_FOUND)
-    def status(job_id: UUID, who: SignedIn) -> Response:
+    def get_parse_status(job_id: UUID, who: SignedIn) -> Response:
         """Its status, its result once it is complete, and why it failed."""
         return Json(words.job_status(recipes.get(job_id, by=who.caller)))
 
     @routes.get("/jobs", summary="The mailbox", response_model=shapes.Mailbox, responses=documented(401, 422, 503))
-    def mailbox(
+    def list_parse_jobs(
         who: SignedIn,
         status: Annotated[shapes.Status, Query(description="Other than COMPLETE only with `include_expired`.")] = (
             "COMPLETE"
@@ -102,7 +103,7 @@ def _queue(recipes: Recipes) -> APIRouter:
         return Json({"jobs": [words.in_mailbox(job, kept_for) for job in found]})
 
     @routes.post("/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGED)
-    def cancel(job_id: UUID, who: SignedIn) -> Response:
+    def cancel_parse_job(job_id: UUID, who: SignedIn) -> Response:
         """Possible until it is complete; who else asked for the page is served all the same."""
         job = recipes.cancel(job_id, by=who.caller)
         return Json({"id": str(job.id), "status": words.status_of(job)})
@@ -117,20 +118,20 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
         "", status_code=201, summary="Save a recipe", response_model=shapes.RecipeShown,
         responses=documented(400, 401, 404, 409, 413, 422, 429, 503),
     )  # fmt: skip
-    def save(given: shapes.RecipeCreate, who: Submitting) -> Response:
+    def save_recipe(given: shapes.RecipeCreate, who: Submitting) -> Response:
         """With `parse_job_id`, the job it came from is committed in the same transaction: both, or neither."""
         body = given.model_dump(exclude={"title", "parse_job_id"}, exclude_none=True)
         return Json(words.saved(recipes.save(who.user or "", given.title, body, given.parse_job_id)), 201)
 
     @routes.get("", summary="Your recipes", response_model=shapes.RecipesShown, responses=documented(401, 422, 503))
-    def list_saved(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
+    def list_recipes(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
         """Newest first."""
-        page = recipes.records.all_saved(who.user or "", after=_after(cursor), limit=limit)
+        page = recipes.repository.all_saved(who.user or "", after=_after(cursor), limit=limit)
         last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
         return Json({"recipes": [words.saved(one) for one in page], "next": last})
 
     @routes.get("/{recipe_id}", summary="One recipe", response_model=shapes.RecipeShown, responses=_FOUND)
-    def get_saved(recipe_id: UUID, who: SignedIn) -> Response:
+    def get_recipe(recipe_id: UUID, who: SignedIn) -> Response:
         """As it was saved."""
         return Json(words.saved(_theirs(recipes, recipe_id, who)))
 
@@ -138,7 +139,7 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
         "/{recipe_id}", summary="Change a recipe", response_model=shapes.RecipeShown,
         responses=documented(400, 401, 404, 413, 422, 503),
     )  # fmt: skip
-    def change(recipe_id: UUID, given: shapes.RecipeChange, who: SignedIn) -> Response:
+    def change_recipe(recipe_id: UUID, given: shapes.RecipeChange, who: SignedIn) -> Response:
         """What is not given stays as it is; what is given as null is removed."""
         before = _theirs(recipes, recipe_id, who)
         changes = given.model_dump(exclude_unset=True)
@@ -146,13 +147,13 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
         if title is None:
             raise InvalidInput("a recipe has a title", field="title")
         body = {name: value for name, value in {**before.body, **changes}.items() if value is not None}
-        recipes.records.change(recipe_id, who.user or "", title, body)
+        recipes.repository.change(recipe_id, who.user or "", title, body)
         return Json(words.saved(_theirs(recipes, recipe_id, who)))
 
     @routes.delete("/{recipe_id}", status_code=204, summary="Remove a recipe", responses=_FOUND)
-    def remove(recipe_id: UUID, who: SignedIn) -> Response:
+    def delete_recipe(recipe_id: UUID, who: SignedIn) -> Response:
         """It is gone for good."""
-        recipes.records.remove(recipe_id, who.user or "")
+        recipes.repository.remove(recipe_id, who.user or "")
         return Response(status_code=204)
 
     return routes
@@ -172,7 +173,7 @@ def _requests(recipes: Recipes) -> APIRouter:
         if known is not None:
             return Json({**hit, "recipe": words.known_recipe(known)})
         job = recipes.ask(given.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
-        return Json({"requestId": str(job.id), "status": words.REQUESTS.word(job.state, job.killed_by)}, 202)
+        return Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
 
     def poll(request_id: UUID, who: Identity) -> Response:
         try:
@@ -180,13 +181,13 @@ def _requests(recipes: Recipes) -> APIRouter:
         except JobNotFound as error:
             return Json({"error": "Request not found", "code": error.code, "message": error.message}, 404)
         pruned = job.result is None and job.finished and job.unique_key is not None
-        return Json(words.request_status(job, recipes.records.latest(job.unique_key or "") if pruned else None))
+        return Json(words.request_status(job, recipes.repository.latest(job.unique_key or "") if pruned else None))
 
     @routes.post(
         "/parse-requests", summary="Ask for a recipe", responses=answered | _GUESTS, response_model=None,
         openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
-    def ask_for(
+    def request_parse(
         given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """The recipe itself if somebody asked not long ago; guests who ask for the same page share a request."""
@@ -196,15 +197,18 @@ def _requests(recipes: Recipes) -> APIRouter:
         "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answered | _GUESTS,
         response_model=None, openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
-    def ask_for_v1(
+    def request_parse_v1(
         given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """The same for clients that read `status` in every answer."""
         return ask(given, who, request, idempotency_key, status="COMPLETED")
 
-    for path in ("/parse-requests/{request_id}", "/api/v1/recipes/parse-requests/{request_id}"):
+    for name, path in (
+        ("get_parse_request", "/parse-requests/{request_id}"),
+        ("get_parse_request_v1", "/api/v1/recipes/parse-requests/{request_id}"),
+    ):
         routes.get(
-            path, summary="How a request stands", response_model=shapes.RequestShown,
+            path, name=name, summary="How a request stands", response_model=shapes.RequestShown,
             responses=documented(401, 422, 429, 503) | _NOT_FOUND, openapi_extra=_WITHOUT_TOKEN,
         )(_polling(poll))  # fmt: skip
 
@@ -212,7 +216,7 @@ def _requests(recipes: Recipes) -> APIRouter:
         "/parse-requests", summary="Your requests", response_model=shapes.RequestsListed,
         responses=documented(401, 422, 503),
     )  # fmt: skip
-    def history(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
+    def list_parse_requests(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
         """Newest first."""
         after = None if cursor is None else read_cursor(cursor)
         page = recipes.history(by=owner(who.user), after=after, limit=limit)
@@ -232,7 +236,7 @@ def _polling(poll: Any) -> Any:
 
 
 def _theirs(recipes: Recipes, recipe_id: UUID, who: Identity) -> SavedRecipe:
-    return recipes.records.saved(recipe_id, who.user or "")
+    return recipes.repository.saved(recipe_id, who.user or "")
 
 
 def _after(cursor: str | None) -> tuple[datetime, UUID] | None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from uuid import UUID
 
 import orjson
 
+from penstock import JobState
+from penstock.samples import SampleJob, Samples, Visitor
 from penstock_apps.loopback import served
+from penstock_apps.recipes.settings import RecipeSettings
 
 _SOUP = {
     "@context": "https://schema.org",
@@ -34,6 +39,7 @@ PAGES = {
     "/mill": "<h1>The mill</h1><p>It stands where the stream leaves the hills. There is nothing to eat here.</p>",
 }
 WITHOUT_RECIPE = "/mill"
+_ALLOWED = "PENSTOCK_FETCH_ALLOW_HOSTS"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -55,3 +61,31 @@ def sample_site() -> Iterator[str]:
     """The site for the length of a ``with`` block; its host and port, which somebody has to allow."""
     with served(_Handler) as port:
         yield f"127.0.0.1:{port}"
+
+
+class RecipeSamples(Samples):
+    """Two pages with a recipe, and one without, on a site on this machine."""
+
+    _site = ""
+
+    @contextmanager
+    def set_up(self, settings: RecipeSettings) -> Iterator[RecipeSettings]:
+        """Open the site, on a port which this program's own processes may fetch from."""
+        with sample_site() as host:
+            before = os.environ.get(_ALLOWED)
+            os.environ[_ALLOWED] = ",".join((*settings.fetch_allow_hosts, host))
+            self._site = host
+            try:
+                yield settings
+            finally:
+                os.environ.pop(_ALLOWED) if before is None else os.environ.update({_ALLOWED: before})
+
+    def submit(self, visitor: Visitor) -> Iterator[SampleJob]:
+        """Ask for each page."""
+        for path in PAGES:
+            request = {"url": f"http://{self._site}{path}", "use_llm_fallback": False}
+            job = UUID(visitor.send("/recipes/parse-url/async", request)["id"])
+            if path == WITHOUT_RECIPE:
+                yield SampleJob(job, f"recipe: {path}", JobState.FAILED, "NOT_A_RECIPE")
+            else:
+                yield SampleJob(job, f"recipe: {path}")

@@ -5,8 +5,7 @@ One page is parsed once, however many ask for it: everybody has a job of their o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -14,7 +13,6 @@ from uuid import UUID
 from penstock import (
     Actor,
     Caller,
-    ConfigurationError,
     ItemStatus,
     Job,
     JobContext,
@@ -27,65 +25,22 @@ from penstock import (
     SubmitOutcome,
     owner,
 )
-from penstock_apps.recipes import steps
+from penstock_apps.recipes import kinds
 from penstock_apps.recipes.addresses import key_of, normalized
-from penstock_apps.recipes.limits import limits_from
-from penstock_apps.recipes.records import KnownRecipe, Records, SavedRecipe
+from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository, SavedRecipe
+from penstock_apps.recipes.settings import RecipeSettings
 
-HEAD = "0001"
 KIND = "recipe"
-REQUESTS = "parse-requests"
 _PAGE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class RecipeSettings:
-    """How long things are good for, and who parses."""
-
-    ttl_days: float = 30.0
-    abandon_minutes: int = 4320
-    stale_minutes: int = 15
-    prune_results: bool = False
-    parsed_elsewhere: bool = False
-    requests_topic: str = REQUESTS
-    results_topic: str = "parse-results"
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> RecipeSettings:
-        """Read the settings of both specifications by their own names."""
-        defaults = cls()
-
-        def number(name: str, default: float) -> float:
-            text = environment.get(name, f"{default:g}")
-            try:
-                value = float(text)
-            except ValueError:
-                value = 0.0
-            if not 0 < value < 1_000_000:
-                raise ConfigurationError(f"{name} is {text!r}; it must be a number above 0")
-            return value
-
-        limits_from(environment)
-        steps.model_from(environment)  # what is wrong with either is said before the first page
-        return cls(
-            ttl_days=number("RECIPE_TTL_DAYS", defaults.ttl_days),
-            abandon_minutes=int(number("RECIPE_PARSE_JOB_ABANDON_MINUTES", defaults.abandon_minutes)),
-            stale_minutes=int(number("RECIPE_PARSE_STALE_MINUTES", defaults.stale_minutes)),
-            prune_results=environment.get("RECIPE_PARSE_JOB_PRUNE_RESULTS", "false").lower() in ("1", "true", "yes"),
-            parsed_elsewhere=environment.get("RECIPE_PARSED_ELSEWHERE", "false").lower() in ("1", "true", "yes"),
-            requests_topic=environment.get("KAFKA_TOPIC_PARSE_REQUEST", defaults.requests_topic),
-            results_topic=environment.get("KAFKA_TOPIC_PARSE_RESULT", defaults.results_topic),
-        )
 
 
 class Recipes:
     """The recipes application on one Penstock."""
 
     def __init__(self, app: Penstock, settings: RecipeSettings) -> None:
-        app.add_migrations("recipes", "penstock_apps.recipes", HEAD)
         self._app = app
         self.settings = settings
-        self.records = Records(app)
+        self.repository = RecipeRepository(app)
         app.kind(
             KIND,
             retries=3,
@@ -115,7 +70,7 @@ class Recipes:
         params = {"url": address, "url_hash": url_hash, "use_llm_fallback": use_llm_fallback}
 
         def operation(link: Any) -> Submission:
-            self.records.note_page(link, url_hash, address)
+            self.repository.note_page(link, url_hash, address)
             submission = self._app.submit(
                 KIND,
                 params,
@@ -142,7 +97,7 @@ class Recipes:
 
     def known(self, url: str) -> KnownRecipe | None:
         """What a page says, if somebody asked for it not too long ago."""
-        return self.records.fresh(key_of(normalized(url)), self.settings.ttl_days)
+        return self.repository.fresh(key_of(normalized(url)), self.settings.ttl_days)
 
     # Looking ------------------------------------------------------------------------------------------------------
 
@@ -193,26 +148,27 @@ class Recipes:
         def operation(link: Any) -> UUID:
             if parse_job_id is not None:
                 self._app.commit(parse_job_id, by=owner(user), reason="saved as a recipe", connection=link)
-            return self.records.save(link, user, title, body, parse_job_id)
+            return self.repository.save(link, user, title, body, parse_job_id)
 
-        return self.records.saved(self._app.in_transaction(operation), user)
+        return self.repository.saved(self._app.in_transaction(operation), user)
 
     # The work -----------------------------------------------------------------------------------------------------
 
     def _definition(self) -> type:
-        app, records, settings = self._app, self.records, self.settings
+        app, repository, settings = self._app, self.repository, self.settings
 
         class Parse:
             """Parses a page, unless somebody has not long ago; what was parsed is kept for everybody."""
 
-            process = staticmethod(steps.parse)
+            process = staticmethod(kinds.parse)
+            describe = staticmethod(kinds.describe)
 
             def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
                 params: Any = job.params
-                word = records.heard(job.id) if settings.parsed_elsewhere else None
+                word = repository.heard(job.id) if settings.parsed_elsewhere else None
                 if word is not None and not word.success:
                     raise Permanent(word.error_message or "the parser found nothing", code="PARSE_FAILED")
-                if records.fresh(params["url_hash"], settings.ttl_days) is None:
+                if repository.fresh(params["url_hash"], settings.ttl_days) is None:
                     yield {"url": params["url"]}
 
             def finalize(self, job: JobContext) -> dict[str, Any]:
@@ -221,9 +177,9 @@ class Recipes:
                     raise Permanent(item.last_error or "", code=item.error_code)
                 parsed: Any = next(job.results(), None)
                 if parsed is not None:
-                    app.in_transaction(lambda link: records.keep(link, params["url_hash"], parsed))
+                    app.in_transaction(lambda link: repository.keep(link, params["url_hash"], parsed))
                     return dict(parsed)
-                known = records.result(params["url_hash"])
+                known = repository.result(params["url_hash"])
                 assert known is not None, "a plan without items has found a fresh recipe"
                 return known
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock import VOCABULARIES, Job, JobState
+from penstock import Job, JobState
 from penstock_apps.recipes.addresses import host_of
-from penstock_apps.recipes.records import KnownRecipe, SavedRecipe
+from penstock_apps.recipes.repository import KnownRecipe, SavedRecipe
+from penstock_apps.recipes.vocabularies import PARSE_REQUESTS, RECIPES
 
-RECIPES = VOCABULARIES["recipes"]
-REQUESTS = VOCABULARIES["parse-requests"]
 STATES = {word: [state for state in JobState if RECIPES.words[state] == word] for word in RECIPES.words.values()}
 """The states behind each word."""
 _WITH_RESULT = (JobState.SUCCEEDED, JobState.COMMITTED, JobState.ABANDONED)
@@ -54,7 +53,7 @@ def in_mailbox(job: Job, kept_for: timedelta) -> dict[str, Any]:
 
 def request_status(job: Job, known: KnownRecipe | None) -> dict[str, Any]:
     """A request as whoever polls it sees it; what there is nothing to say about is left out."""
-    status = REQUESTS.word(job.state, job.killed_by)
+    status = PARSE_REQUESTS.word(job.state, job.killed_by)
     answer: dict[str, Any] = {"requestId": str(job.id), "status": status}
     if status == "COMPLETED":
         answer["recipe"] = _parsed(job, known)
@@ -70,7 +69,7 @@ def known_recipe(known: KnownRecipe) -> dict[str, Any]:
 
 def listed_request(job: Job) -> dict[str, Any]:
     """A request in somebody's history."""
-    status = REQUESTS.word(job.state, job.killed_by)
+    status = PARSE_REQUESTS.word(job.state, job.killed_by)
     return {
         "requestId": str(job.id),
         "url": _url(job),

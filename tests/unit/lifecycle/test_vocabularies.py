@@ -6,8 +6,12 @@ import pytest
 
 from penstock.lifecycle.states import JobState, KilledBy
 from penstock.lifecycle.transitions import TRANSITIONS
-from penstock.lifecycle.vocabularies import RECIPES, VOCABULARIES, Vocabulary
+from penstock.lifecycle.vocabularies import QUEUE_STATE, TASKS, Vocabulary
+from penstock.lifecycle.vocabularies import VOCABULARIES as OURS
+from penstock_apps.documents.vocabulary import DOCUMENTS
+from penstock_apps.recipes.vocabularies import PARSE_REQUESTS, RECIPES
 
+VOCABULARIES = {words.name: words for words in (RECIPES, PARSE_REQUESTS, TASKS, QUEUE_STATE, DOCUMENTS)}
 NAMES = ["recipes", "parse-requests", "tasks", "queue_state", "documents"]
 # DESIGN.md, section 2.
 TABLE = """
@@ -27,6 +31,7 @@ ROWS = [line.split() for line in TABLE.split("\n") if line]
 
 def test_the_five_families_are_there() -> None:
     assert list(VOCABULARIES) == NAMES
+    assert list(OURS) == ["tasks", "queue_state"], "the engine's own; the others are applications'"
     assert [row[0] for row in ROWS] == [state.value for state in JobState]
 
 

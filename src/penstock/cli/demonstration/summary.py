@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from penstock import Job, Penstock
 
 
-def told(app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpected: Sequence[Job]) -> Iterator[str]:
+def tell_outcomes(
+    app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpected: Sequence[Job]
+) -> Iterator[str]:
     """What came of each job."""
     good = [names[job.id] for job in jobs if job.state.value == "succeeded"]
     bad = [f"{names[job.id]} ({job.error_code})" for job in jobs if job.state.value == "failed"]
@@ -36,14 +38,12 @@ def told(app: Penstock, names: Mapping[UUID, str], jobs: Sequence[Job], unexpect
         yield f"NOT AS EXPECTED: {names[job.id]} is {job.state.value} {job_summary.failure(job)}"
 
 
-def where_to_look(kept: Path | None) -> Iterator[str]:
-    """What to try next; ``kept`` is the folder where it all still is."""
+def where_to_look(kept: Path | None, next_steps: Iterable[str]) -> Iterator[str]:
+    """What to try next; ``kept`` is the folder where it all still is, ``next_steps`` is what applications say."""
     if kept is None:
         yield "The database was temporary and is gone now. To have one to look into:"
         yield "  penstock demo --keep demo && cd demo && penstock jobs"
     else:
         yield f"The database is {kept / 'penstock.db'}. To look into it:"
         yield f"  cd {shlex.quote(str(kept))} && penstock jobs"
-    yield "To read documents of your own, in two terminals:"
-    yield "  penstock worker"
-    yield "  penstock submit document FILE --wait"
+    yield from next_steps

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -19,14 +19,13 @@ from penstock.ingest.sources.contract import Source, unwritten, written
 from penstock.ingest.sources.folder import Folder
 from penstock.ingest.sources.ftp import Account, Server
 from penstock.ingest.sources.s3 import Access, Bucket
+from penstock.ingest.sources.settings import SourceSettings
 
 _FORMS = "/a/folder, folder:/a/folder, s3://bucket/prefix, ftp://host/path or ftps://host/path"
 
 
-def source_of(
-    address: str, *, roots: Sequence[Path], environment: Mapping[str, str], settle_seconds: float = 2.0
-) -> Source:
-    """The source at ``address``: a path below one of ``roots``, or what the environment allows."""
+def source_of(address: str, *, roots: Sequence[Path], settings: SourceSettings, settle_seconds: float = 2.0) -> Source:
+    """The source at ``address``: a path below one of ``roots``, or what the settings allow."""
     scheme = address.partition(":")[0].lower()
     if address.startswith("/"):
         return _folder(address, roots, settle_seconds)
@@ -35,8 +34,8 @@ def source_of(
     if scheme in {"s3", "ftp", "ftps"} and address[len(scheme) :].startswith("://"):
         parts = _parts(address)
         if scheme == "s3":
-            return _bucket(parts, environment)
-        return _server(parts, environment, settle_seconds)
+            return _bucket(parts, settings)
+        return _server(parts, settings, settle_seconds)
     # The address may be a mistyped one with a password in it, so only the start is repeated.
     raise _wrong(f"an address begins with one of {_FORMS}, not with {scheme[:20]!r}")
 
@@ -54,21 +53,21 @@ def _folder(path: str, roots: Sequence[Path], settle_seconds: float) -> Source:
     return Folder(real, settle_seconds=settle_seconds)
 
 
-def _bucket(parts: SplitResult, environment: Mapping[str, str]) -> Source:
-    if parts.netloc not in _listed(environment, "PENSTOCK_INGEST_BUCKETS"):
+def _bucket(parts: SplitResult, settings: SourceSettings) -> Source:
+    if parts.netloc not in settings.buckets:
         raise NotAllowed(
             f"The bucket {parts.netloc} may not be ingested: an operator adds it to PENSTOCK_INGEST_BUCKETS.",
             code="SOURCE_NOT_ALLOWED",
         )
-    return Bucket(parts.netloc, unwritten(parts.path.removeprefix("/")), Access.of(environment))
+    return Bucket(parts.netloc, unwritten(parts.path.removeprefix("/")), Access.of(settings))
 
 
-def _server(parts: SplitResult, environment: Mapping[str, str], settle_seconds: float) -> Source:
+def _server(parts: SplitResult, settings: SourceSettings, settle_seconds: float) -> Source:
     try:
         host, port = (parts.hostname or "").lower(), parts.port or 21
     except ValueError:
         raise _wrong("the port of an FTP address is a number from 1 to 65535") from None
-    allowed = {entry.lower() for entry in _listed(environment, "PENSTOCK_INGEST_FTP_HOSTS")}
+    allowed = {entry.lower() for entry in settings.ftp_hosts}
     if not host or not allowed & ({f"{host}:{port}", host} if port == 21 else {f"{host}:{port}"}):
         raise NotAllowed(
             f"The FTP server {host}:{port} may not be read: an operator adds it to PENSTOCK_INGEST_FTP_HOSTS.",
@@ -80,8 +79,8 @@ def _server(parts: SplitResult, environment: Mapping[str, str], settle_seconds: 
     account = Account(
         host=host,
         port=port,
-        user=environment.get("PENSTOCK_INGEST_FTP_USER") or "anonymous",
-        password=environment.get("PENSTOCK_INGEST_FTP_PASSWORD") or "",
+        user=settings.ftp_user,
+        password=settings.ftp_password.get_secret_value(),
         tls=ssl.create_default_context() if parts.scheme == "ftps" else None,
     )
     return Server(account, path, settle_seconds=settle_seconds)
@@ -102,10 +101,6 @@ def _parts(address: str) -> SplitResult:
     except ValueError:
         raise _wrong("the host of the address cannot be read") from None
     return SplitResult(scheme.lower(), host.netloc, slash + path, "", "")
-
-
-def _listed(environment: Mapping[str, str], name: str) -> set[str]:
-    return {entry.strip() for entry in environment.get(name, "").split(",") if entry.strip()}
 
 
 def _wrong(what: str) -> InvalidInput:

@@ -9,7 +9,7 @@ Empty objects are left alone: consoles make one for each folder, and nothing els
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -32,6 +32,7 @@ from penstock.ingest.sources.contract import (
     unwritten,
     written,
 )
+from penstock.ingest.sources.settings import SourceSettings
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -52,17 +53,17 @@ class Access:
     endpoint: str | None = None
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Access:
-        """The access that the environment gives; without a key there is none."""
-        key_id, secret = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
+    def of(cls, settings: SourceSettings) -> Access:
+        """The access that the settings give; without a key there is none."""
+        key_id, secret = settings.access_key_id, settings.secret_access_key.get_secret_value()
         if not key_id or not secret:
             raise ConfigurationError("S3 needs a key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.")
         return cls(
             key_id=key_id,
             secret=secret,
-            session_token=environment.get("AWS_SESSION_TOKEN") or None,
-            region=environment.get("AWS_REGION") or "us-east-1",
-            endpoint=environment.get("AWS_ENDPOINT_URL") or None,
+            session_token=settings.session_token.get_secret_value() or None,
+            region=settings.region,
+            endpoint=settings.endpoint_url or None,
         )
 
 

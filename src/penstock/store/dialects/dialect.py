@@ -191,6 +191,9 @@ class Dialect(Protocol):
     def unbundled(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """The rows that :meth:`bundled` brought."""
 
+    def rows_as_json(self, rows: Select[Any]) -> ColumnElement[Any]:
+        """A few rows as one JSON array of arrays, for a column of another statement; null for none."""
+
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """Encoded JSON text as the value of a JSON column."""
 
@@ -213,6 +216,9 @@ class Dialect(Protocol):
 
     def fault(self, error: BaseException) -> str | None:
         """The code for what is wrong with the database itself (a full disk), where that is what the error says."""
+
+    def is_defect(self, error: BaseException) -> bool:
+        """Is the statement itself wrong, where the driver's class of error does not say so?"""
 
     def did_not_happen(self, error: BaseException) -> bool:
         """Does the error of a lost connection say that the server had not begun with what was asked?"""

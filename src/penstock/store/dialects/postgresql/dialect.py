@@ -26,6 +26,7 @@ from sqlalchemy import (
     false,
     func,
     literal_column,
+    select,
     text,
     true,
     type_coerce,
@@ -42,7 +43,7 @@ from penstock.store.dialects.dialect import Connections, ConnectOptions, Field, 
 from penstock.store.kept_connections import KeptConnections
 from penstock.store.placement import TablePlacement, place_tables, placement_of
 from penstock.store.tables import UNIQUE_NAMES
-from penstock.store.types import Moment
+from penstock.store.types import Moment, Payload
 from penstock.store.write_lock import WriteLock
 
 if TYPE_CHECKING:
@@ -195,6 +196,11 @@ class PostgreSQL:
         """As they are."""
         return rows
 
+    def rows_as_json(self, rows: Select[Any]) -> ColumnElement[Any]:
+        """jsonb_agg."""
+        some = rows.subquery("some")
+        return type_coerce(select(func.jsonb_agg(func.jsonb_build_array(*some.c))).scalar_subquery(), Payload)
+
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """Text becomes jsonb."""
         return cast(text, JSONB)
@@ -248,6 +254,10 @@ class PostgreSQL:
     def fault(self, error: BaseException) -> str | None:
         """By PostgreSQL's own state."""
         return _FAULTS.get(getattr(error, "sqlstate", None) or "")
+
+    def is_defect(self, error: BaseException) -> bool:
+        """The driver's ProgrammingError says it all."""
+        return False
 
     def did_not_happen(self, error: BaseException) -> bool:
         """The last word of a server that found us idle; the driver's "connection lost" comes on top of it."""

@@ -204,6 +204,11 @@ class SQLite:
         [[found]] = rows
         return list(found)
 
+    def rows_as_json(self, rows: Select[Any]) -> ColumnElement[Any]:
+        """json_group_array."""
+        some = rows.subquery("some")
+        return type_coerce(select(func.json_group_array(func.json_array(*some.c))).scalar_subquery(), Payload)
+
     def json(self, text: ColumnElement[Any]) -> ColumnElement[Any]:
         """JSON is text here."""
         return text
@@ -249,6 +254,10 @@ class SQLite:
     def fault(self, error: BaseException) -> str | None:
         """By SQLite's own code."""
         return _FAULTS.get(primary_code(error) or 0)
+
+    def is_defect(self, error: BaseException) -> bool:
+        """A table that is not there, or SQL that cannot be read: an OperationalError like those that pass."""
+        return primary_code(error) == sqlite3.SQLITE_ERROR
 
     def did_not_happen(self, error: BaseException) -> bool:
         """There is no connection to be lost."""

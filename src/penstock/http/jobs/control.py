@@ -1,0 +1,118 @@
+"""What people do to a job: pause it, cancel it, use its result, run parts of it again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Body, Query
+from starlette.responses import Response
+
+from penstock.errors import InvalidInput
+from penstock.http.auth import AService, SignedIn
+from penstock.http.errors import documented
+from penstock.http.jobs.reading import complete_status
+from penstock.http.jobs.schemas import JobKilled, JobStatusResponse, Reason, Reprocess
+from penstock.http.responses import Json
+
+routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
+_LONGEST_KICKOFF_MS = 30_000
+_CHANGED = documented(401, 404, 409, 422, 503)
+_WITH_BODY = _CHANGED | documented(400, 413)
+
+Why = Annotated[Reason | None, Body()]
+
+
+@routes.delete("/{job_id}", summary="Stop a job", response_model=JobKilled, responses=_CHANGED)
+def cancel_job(
+    job_id: UUID,
+    who: SignedIn,
+    service: AService,
+    reason: Annotated[str | None, Query(description="Why; kept and shown.", max_length=2000)] = None,
+) -> Response:
+    """No new item starts, running ones are stopped, and the history says who did it and why."""
+    job = service.app.cancel(job_id, by=who.caller, reason=reason or "User requested cancellation")
+    return Json(JobKilled(**vars(complete_status(job, who, service))))
+
+
+@routes.post("/{job_id}/pause", summary="Pause a job", response_model=JobStatusResponse, responses=_WITH_BODY)
+def pause_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
+    """Items in hand finish, no new ones start."""
+    job = service.app.pause(job_id, by=who.caller, reason=_reason(why))
+    return Json(complete_status(job, who, service))
+
+
+@routes.post(
+    "/{job_id}/resume", summary="Let a paused job go on", response_model=JobStatusResponse, responses=_WITH_BODY
+)
+def resume_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
+    """From where it was."""
+    job = service.app.resume(job_id, by=who.caller, reason=_reason(why))
+    return Json(complete_status(job, who, service))
+
+
+@routes.post("/{job_id}/commit", summary="Use a job's result", response_model=JobStatusResponse, responses=_WITH_BODY)
+def commit_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
+    """The owner has used it; it waits no longer."""
+    job = service.app.commit(job_id, by=who.caller, reason=_reason(why))
+    return Json(complete_status(job, who, service))
+
+
+@routes.post(
+    "/{job_id}/abandon", summary="Give up a job's result", response_model=JobStatusResponse, responses=_WITH_BODY
+)
+def abandon_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
+    """The owner does not want it."""
+    job = service.app.abandon(job_id, by=who.caller, reason=_reason(why))
+    return Json(complete_status(job, who, service))
+
+
+@routes.post(
+    "/{job_id}/reprocess", summary="Run failed items again", response_model=JobStatusResponse, responses=_WITH_BODY
+)
+def reprocess_job(
+    job_id: UUID, who: SignedIn, service: AService, asked: Annotated[Reprocess | None, Body()] = None
+) -> Response:
+    """In a new run. Items that have used up their tries, and those that failed for good, only where that is asked."""
+    asked = asked or Reprocess()
+    if (asked.scope == "items") != (asked.item_ids is not None):
+        raise InvalidInput("scope 'items' needs itemIds, and scope 'job' has none", field="itemIds")
+    job = service.app.reprocess(
+        job_id,
+        by=who.caller,
+        statuses=asked.statuses,
+        item_ids=None if asked.item_ids is None else [_item_id(text) for text in asked.item_ids],
+        error_codes=asked.error_codes,
+        reset_attempts=asked.reset_attempts,
+        permanent=asked.permanent,
+        reason=asked.reason,
+    )
+    return Json(complete_status(job, who, service))
+
+
+@routes.post(
+    "/{job_id}/kickoff",
+    summary="Work on a job for a while",
+    response_model=JobStatusResponse,
+    responses=_CHANGED | documented(429),
+)
+def kickoff_job(
+    job_id: UUID,
+    who: SignedIn,
+    service: AService,
+    duration_ms: Annotated[int, Query(alias="durationMs", ge=100, le=_LONGEST_KICKOFF_MS)] = 5000,
+) -> Response:
+    """The request ends when the time is over or the job is; again and again, it brings the job to its end."""
+    with service.kickoffs.taken():
+        job = service.app.kickoff(job_id, by=who.caller, duration=duration_ms / 1000.0)
+    return Json(complete_status(job, who, service))
+
+
+def _reason(why: Reason | None) -> str | None:
+    return None if why is None else why.reason
+
+
+def _item_id(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise InvalidInput(f"{text[:40]!r} is not the id of an item", field="itemIds")
+    return int(text)

@@ -1,0 +1,90 @@
+"""``/api/jobs/{job_id}/events``: a job as it happens, for ``EventSource``.
+
+Two kinds of events come: ``history``, each line of the job's history with its sequence number as id, so that whoever
+comes back with ``Last-Event-ID`` misses none; and ``progress``, the job as it stands, whenever it has changed. After
+``end`` nothing more comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Annotated
+from uuid import UUID
+
+import structlog
+from fastapi import APIRouter, Depends, Header
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+from starlette.concurrency import run_in_threadpool
+
+from penstock.errors import StoreUnavailable
+from penstock.http.auth import AService, SignedIn
+from penstock.http.change_feed import LOOK_SECONDS
+from penstock.http.errors import documented
+from penstock.http.jobs.reading import read_news
+from penstock.http.jobs.report import history_line
+from penstock.http.responses import json_text
+from penstock.lifecycle.states import FINISHED
+from penstock.operations.read_jobs import HISTORY_PAGE
+
+routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
+_log = structlog.get_logger("penstock.live")
+_LAST_SEQUENCE = 2**31 - 1
+
+
+def visible_job(job_id: UUID, who: SignedIn, service: AService) -> UUID:
+    """A job that whoever asks may see: said before the stream begins."""
+    service.app.get(job_id, by=who.caller)
+    return job_id
+
+
+@routes.get(
+    "/{job_id}/events",
+    summary="A job as it happens (server-sent events)",
+    response_class=EventSourceResponse,
+    responses=documented(401, 404, 422, 503, streams=True),
+)
+async def follow_job(
+    job_id: Annotated[UUID, Depends(visible_job)],
+    who: SignedIn,
+    service: AService,
+    last_event_id: Annotated[str | None, Header(description="The last `history` event that was seen.")] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """`history` for every transition, `progress` whenever something changed, `end` when the job is over."""
+    after = _sequence(last_event_id)
+    sent = None
+    with service.change_feed.follow(job_id) as changed:
+        while True:
+            changed.clear()
+            try:
+                read = partial(read_news, job_id, who, service, after=after, limit=HISTORY_PAGE)
+                job, lines = await run_in_threadpool(read)
+            except StoreUnavailable as error:
+                _log.warning("cannot see a job; looking again", error=error.message, code=error.code)
+                await asyncio.sleep(LOOK_SECONDS)
+                if service.change_feed.closed:
+                    return
+                continue
+            for line in lines:
+                after = line.sequence
+                yield ServerSentEvent(event="history", id=str(after), raw_data=json_text(history_line(line)))
+            if len(lines) == HISTORY_PAGE:
+                continue  # there may be more, and they come before what the job is now
+            status = json_text(job)
+            if status != sent:
+                sent = status
+                yield ServerSentEvent(event="progress", raw_data=status)
+            if job.state in FINISHED:
+                yield ServerSentEvent(event="end", raw_data="{}")
+                return
+            await changed.wait()
+            if service.change_feed.closed:
+                return
+
+
+def _sequence(text: str | None) -> int:
+    """What a browser sends back; anything else begins anew."""
+    if text is None or not (text.isascii() and text.isdigit() and len(text) <= len(str(_LAST_SEQUENCE))):
+        return 0
+    return min(int(text), _LAST_SEQUENCE)

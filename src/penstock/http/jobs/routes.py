@@ -1,0 +1,91 @@
+"""``/api/jobs``: look at jobs and read their history."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from penstock.http.auth import AService, SignedIn
+from penstock.http.blank_params import BlankParams
+from penstock.http.errors import documented
+from penstock.http.jobs.filters import Asked, next_cursor
+from penstock.http.jobs.reading import read_status
+from penstock.http.jobs.report import history_line, job_listed
+from penstock.http.jobs.schemas import HistoryLine, JobListed, JobSamples, JobStatusResponse
+from penstock.http.responses import Json
+from penstock.http.system.report import lane_setting
+from penstock.operations.read_jobs import HISTORY_PAGE
+
+routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
+lists = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
+MOST_LISTED = 100
+MOST_SAMPLES = 300
+
+
+@lists.get("", summary="Jobs, newest first", response_model=list[JobListed], responses=documented(401, 422, 503))
+def list_jobs(
+    request: Request,
+    who: SignedIn,
+    service: AService,
+    asked: Asked,
+    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
+) -> Response:
+    """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page; the last one has none."""
+    page = service.app.page_of_jobs(asked.wanted, by=who.caller, after=asked.after, limit=limit)
+    now = datetime.now(UTC)
+    headers = {} if page.next is None else _link_to_next(request, cursor=next_cursor(page))
+    return Json([job_listed(job, now) for job in page.jobs], headers=headers)
+
+
+@routes.get("/{job_id}", summary="One job", response_model=JobStatusResponse, responses=documented(401, 404, 422, 503))
+def get_job(job_id: UUID, who: SignedIn, service: AService) -> Response:
+    """Its status, how far it is, what it came to, and why it ended."""
+    return Json(read_status(job_id, who, service))
+
+
+@routes.get(
+    "/{job_id}/history",
+    summary="A job's history",
+    response_model=list[HistoryLine],
+    responses=documented(401, 404, 422, 503),
+)
+def get_history(
+    request: Request,
+    job_id: UUID,
+    who: SignedIn,
+    service: AService,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only lines behind this sequence number.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=HISTORY_PAGE)] = HISTORY_PAGE,
+) -> Response:
+    """Every transition: from where to where, by whom, why and when.
+
+    The `Link` header leads to the next page; the last one has none.
+    """
+    lines = service.app.history(job_id, by=who.caller, after=after, limit=limit + 1)
+    page, headers = lines[:limit], {}
+    if len(lines) > limit:
+        headers = _link_to_next(request, after=page[-1].sequence)
+    return Json([history_line(entry) for entry in page], headers=headers)
+
+
+@routes.get(
+    "/{job_id}/samples",
+    summary="How a job's workers were set",
+    response_model=JobSamples,
+    responses=documented(401, 404, 422, 503),
+)
+def get_samples(job_id: UUID, who: SignedIn, service: AService) -> Response:
+    """Samples of the job's kind between its start and its end, evenly over that time; they are kept for a day.
+
+    Workers do several jobs of a kind at once: what they were set to is not one job's alone.
+    """
+    samples = service.app.samples_of_job(job_id, by=who.caller, most=MOST_SAMPLES)
+    return Json(JobSamples(samples=[lane_setting(sample) for sample in samples]))
+
+
+def _link_to_next(request: Request, **place: object) -> dict[str, str]:
+    return {"Link": f'<{request.url.include_query_params(**place)}>; rel="next"'}

@@ -1,0 +1,204 @@
+"""The shapes of ``/api/jobs``: an answer is one of these values, and the reference is made from them.
+
+Answers are plain dataclasses without slots: orjson writes those straight from their ``__dict__``. What comes from
+outside is read by pydantic models, which check it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from penstock.http.system.schemas import LaneSetting
+from penstock.lifecycle.states import Actor, ErrorType, ItemStatus, JobState, KilledBy, Phase
+from penstock.lifecycle.vocabularies import CELERY, QUEUE_STATE, TASKS
+
+MOST_NAMED = 10_000
+MOST_CODES = 100
+
+Status = Annotated[str, Field(json_schema_extra={"enum": list(TASKS.statuses)}, examples=["running"])]
+QueueState = Annotated[str, Field(json_schema_extra={"enum": list(QUEUE_STATE.statuses)}, examples=["RUNNING"])]
+CeleryStatus = Annotated[
+    str,
+    Field(
+        json_schema_extra={"enum": list(CELERY.statuses)},
+        description="What Celery would say of a coordinator; for debugging.",
+    ),
+]
+State = Annotated[JobState, Field(description="The engine's own word, finer than `status`.")]
+
+
+@dataclass(kw_only=True)
+class JobProgress:
+    """How far a job is; none of it ever goes backwards within one run."""
+
+    current: Annotated[int, Field(description="Items that have ended.", examples=[412])]
+    total: Annotated[int, Field(description="Items there are; grows while the job is being planned.", examples=[1000])]
+    percent: Annotated[float, Field(description="0 to 100; 100 only when the job is completed.", examples=[41.2])]
+    message: Annotated[str, Field(description="For people.", examples=["Processing... 41.2%"])]
+    phase: Phase
+    batches_completed: Annotated[int | None, Field(description="Whole hundreds of items; none for a job of one step.")]
+    batches_total: int | None
+    eta_seconds: Annotated[
+        float | None, Field(description="What is left, at the speed so far; none before the first item.")
+    ]
+
+
+@dataclass(kw_only=True)
+class Counts:
+    """How far a job was at some moment."""
+
+    processed: int
+    total: int
+    batches_completed: int | None
+    batches_total: int | None
+
+
+@dataclass(kw_only=True)
+class FailedItem:
+    """An item that ended in an error."""
+
+    position: int
+    error: str | None
+    error_code: str | None
+    attempts: int
+    deaths: Annotated[int, Field(description="Workers that died while they held it; they used up no try.")]
+
+
+@dataclass(kw_only=True)
+class JobListed:
+    """A job in a list."""
+
+    job_id: UUID
+    status: Status
+    state: State
+    job_type: Annotated[str, Field(description="The kind.", examples=["price-check"])]
+    title: Annotated[str | None, Field(description="What people know it by.", examples=["prices.csv"])]
+    user_id: Annotated[str | None, Field(description="Whose it is.")]
+    run: int
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    completed_at: datetime | None
+    progress: JobProgress
+    failed_items: Annotated[int, Field(description="Items that ended in an error.")]
+    error_code: str | None
+    killed_by: KilledBy | None
+    celery_status: CeleryStatus
+
+
+@dataclass(kw_only=True)
+class JobListChange:
+    """What has changed on a page of the list."""
+
+    order: list[UUID]
+    jobs: list[JobListed]
+    next: str | None
+
+
+@dataclass(kw_only=True)
+class JobStatusResponse(JobListed):
+    """A job as it stands now. A status is one of five, and ``completed`` means that nothing runs any more."""
+
+    queue_state: QueueState
+    total_items: int
+    processed_items: int
+    not_found_items: int
+    skipped_items: int
+    attempts: int
+    deaths: Annotated[
+        int, Field(description="Workers that died in this run while they held items; they used up no try.")
+    ]
+    last_heartbeat: datetime | None
+    last_error: Annotated[str | None, Field(description="What went wrong last, also in a job that goes on.")]
+    file_id: UUID | None
+    mapping: Annotated[dict[str, str | None] | None, Field(description="Which header of a table became which field.")]
+    actions: Annotated[list[str], Field(description="What may be asked of it now.", examples=[["cancel", "pause"]])]
+    has_mailbox: Annotated[bool, Field(description="Do results of this kind wait for their owner to use them?")]
+    expires_at: Annotated[datetime | None, Field(description="When a result that nobody uses is given up.")]
+    result: Annotated[Any, Field(description="What the job came to, once it is completed.")]
+    completed_with_errors: Annotated[bool, Field(description="Completed, but some items ended in an error.")]
+    error_details: Annotated[list[FailedItem] | None, Field(description="The first hundred of those.")]
+    continues: Annotated[UUID | None, Field(description="The job whose remaining work this one does.")]
+    continued_by: Annotated[UUID | None, Field(description="The job that does what this one has left.")]
+    error: Annotated[str | None, Field(description="Why it failed.")]
+    error_type: ErrorType | None
+    failed_at: datetime | None
+    failed_phase: Phase | None
+    failed_batch: int | None
+    progress_at_failure: Counts | None
+    stack_trace: Annotated[str | None, Field(description="For admins.")]
+    killed_at: datetime | None
+    killed_reason: str | None
+    progress_at_kill: Counts | None
+    controllers: Annotated[
+        list[LaneSetting], Field(description="What the workers at it have chosen, and what they saw.")
+    ]
+
+
+@dataclass(kw_only=True)
+class JobKilled(JobStatusResponse):
+    """A job that was just stopped."""
+
+    message: str = "Job cancelled"
+
+
+@dataclass(kw_only=True)
+class HistoryLine:
+    """One transition of a job: from where to where, by whom, why and when."""
+
+    sequence: int
+    run: int
+    from_state: JobState | None
+    to_state: JobState
+    actor: Actor
+    actor_id: str | None
+    reason: str | None
+    data: Any
+    at: datetime
+
+
+@dataclass(kw_only=True)
+class JobSamples:
+    """What happened, over time."""
+
+    samples: Annotated[list[LaneSetting], Field(description="The oldest first, 300 at most.")]
+
+
+class Reason(BaseModel):
+    """Why; kept in the history."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "the shop is closed today"}]})
+
+    reason: str | None = Field(default=None, max_length=2000, examples=["the shop is closed today"])
+
+
+class Reprocess(BaseModel):
+    """Which items run again, and how."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        json_schema_extra={"examples": [{"scope": "job", "statuses": ["ERROR", "NOT_FOUND"]}]},
+    )
+
+    scope: Literal["job", "items"] = "job"
+    item_ids: list[str] | None = Field(default=None, min_length=1, max_length=MOST_NAMED, examples=[["17", "18"]])
+    statuses: list[ItemStatus] = Field(
+        default=[ItemStatus.ERROR, ItemStatus.NOT_FOUND], min_length=1, max_length=len(ItemStatus)
+    )
+    error_codes: list[Annotated[str, Field(max_length=64)] | None] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MOST_CODES,
+        description="Only items that ended with one of these codes; null for those without a code.",
+        examples=[["UNEXPECTED_ERROR", None]],
+    )
+    reset_attempts: bool = Field(default=False, description="Give each its full number of tries again.")
+    permanent: bool = Field(default=False, description="Also those that failed for good.")
+    reason: str | None = Field(default=None, max_length=2000)

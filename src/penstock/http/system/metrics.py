@@ -1,0 +1,190 @@
+"""What ``/metrics`` tells: how many jobs are where, how the workers are set and why, and how long requests take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from penstock.errors import PenstockError
+from penstock.http.system.stats_cache import StatsCache, providers_of
+from penstock.operations.outbox import MOST_COUNTED
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_OF_LANES = {
+    "claim_size": "Items a worker claims at once.",
+    "concurrency": "Items a worker runs at once.",
+    "ingest_rows": "Planned items a worker writes at once.",
+    "lease_seconds": "How long a worker's leases last.",
+    "average_item_ms": "What an item takes.",
+    "ingest_ms": "What a batch of planned items takes.",
+    "items_sec": "Items ended a second.",
+    "rows_sec": "Planned items written a second.",
+    "error_rate": "Share of tries that ended in an error.",
+    "not_found_rate": "Share of tries that found nothing.",
+    "retry_rate": "Share of tries that the other side put off.",
+    "db_latency_ewma": "Smoothed milliseconds of a transaction.",
+    "pool_wait_ms": "Smoothed milliseconds of the wait for a connection, or for one's turn to write.",
+    "held": "Items in a worker's hands.",
+    "abandoned": "Calls that were given up and still run: threads that hang, coroutines that will not be cancelled.",
+}
+
+_COUNTED_BY_LANES = {
+    "late_outcomes": "Outcomes that came when the item was another worker's already.",
+    "store_errors": "How often the database failed a worker.",
+}
+
+
+class Metrics:
+    """One server's figures."""
+
+    def __init__(self, figures: StatsCache) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(JobCounts(figures))
+        self._registry.register(OfLanes(figures))
+        self._registry.register(OfService(figures))
+        self._registry.register(OfTrouble(figures))
+        self.requests = Histogram(
+            "penstock_http_request_seconds",
+            "How long requests took, by route and status.",
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+
+    def text(self) -> bytes:
+        """All of them, in Prometheus' format."""
+        return generate_latest(self._registry)
+
+
+class JobCounts(Collector):
+    """Jobs by kind and state."""
+
+    def __init__(self, figures: StatsCache) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauge; without a count where the database does not answer, which says more than a scrape that fails."""
+        gauge = GaugeMetricFamily("penstock_jobs", "Jobs by kind and state.", labels=("kind", "state"))
+        try:
+            counted = self._figures.jobs.get().value
+        except PenstockError:
+            counted = {}
+        for (kind, state), count in counted.items():
+            gauge.add_metric((kind, state.value), count)
+        yield gauge
+
+
+class OfLanes(Collector):
+    """What waits, and what each worker said last of each of its kinds, as far as that was within the last minute."""
+
+    def __init__(self, figures: StatsCache) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges; none where the database does not answer."""
+        try:
+            waiting = self._figures.open_items.get().value
+            lanes = self._figures.lanes.get().value
+        except PenstockError:
+            return
+        for name in ("penstock_queue_depth", "penstock_pending_count"):
+            gauge = GaugeMetricFamily(name, "Items that wait or are in hand, by kind.", labels=("kind",))
+            for kind, count in waiting.items():
+                gauge.add_metric((kind,), count)
+            yield gauge
+        for name, meaning in _OF_LANES.items():
+            gauge = GaugeMetricFamily(f"penstock_{name}", meaning, labels=("kind", "worker"))
+            for lane in lanes:
+                if isinstance(lane.data.get(name), int | float):
+                    gauge.add_metric((lane.kind, lane.worker), lane.data[name])
+            yield gauge
+        throttle = GaugeMetricFamily(
+            "penstock_api_throttle_rate",
+            "Share of calls that a provider refused for now.",
+            labels=("kind", "worker", "provider"),
+        )
+        for lane in lanes:
+            for provider, figures in providers_of(lane):
+                throttle.add_metric((lane.kind, lane.worker, provider), figures.get("throttle_rate") or 0.0)
+        yield throttle
+
+
+class OfService(Collector):
+    """The workers that are alive, and how far the outbox is behind."""
+
+    def __init__(self, figures: StatsCache) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges; none where the database does not answer."""
+        try:
+            seen = self._figures.workers.get().value
+            behind = self._figures.backlog.get().value
+            deaths = self._figures.worker_deaths.get().value
+        except PenstockError:
+            return
+        alive = sum(one.alive for one in seen)
+        yield GaugeMetricFamily("penstock_workers_alive", "Workers seen within the last half minute.", value=alive)
+        yield CounterMetricFamily(
+            "penstock_worker_deaths", "Workers that died or stopped responding while they held items.", value=deaths
+        )
+        yield GaugeMetricFamily(
+            "penstock_outbox_waiting",
+            f"Messages not sent yet; {MOST_COUNTED:,} means as many or more.",
+            value=behind.waiting,
+        )
+        yield GaugeMetricFamily(
+            "penstock_outbox_lag_seconds",
+            "How long the oldest message that has a subscriber has waited; 0 when none does.",
+            value=behind.oldest_seconds or 0.0,
+        )
+        yield GaugeMetricFamily(
+            "penstock_outbox_unsubscribed",
+            "Messages not sent yet, of topics that no running worker subscribes to.",
+            value=behind.unsubscribed,
+        )
+        yield GaugeMetricFamily(
+            "penstock_outbox_unsubscribed_seconds",
+            "How long the oldest of those has waited; 0 when none does.",
+            value=behind.unsubscribed_seconds or 0.0,
+        )
+
+
+class OfTrouble(Collector):
+    """What an alarm looks at: how old the oldest items are, and what went wrong between workers and the database.
+
+    Ages and expired leases are read from the database. The counters are each worker's own, since it began, as it wrote
+    them down with its last figures: one that has been idle for a minute is not shown.
+    """
+
+    def __init__(self, figures: StatsCache) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """The figures; none where the database does not answer."""
+        try:
+            ages = self._figures.ages.get().value
+            lanes = self._figures.lanes.get().value
+        except PenstockError:
+            return
+        for name, meaning, by_kind in (
+            ("waiting", "Seconds since the oldest waiting item began to, those of paused jobs included.", ages.waiting),
+            ("running", "Seconds since the item that is in hand longest was claimed.", ages.running),
+        ):
+            gauge = GaugeMetricFamily(f"penstock_oldest_{name}_item_seconds", meaning, labels=("kind",))
+            for kind, seconds in by_kind.items():
+                gauge.add_metric((kind,), seconds)
+            yield gauge
+        yield GaugeMetricFamily(
+            "penstock_expired_leases",
+            "Leases that ran out and that no sweep has taken back yet.",
+            value=ages.expired_leases,
+        )
+        for name, meaning in _COUNTED_BY_LANES.items():
+            counter = CounterMetricFamily(f"penstock_{name}", meaning, labels=("kind", "worker"))
+            for lane in lanes:
+                if isinstance(lane.data.get(name), int):
+                    counter.add_metric((lane.kind, lane.worker), lane.data[name])
+            yield counter

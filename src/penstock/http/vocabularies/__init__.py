@@ -1,1 +1,0 @@
-"""The words and shapes of each API family."""

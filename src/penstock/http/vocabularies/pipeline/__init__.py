@@ -1,1 +1,0 @@
-"""The words of the persist-first pipeline: grid, export, control and what waits."""

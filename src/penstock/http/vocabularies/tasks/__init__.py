@@ -1,1 +1,0 @@
-"""Tasks: five statuses that never lie, who stopped a job, and why it failed."""

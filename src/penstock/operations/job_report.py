@@ -1,0 +1,64 @@
+"""All that is told of one job, of one moment.
+
+Nearly always that is what the job's own row says: one statement, and a cheap one. Where there is more to tell of its
+end (why it failed, which items did), the job is read once more together with that, again in one statement: what is told
+is never put together from two moments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.job import Job
+from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.states import Work
+from penstock.operations.read_jobs import not_found
+from penstock.store.queries.job_report import read_job_report
+from penstock.store.rows import job_from
+from penstock.store.transaction import Transaction
+
+FAILURES = 100
+"""So many failed items are named."""
+
+
+class ItemFailure(NamedTuple):
+    """An item that ended in an error."""
+
+    position: int
+    error: str | None
+    error_code: str | None
+    attempts: int
+    deaths: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """A job, and what belongs to its end."""
+
+    job: Job
+    ended_at: datetime | None = None
+    """When it failed or was canceled."""
+    ending_data: JSON = None
+    """What its history says of that moment."""
+    failures: list[ItemFailure] | None = None
+    """The first failed items of a job that is over; None where there are none."""
+    stack_trace: str | None = None
+
+
+def has_more_to_tell(job: Job) -> bool:
+    """Is there more to tell of its end than its row knows?"""
+    return job.state.work is Work.LEFT or (job.finished and job.progress.failed > 0)
+
+
+def get_report(transaction: Transaction, job_id: UUID, caller: Caller, *, with_trace: bool) -> JobReport:
+    """A job with what belongs to its end, in one statement; ``with_trace`` also says where in its code it failed."""
+    found = read_job_report(transaction, job_id, caller, failures=FAILURES, with_trace=with_trace)
+    if found is None:
+        raise not_found(job_id)
+    row, ending = found
+    failures = None if ending.failures is None else sorted(ItemFailure(*failure) for failure in ending.failures)
+    return JobReport(job_from(row), ending.ended_at, ending.ending_data, failures, ending.stack_trace)

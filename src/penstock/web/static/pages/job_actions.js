@@ -1,0 +1,199 @@
+// What can be done with a job: the buttons that its state offers, and what each asks before.
+
+import { send, withQuery } from "../core/api.js";
+import { ask } from "../components/dialogs.js";
+import { make, one } from "../core/dom.js";
+import { saveExport } from "../components/export.js";
+import { number } from "../core/format.js";
+import { ACTIONS } from "../core/lifecycle_table.js";
+import { tell, warn } from "../core/notices.js";
+import { allFailed, reprocess } from "../components/reprocess.js";
+
+const KICKOFF_MS = 5000;
+
+/** The row of buttons; `changed` hears the job as each of them left it. */
+export function actions(place, { results, resultsName, changed }) {
+  let job = null;
+  const path = (action) => `/api/jobs/${job.job_id}/${action}`;
+  const offers = (name) => job.actions.includes(name);
+
+  async function pause() {
+    const answer = await ask({
+      title: "Pause this job?",
+      text: "Items in hand are finished, and no new ones start until somebody resumes it.",
+      confirm: ACTIONS.pause,
+      reason: "optional",
+    });
+    return answer && (await send("POST", path("pause"), answer));
+  }
+
+  async function cancel() {
+    const left = job.total_items - job.processed_items;
+    const answer = await ask({
+      title: "Cancel this job?",
+      text:
+        "Items in hand are stopped; what is done stays. " +
+        (left > 1 ? `${number(left)} items are left as they are. ` : "") +
+        "A canceled job cannot be resumed.",
+      confirm: "Cancel the job",
+      danger: true,
+      reason: "required",
+    });
+    return answer && (await send("DELETE", withQuery(`/api/jobs/${job.job_id}`, answer)));
+  }
+
+  async function commit() {
+    const answer = await ask({
+      title: "Commit the result?",
+      text: "The result is marked as used. It waits no longer, and is not abandoned when its time is over.",
+      confirm: ACTIONS.commit,
+      reason: "optional",
+    });
+    return answer && (await send("POST", path("commit"), answer));
+  }
+
+  async function abandon() {
+    const answer = await ask({
+      title: "Abandon the result?",
+      text: "The result is given up: it can no longer be committed. To have it again, a new job has to be started.",
+      confirm: ACTIONS.abandon,
+      danger: true,
+      reason: "optional",
+    });
+    return answer && (await send("POST", path("abandon"), answer));
+  }
+
+  const kickoff = () => send("POST", withQuery(path("kickoff"), { durationMs: KICKOFF_MS }));
+  const failedOnes = () => job.failed_items + job.not_found_items > 0 || job.state === "failed";
+  let several = false;
+  const kept = (name) => job.has_mailbox && offers(name);
+  const save = (format) => async () => {
+    await saveExport(job, format);
+    return null;
+  };
+
+  const every = [
+    {
+      name: "resume",
+      text: ACTIONS.resume,
+      look: "main-action",
+      when: () => offers("resume"),
+      act: () => send("POST", path("resume"), {}),
+      told: "The job goes on.",
+    },
+    {
+      name: "commit",
+      text: ACTIONS.commit,
+      look: "main-action",
+      when: () => kept("commit"),
+      act: commit,
+      told: "The result is committed.",
+    },
+    {
+      name: "pause",
+      text: ACTIONS.pause,
+      when: () => offers("pause"),
+      act: pause,
+      told: "The job is paused.",
+    },
+    {
+      name: "kickoff",
+      text: "Run for 5 s",
+      busy: "Running…",
+      when: () => ["queued", "running"].includes(job.state),
+      act: kickoff,
+      told: "It ran for a while.",
+    },
+    {
+      name: "reprocess",
+      text: "Reprocess all failed",
+      when: () => offers("reprocess") && failedOnes(),
+      act: () => reprocess(job, allFailed(job)),
+      told: "The failed items run again.",
+    },
+    {
+      name: "csv",
+      text: "Export CSV",
+      busy: "Exporting…",
+      when: () => several,
+      act: save("csv"),
+    },
+    {
+      name: "xlsx",
+      text: "Export XLSX",
+      busy: "Exporting…",
+      when: () => several,
+      act: save("xlsx"),
+    },
+    {
+      name: "abandon",
+      text: ACTIONS.abandon,
+      look: "danger",
+      when: () => kept("abandon"),
+      act: abandon,
+      told: "The result is abandoned.",
+    },
+    {
+      name: "cancel",
+      text: ACTIONS.cancel,
+      look: "danger",
+      when: () => offers("cancel"),
+      act: cancel,
+      told: "The job is canceled.",
+    },
+  ];
+  for (const action of every) action.button = button(action);
+  const toResults = make("a", { class: "button", href: results ?? "#", hidden: true }, `To the ${resultsName?.toLowerCase()}`);
+  place.append(toResults, ...every.map(({ button: made }) => made));
+
+  function button(action) {
+    return make(
+      "button",
+      {
+        type: "button",
+        class: action.look,
+        hidden: true,
+        dataset: { action: action.name },
+        on: { click: () => run(action) },
+      },
+      action.text,
+    );
+  }
+
+  async function run(action) {
+    const { button: pressed } = action;
+    if (pressed.getAttribute("aria-busy") === "true") return;
+    // Not disabled while it works: a disabled button would lose the focus.
+    pressed.setAttribute("aria-busy", "true");
+    if (action.busy) pressed.textContent = action.busy;
+    try {
+      const after = await action.act();
+      if (after) {
+        changed(after);
+        tell(action.told);
+      }
+    } catch (problem) {
+      warn(problem);
+    } finally {
+      pressed.removeAttribute("aria-busy");
+      pressed.textContent = action.text;
+      const focused = [document.body, pressed].includes(document.activeElement);
+      show();
+      if (pressed.hidden && focused) one("#job-title").focus();
+    }
+  }
+
+  function show() {
+    for (const { button: made, when } of every) made.hidden = !when() && made.getAttribute("aria-busy") !== "true";
+    toResults.hidden = !(results && job.has_mailbox && job.state === "succeeded");
+    place.hidden = [...place.children].every((child) => child.hidden);
+  }
+
+  return {
+    update(latest, { several: isSeveral }) {
+      job = latest;
+      several = isSeveral;
+      show();
+    },
+  };
+}

@@ -1,0 +1,98 @@
+// The errors of a job by code: how many, what one of them said, and a button to run them again.
+
+import { get } from "../core/api.js";
+import { fill, make } from "../core/dom.js";
+import { plural } from "../core/format.js";
+import { tell, warn } from "../core/notices.js";
+import { ofGroup, reprocess } from "../components/reprocess.js";
+import { empty, failed, loading } from "../components/placeholders.js";
+import { itemBadge } from "../components/badges.js";
+
+/** The list of groups; `changed` hears the job after a reprocessing. */
+export function errorGroups(place, { jobId, changed }) {
+  let job = null;
+  let seen = null;
+  let shown = null;
+  let groups = null;
+  let asking = false;
+
+  async function again(group) {
+    try {
+      const after = await reprocess(job, ofGroup(group));
+      if (!after) return;
+      changed(after);
+      tell(`${plural(group.count, "item runs", "items run")} again.`);
+    } catch (problem) {
+      warn(problem);
+    }
+  }
+
+  function row(group, offered) {
+    return make(
+      "li",
+      {},
+      make("strong", { class: "any code" }, group.errorCode ? make("code", {}, group.errorCode) : "no code"),
+      make("span", { class: "row" }, itemBadge(group.status), plural(group.count, "item", "items")),
+      make("span", { class: "any example" }, group.example ?? "–"),
+      offered &&
+        make(
+          "button",
+          {
+            type: "button",
+            "aria-label": `Reprocess these: ${group.errorCode ?? "no code"}`,
+            on: { click: () => again(group) },
+          },
+          "Reprocess these",
+        ),
+    );
+  }
+
+  function list(offered) {
+    return make(
+      "ul",
+      { class: "card errors", "aria-label": "Errors by code" },
+      groups.map((group) => row(group, offered)),
+    );
+  }
+
+  function show() {
+    const offered = job.actions.includes("reprocess");
+    const key = JSON.stringify([groups, offered]);
+    if (key === shown) return;
+    shown = key;
+    if (groups.length) fill(place, list(offered));
+    else fill(place, empty("No errors", "No item of this job has failed, and each was found."));
+  }
+
+  async function look() {
+    if (asking) return;
+    asking = true;
+    const key = keyOf(job);
+    if (!groups) fill(place, loading("Looking for errors…"));
+    try {
+      groups = await get(`/api/jobs/${jobId}/errors`);
+      seen = key;
+      show();
+    } catch (problem) {
+      shown = null;
+      seen = key;
+      fill(place, failed(problem, look));
+    } finally {
+      asking = false;
+    }
+  }
+
+  return {
+    /** The job has changed, or the tab is shown; it is asked again only when the counts are others. */
+    async update(latest) {
+      job = latest;
+      if (asking) return;
+      if (keyOf(job) === seen && groups) show();
+      else await look();
+    },
+  };
+}
+
+function keyOf(job) {
+  return `${job.run} ${job.failed_items} ${job.not_found_items} ${job.state}`;
+}

@@ -1,0 +1,196 @@
+// The head of the job page: how the job stands. Each event changes only what is different.
+
+import { isAdmin, root } from "../core/api.js";
+import { all, fill, make, one, say } from "../core/dom.js";
+import { duration, number, shortId, when } from "../core/format.js";
+import { lookOf } from "../core/lifecycle_table.js";
+import { whoOf } from "../components/history.js";
+import { badge, icon } from "../components/badges.js";
+
+const LOOKS = { failed: "broken", killed: "stopped" };
+const NOTES = { done: " (done)", broken: " (failed here)", stopped: " (stopped here)" };
+
+/** Bring the head up to date, again and again. */
+export function header(section) {
+  const parts = Object.fromEntries(all("[data-part]", section).map((part) => [part.dataset.part, part]));
+  const kept = new Map();
+  const title = one("#job-title", section);
+  let job = null;
+  let lines = [];
+
+  /** Make something anew only when what it shows has changed. */
+  function once(name, key, build) {
+    if (kept.get(name) === key) return;
+    kept.set(name, key);
+    fill(parts[name], build());
+  }
+
+  function figure(name, text, there = true) {
+    say(parts[name], text);
+    parts[name].parentElement.hidden = !there;
+  }
+
+  function count(name, value, several) {
+    const linked = value > 0 && several;
+    once(name, `${value} ${linked}`, () => (linked ? make("a", { href: "#errors" }, number(value)) : number(value)));
+  }
+
+  function times() {
+    for (const [name, iso] of [
+      ["created", job.created_at],
+      ["started", job.started_at],
+      ["ended", endedAt(job)],
+    ]) {
+      once(name, iso, () => when(iso));
+    }
+    parts.ended.parentElement.hidden = !endedAt(job);
+    const { eta_seconds: left } = job.progress;
+    figure("eta", left === null ? "–" : duration(left < 10 ? left : Math.round(left)), left !== null);
+    figure("deaths", number(job.deaths), job.deaths > 0);
+    elapsed();
+  }
+
+  function elapsed() {
+    if (!job?.started_at) return figure("elapsed", "–", false);
+    const end = endedAt(job) ? new Date(endedAt(job)) : Date.now();
+    const seconds = Math.max(0, (end - new Date(job.started_at)) / 1000);
+    return figure("elapsed", duration(endedAt(job) && seconds < 10 ? seconds : Math.round(seconds)));
+  }
+
+  function counters(several) {
+    const waiting = job.total_items - job.processed_items;
+    const ended = job.failed_items + job.not_found_items + job.skipped_items;
+    say(parts.done, number(job.processed_items - ended));
+    count("failed", job.failed_items, several);
+    count("not-found", job.not_found_items, several);
+    say(parts.skipped, number(job.skipped_items));
+    say(parts.waiting, number(waiting));
+    say(parts.total, number(job.total_items));
+    parts.failed.classList.toggle("bad", job.failed_items > 0);
+    const { batches_completed: done, batches_total: most } = job.progress;
+    figure("batches", `${number(done)} of ${number(most)}`, most !== null);
+  }
+
+  function phases() {
+    const over = job.status === "completed";
+    const steps = all("[data-phase]", section);
+    const at = steps.findIndex((item) => item.dataset.phase === (job.failed_phase ?? job.progress.phase));
+    for (const [place, item] of steps.entries()) {
+      const look = over || place < at ? "done" : place === at ? (LOOKS[job.status] ?? "now") : "";
+      item.className = look;
+      if (look && look !== "done") item.setAttribute("aria-current", "step");
+      else item.removeAttribute("aria-current");
+      say(one("[data-note]", item), NOTES[look] ?? "");
+    }
+  }
+
+  function bar() {
+    const { percent, total } = job.progress;
+    if (total || job.status === "completed") parts.bar.value = percent;
+    else if (job.status === "running") parts.bar.removeAttribute("value");
+    else parts.bar.value = 0;
+  }
+
+  function links() {
+    const key = `${job.continues} ${job.continued_by}`;
+    once("links", key, () => [
+      job.continues && ["Goes on with what ", jobLink(job.continues), " left. "],
+      job.continued_by && ["What is left is done by ", jobLink(job.continued_by), "."],
+    ]);
+    parts.links.hidden = !job.continues && !job.continued_by;
+  }
+
+  function trouble() {
+    const bad = job.status === "failed" || job.status === "killed";
+    parts.trouble.hidden = !bad;
+    parts.message.hidden = bad;
+    if (!bad) return kept.delete("trouble");
+    const ending = lines.findLast((line) => line.to_state === job.state);
+    parts.trouble.classList.toggle("red", job.status === "failed");
+    parts.trouble.classList.toggle("orange", job.status === "killed");
+    const key = `${job.run} ${job.state} ${job.updated_at} ${ending?.sequence}`;
+    return once("trouble", key, () => (job.status === "failed" ? failure(job) : stopped(job, ending)));
+  }
+
+  setInterval(() => {
+    if (job && !endedAt(job) && !document.hidden) elapsed();
+  }, 1000);
+
+  return {
+    update(latest, { several, history }) {
+      job = latest;
+      lines = history;
+      section.dataset.status = job.status;
+      one(".counters", section).hidden = !several;
+      const name = job.title || job.job_type;
+      say(title, name);
+      once("badge", `${job.status} ${job.state}`, () => badge(job.status, job.state));
+      say(parts.run, `run ${number(job.run)}`);
+      say(parts.owner, `owner: ${job.user_id ?? "nobody"}`);
+      say(parts.message, job.progress.message);
+      document.title = `${lookOf(job.status, job.state).word}: ${name} · Penstock`;
+      bar();
+      times();
+      counters(several);
+      phases();
+      links();
+      trouble();
+    },
+  };
+}
+
+function endedAt(job) {
+  return job.completed_at ?? job.killed_at ?? job.failed_at;
+}
+
+function jobLink(id) {
+  return make("a", { href: `${root}/ui/jobs/${encodeURIComponent(id)}` }, `job ${shortId(id)}`);
+}
+
+function failure(job) {
+  return [
+    make("p", { class: "trouble-title" }, icon("cross"), make("strong", { class: "any" }, job.progress.message)),
+    facts([
+      ["Code", job.error_code && make("code", {}, job.error_code)],
+      [
+        "Kind of failure",
+        { RETRYABLE: "may work another time", TERMINAL: "will not work again as it is" }[job.error_type],
+      ],
+      [
+        "While",
+        job.failed_phase && `${job.failed_phase}${job.failed_batch ? `, batch ${number(job.failed_batch)}` : ""}`,
+      ],
+      ["When", when(job.failed_at)],
+      ["How far", far(job.progress_at_failure)],
+    ]),
+    isAdmin && job.stack_trace
+      ? make("details", {}, make("summary", {}, "Stack trace"), make("pre", { tabindex: 0 }, job.stack_trace))
+      : null,
+  ];
+}
+
+function stopped(job, ending) {
+  return [
+    make("p", { class: "trouble-title" }, icon("stop"), make("strong", { class: "any" }, job.progress.message)),
+    facts([
+      ["Who", ending && whoOf(ending)],
+      ["Why", job.killed_reason ?? ending?.reason ?? job.error],
+      ["Code", job.error_code && make("code", {}, job.error_code)],
+      ["When", when(job.killed_at)],
+      ["How far", far(job.progress_at_kill)],
+    ]),
+  ];
+}
+
+function facts(pairs) {
+  return make(
+    "dl",
+    { class: "facts" },
+    pairs.map(([name, value]) => value && make("div", {}, make("dt", {}, name), make("dd", { class: "any" }, value))),
+  );
+}
+
+function far(counts) {
+  if (!counts || counts.total < 2) return null;
+  return `${number(counts.processed)} of ${number(counts.total)} items`;
+}

@@ -1,0 +1,147 @@
+// The jobs as they stand, in one live list, and the forms that start new ones.
+
+import { page } from "../core/api.js";
+import { all, fill, make, one, say } from "../core/dom.js";
+import { plural } from "../core/format.js";
+import { apiPath, asked, isFiltered, listen, remember, show } from "./jobs_filters.js";
+import { Rows } from "./jobs_rows.js";
+import { follow, showConnection } from "../core/live.js";
+import { readyToStart } from "./start.js";
+import { empty, failed } from "../components/placeholders.js";
+
+const AT_ONCE = 50;
+const LOOKED_THROUGH = "20,000";
+
+const list = one("#list");
+const table = one("#jobs");
+const rows = new Rows(one("tbody", table));
+let wanted = asked();
+let next = null;
+let live = null;
+let fresh = true;
+
+/** Follow what is wanted now; the jobs of before stay, greyed, until the first answer. */
+function open() {
+  live?.close();
+  fresh = true;
+  list.setAttribute("aria-busy", "true");
+  show(wanted);
+  const path = apiPath("/api/jobs/live", wanted, { limit: AT_ONCE });
+  const mine = follow(
+    path,
+    { jobs: (news) => mine === live && take(news) },
+    { onState: (state) => mine === live && look(state) },
+  );
+  live = mine;
+}
+
+function take({ order, jobs, next: behind }) {
+  rows.update(order, jobs);
+  next = behind;
+  list.setAttribute("aria-busy", "false");
+  table.hidden = rows.count === 0;
+  showNothing();
+  showPaging();
+  if (fresh) say(one("#told"), `${plural(rows.count, "job", "jobs")} shown`);
+  fresh = false;
+}
+
+// A stream does not say why it failed: the list itself does. A session that is over leads to the sign-in page.
+async function look(state) {
+  if (state !== "lost") return;
+  const mine = live;
+  try {
+    await page(apiPath("/api/jobs", wanted, { limit: 1 }));
+  } catch (problem) {
+    if (mine !== live) return;
+    const hopeless = problem.status >= 400 && problem.status < 500;
+    if (hopeless) live.close();
+    if (hopeless || rows.count === 0) showProblem(problem);
+  }
+}
+
+function showProblem(problem) {
+  rows.update([], []);
+  table.hidden = true;
+  list.setAttribute("aria-busy", "false");
+  showConnection(true); // it is said in the list's place
+  next = null;
+  showPaging();
+  one("#newest").hidden = true;
+  const told = failed(problem, open);
+  if (isFiltered(wanted) || wanted.cursor) told.append(" ", button("Show all jobs", clear));
+  fill(one("#nothing"), told);
+}
+
+function showNothing() {
+  const place = one("#nothing");
+  if (rows.count) return fill(place);
+  if (next) {
+    const further = button("Look further", older);
+    const text = `None of the ${LOOKED_THROUGH} jobs that were looked through is like that. There are older ones.`;
+    return fill(place, empty("Nothing among those", text, further));
+  }
+  if (wanted.cursor) {
+    return fill(place, empty("That was all", "There is nothing older.", button("To the newest", newest)));
+  }
+  if (isFiltered(wanted)) {
+    const text = "No job is like that. Change a filter, or clear them all.";
+    return fill(place, empty("Nothing matches", text, button("Clear filters", clear)));
+  }
+  const start = document.getElementById("start");
+  if (start && fresh) start.open = true;
+  const text = start
+    ? "Penstock does the work that people wait for: it keeps each job, shows how far it is, and lets you stop it, " +
+      "pause it, and do again what failed. Start one above; you will see it here at once."
+    : "Jobs that your application submits are shown here, and how far they are.";
+  return fill(place, empty("No jobs yet", text));
+}
+
+function showPaging() {
+  one("#newest").hidden = !wanted.cursor;
+  one("#older").hidden = !next || !rows.count;
+  const short = Boolean(next && wanted.q && rows.count && rows.count < AT_ONCE);
+  one("#further").hidden = !short;
+  if (short) say(one("#further"), `Nothing more among the ${LOOKED_THROUGH} jobs that were looked through.`);
+  say(one("#older"), short ? "Look further" : "Older");
+}
+
+function go(to, options) {
+  wanted = to;
+  remember(wanted, options);
+  open();
+}
+
+function turn(cursor) {
+  go({ ...wanted, cursor });
+  list.focus({ preventScroll: true });
+  one("h1").scrollIntoView();
+}
+
+function older() {
+  turn(next);
+}
+
+function newest() {
+  turn("");
+}
+
+function clear() {
+  go(Object.fromEntries(Object.keys(wanted).map((name) => [name, ""])));
+  one("#q").focus();
+}
+
+function button(text, click) {
+  return make("button", { type: "button", on: { click } }, text);
+}
+
+one("#newest").addEventListener("click", newest);
+one("#older").addEventListener("click", older);
+one("#clear").addEventListener("click", clear);
+listen(go);
+addEventListener("popstate", () => {
+  wanted = asked();
+  open();
+});
+all(".start-form").forEach(readyToStart);
+open();

@@ -1,0 +1,60 @@
+"""Where catalogs may be, and who names tags."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_settings import NoDecode
+
+from penstock.application import ApplicationSettings, Names
+from penstock.settings import WrittenAs
+
+
+def _split(value: object) -> object:
+    return tuple(part for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
+
+
+def _resolve(folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    for folder in folders:
+        if not folder.is_absolute():
+            raise ValueError(f"{str(folder)!r} is no whole path; write one like /srv/photos")
+    return tuple(folder.resolve() for folder in folders)
+
+
+Folders = Annotated[
+    tuple[Path, ...],
+    NoDecode,
+    BeforeValidator(_split),
+    AfterValidator(_resolve),
+    WrittenAs(lambda folders: os.pathsep.join(map(str, folders))),
+]
+
+
+class CatalogSettings(ApplicationSettings):
+    """The settings of the catalogs application."""
+
+    roots: Annotated[
+        Folders,
+        Field(
+            validation_alias="PENSTOCK_CATALOG_ROOTS",
+            description="Folders below which catalogs may lie, separated by ':'.",
+        ),
+    ] = ()
+    thumbnails_directory: Annotated[
+        Path | None,
+        Field(
+            validation_alias="PENSTOCK_THUMBNAILS_DIRECTORY",
+            description="The folder that keeps thumbnails; penstock-thumbnails beside the folder of kept files, "
+            "unless it is set.",
+        ),
+    ] = None
+    taggers: Annotated[
+        Names,
+        Field(
+            validation_alias="PENSTOCK_TAGGERS",
+            description="module:function of what names tags for a photo, separated by commas.",
+        ),
+    ] = ()

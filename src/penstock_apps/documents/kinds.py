@@ -1,0 +1,43 @@
+"""The one kind of the documents application: each job reads a document, in a process with limits on time and memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import ItemContext, MemoryLimitExceeded, Permanent
+from penstock_apps.counting import counted
+from penstock_apps.documents.reading.bounds import Bounds
+from penstock_apps.documents.reading.extraction import extract
+
+DOCUMENT = "document"
+
+
+def process(item: ItemContext) -> dict[str, Any]:
+    """Text and facts of the document an item names."""
+    params = item.input
+    return extract(
+        item.kept_file(params["sha256"]),
+        declared_name=params["name"],
+        declared_media_type=params.get("media_type"),
+        bounds=Bounds(max_bytes=params["max_bytes"]),
+    )
+
+
+def classify(error: BaseException) -> BaseException:
+    """Running out of memory is a limit exceeded, which no retry cures; everything else is judged as it is."""
+    if isinstance(error, MemoryLimitExceeded):
+        return Permanent(error.message, code="DOCUMENT_TOO_COMPLEX")
+    return error
+
+
+def describe(result: Any) -> str:
+    """A document's result in a few words."""
+    if not isinstance(result, dict):
+        return ""
+    pages = result.get("page_count")
+    parts = (
+        str(result.get("document_type", "")),
+        counted(pages, "page") if isinstance(pages, int) else "",
+        counted(int(result.get("word_count", 0)), "word"),
+    )
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,172 @@
+"""Reads a PDF page by page with pypdf, inside the bounds and without its noise."""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from penstock_apps.documents.reading.bounds import Bounds
+from penstock_apps.documents.reading.collected_text import TextCollector, clean_line
+from penstock_apps.documents.reading.failures import DocumentFailure, classify
+from penstock_apps.documents.reading.findings import Findings, Page, PageCountSource, fact
+from penstock_apps.documents.reading.pdf_metering import StreamMeter, metered
+
+if TYPE_CHECKING:
+    from pypdf import PageObject, PdfReader
+
+_BETWEEN_PAGES = "\n\n"
+_MOST_REPAIRS = 10
+_LINEARIZED = re.compile(rb"/Linearized\b[^>]*?/L\s+(\d{1,12})\b")
+
+
+def read_pdf(data: bytes, bounds: Bounds) -> Findings:
+    """Text, pages and metadata of a PDF; one that asks for a password is refused, an empty one is tried first."""
+    import pypdf
+
+    _check_complete(data)
+    meter = StreamMeter(bounds)
+    with _quiet() as repairs, metered(meter), pypdf.apply_configuration(disable_legacy_handling=True):
+        try:
+            findings = _read(data, bounds, meter)
+        except Exception:
+            # What pypdf made of a refused stream may hide why.
+            meter.check()
+            raise
+        meter.check()
+    findings.warnings += [f"Repaired while reading: {repair}" for repair in repairs]
+    return findings
+
+
+def _read(data: bytes, bounds: Bounds, meter: StreamMeter) -> Findings:
+    reader = _open(data, bounds)
+    findings = Findings()
+    if reader.is_encrypted:
+        findings.warnings.append("The document is encrypted with an empty password, which opened it.")
+    count = len(reader.pages)
+    meter.check()
+    if count == 0:
+        raise DocumentFailure.EMPTY.error("It has no pages.")
+    if count > bounds.max_pages:
+        raise DocumentFailure.TOO_COMPLEX.error(f"It has {count} pages; at most {bounds.max_pages}.")
+    findings.page_count = count
+    findings.page_count_source = PageCountSource.COUNTED
+    _read_metadata(reader, findings)
+    collected = TextCollector(bounds.max_text_characters)
+    for number, page in enumerate(reader.pages, start=1):
+        findings.pages.append(_read_page(page, number, collected, meter))
+    findings.text = collected.text().strip()
+    findings.truncated = collected.truncated
+    if not findings.text:
+        findings.warnings.append("No text was found; the pages may be scanned images.")
+    return findings
+
+
+def _open(data: bytes, bounds: Bounds) -> PdfReader:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError
+
+    try:
+        reader = PdfReader(io.BytesIO(data), xref_stream_maximum_entries=bounds.max_objects)
+        locked = reader.is_encrypted and not reader.decrypt("")
+    except (NotImplementedError, DependencyError) as error:
+        # Said of security handlers other than the standard one (certificates, rights management), and of AES where
+        # the cryptography package is not installed.
+        raise DocumentFailure.ENCRYPTED.error(f"({error})") from error
+    if locked:
+        raise DocumentFailure.ENCRYPTED.error("It asks for a password.")
+    return reader
+
+
+def _read_page(page: PageObject, number: int, collected: TextCollector, meter: StreamMeter) -> Page:
+    width, height = _size(page)
+    if collected.full:
+        return Page(number=number, characters=None, words=None, width=width, height=height)
+    meter.begin_page()
+    try:
+        text = page.extract_text(visitor_operand_before=meter.draw)
+    except Exception as error:
+        meter.check()
+        failure = classify(error, where=f"On page {number}: ")
+        if failure is error:
+            raise
+        raise failure from error
+    meter.check()
+    if number > 1:
+        collected.add(_BETWEEN_PAGES)
+    kept = collected.add(text.strip())
+    return Page(number=number, characters=len(kept), words=len(kept.split()), width=width, height=height)
+
+
+def _size(page: PageObject) -> tuple[float | None, float | None]:
+    try:
+        sides = (float(page.mediabox.width), float(page.mediabox.height))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None, None
+    return (round(sides[0], 2), round(sides[1], 2)) if all(map(math.isfinite, sides)) else (None, None)
+
+
+def _read_metadata(reader: PdfReader, findings: Findings) -> None:
+    """Take what the document says about itself; nonsense there is no reason to refuse its pages."""
+    from pypdf.errors import PyPdfError
+
+    try:
+        information = reader.metadata
+        findings.language = fact(reader.root_object.get("/Lang"))
+        if information is None:
+            return
+        findings.title = fact(information.title)
+        findings.author = fact(information.author)
+        findings.description = fact(information.subject)
+        findings.created = _moment(information.creation_date)
+        findings.modified = _moment(information.modification_date)
+    except (PyPdfError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        findings.warnings.append(f"Part of the metadata is unreadable ({clean_line(str(error))}).")
+
+
+def _moment(value: datetime | None) -> str | None:
+    return value.isoformat() if value is not None else None
+
+
+def _check_complete(data: bytes) -> None:
+    """Refuse a file that was cut off: pypdf would find some of its pages and call that the document."""
+    linearized = _LINEARIZED.search(data, 0, 2048)
+    if linearized is not None and int(linearized[1]) > len(data):
+        raise DocumentFailure.CORRUPT.error(f"It was {int(linearized[1])} bytes long, and {len(data)} are here.")
+    if b"%%EOF" not in data and b"startxref" not in data:
+        raise DocumentFailure.CORRUPT.error("Its end is missing: there is neither startxref nor %%EOF.")
+
+
+class _Repairs(logging.Handler):
+    """Keeps the first few different messages."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = clean_line(record.getMessage())
+        if len(self.messages) < _MOST_REPAIRS and message not in self.messages:
+            self.messages.append(message)
+
+
+@contextmanager
+def _quiet() -> Iterator[list[str]]:
+    """Keep pypdf's warnings out of our log, and hand over what it says it repaired."""
+    logger = logging.getLogger("pypdf")
+    propagated, repairs = logger.propagate, _Repairs()
+    logger.propagate = False
+    logger.addHandler(repairs)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield repairs.messages
+    finally:
+        logger.removeHandler(repairs)
+        logger.propagate = propagated

@@ -1,0 +1,36 @@
+"""Which retailers products are looked up at, and how often."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from penstock.application import ApplicationSettings
+
+
+class ProductSettings(ApplicationSettings):
+    """The settings of the products application."""
+
+    providers: Annotated[
+        str,
+        Field(
+            validation_alias="PRODUCT_PROVIDERS",
+            description="The path of a JSON file that describes the retailers products are at.",
+        ),
+    ] = ""
+    max_attempts_error: Annotated[
+        int,
+        Field(
+            validation_alias="MAX_ATTEMPTS_ERROR", ge=1, le=100, description="Tries of a product whose look-up fails."
+        ),
+    ] = 3
+    max_attempts_not_found: Annotated[
+        int,
+        Field(
+            validation_alias="MAX_ATTEMPTS_NOT_FOUND",
+            ge=1,
+            le=100,
+            description="Tries of a product that is not found, each asking another way.",
+        ),
+    ] = 2

@@ -1,0 +1,1 @@
+"""From an address to a recipe: fetching a page, and the ways of reading it."""

@@ -1,0 +1,241 @@
+"""One line of a list of ingredients: how much, of what measure, of what. The line itself is always kept.
+
+What is not understood becomes the name, whole: a cook can read it, and nothing was lost.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from fractions import Fraction
+
+from penstock_apps.recipes.parsing.measures import BEHIND, CONTAINERS, MOST_WORDS, VAGUE, measure
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredient:
+    """A line, understood as far as it goes."""
+
+    text: str
+    name: str
+    quantity: float | None = None
+    quantity_to: float | None = None
+    """The upper end of a range."""
+    unit: str | None = None
+    note: str | None = None
+
+
+_WORDS: dict[str, int | Fraction] = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
+    "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "half": Fraction(1, 2), "quarter": Fraction(1, 4),
+    "dozen": 12,
+}  # fmt: skip
+_SLASHES = str.maketrans({"⁄": "/", "∕": "/", "–": "-", "—": "-", "−": "-", "‑": "-", "\u00a0": " ", "×": "x"})
+_FRACTION = r"\d+\s*/\s*\d+"
+_MIXED = rf"\d+(?:\s+|-|\s*(?:and|&|und|et|y)\s*){_FRACTION}"
+_THOUSANDS = r"[1-9]\d{0,2}(?:,\d{3})+(?!\d)"
+_NUMBER = rf"{_MIXED}|{_FRACTION}|{_THOUSANDS}|\d+(?:[.,]\d+)?|\.\d+"
+_AMOUNT = re.compile(
+    rf"(?P<first>{_NUMBER})(?:\s*(?:-|to|or|bis|à|a|tot|till)\s*(?P<last>{_NUMBER}))?(?!\d)", re.IGNORECASE
+)
+_PARTS_OF_MIXED = re.compile(r"(\d+)\D+(\d+)\s*/\s*(\d+)")
+_ABOUT = re.compile(r"(?:about|approximately|approx\.?|around|circa|ca\.?|roughly|~)\s+", re.I)
+_LETTERS = re.compile(r"\s*-?\s*([^\W\d_]+\.?)(?:\s+([^\W\d_]+\.?))?(?:\s+([^\W\d_]+\.?))?")
+_HOW = re.compile(r"(heaped|heaping|rounded|level|scant|generous|good|big|large|small)\s+", re.I)
+_TIMES = re.compile(r"\s*x\s*(?=\d)", re.I)
+_IN_FRONT = re.compile(rf"\(([^()]+)\)\s*|((?:{_NUMBER})(?:\s*(?:-|to)\s*(?:{_NUMBER}))?\s*-?\s*[^\W\d_]+\.?)\s+")
+_MORE = re.compile(rf"\s*(/|\+|plus\b|and\b)\s*((?:{_NUMBER})\s*)", re.I)
+_NEXT = re.compile(rf"\s*(?:{_NUMBER})\s*")
+_BULLET = re.compile(r"^[\s•·▢☐◦\-*–—]+(?=\S)")
+_IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)")
+_OF = re.compile(r"^(?:of\s+(?:the\s+|an?\s+)?|(?:de|du|des|di|del|della)\s+|d['’])", re.IGNORECASE)
+_PART_OF = re.compile(r"^(?:of\s+)?(?:the|an?)\s+", re.IGNORECASE)
+_TO_TASTE = re.compile(
+    r",?\s*\b((?:or\s+)?(?:to taste|as needed|as required|for serving|to serve|for garnish|optional"
+    r"|nach geschmack|au goût|al gusto|a piacere|naar smaak|efter smak))\b\.?",
+    re.I,
+)
+_LONGEST = 1_000
+
+
+def understood(line: str) -> Ingredient:
+    """What one line says.
+
+    >>> one = understood("1 ½ cups flour, sifted")
+    >>> one.quantity, one.unit, one.name, one.note
+    (1.5, 'cup', 'flour', 'sifted')
+    >>> understood("2-3 cloves garlic").quantity_to
+    3.0
+    >>> understood("Salt, to taste").note
+    'to taste'
+    """
+    text = " ".join(line.split())[:_LONGEST]
+    rest = _BULLET.sub("", _plain(text))
+    about = _ABOUT.match(rest)
+    quantity, quantity_to, rest = _amount(rest[about.end() :] if about else rest)
+    if quantity is None:
+        quantity, unit, rest, notes = _vague(rest)
+    else:
+        unit, rest, notes = _measured(rest)
+    name, said = _name(rest)
+    if not name:
+        return Ingredient(text, text)
+    if unit is None and quantity is not None:
+        unit, name = _behind(name)
+    return Ingredient(text, name, quantity, quantity_to, unit, ", ".join((*said, *notes)) or None)
+
+
+def _plain(text: str) -> str:
+    """Fractions that are one character become three: ``1½`` is ``1 1/2``."""
+    if text.isascii():
+        return text.strip()
+    parts: list[str] = []
+    for one in text:
+        if unicodedata.category(one) == "No" and "fraction" in unicodedata.name(one, "").lower():
+            if parts and parts[-1][-1:].isdigit():
+                parts.append(" ")
+            parts.append(unicodedata.normalize("NFKC", one))
+        else:
+            parts.append(one)
+    return "".join(parts).translate(_SLASHES).strip()
+
+
+# How much ----------------------------------------------------------------------------------------------------------
+
+
+def _amount(text: str) -> tuple[float | None, float | None, str]:
+    found = _AMOUNT.match(text)
+    if found is None:
+        return _in_words(text)
+    first, last = _value(found["first"]), _value(found["last"])
+    if first is None:
+        return None, None, text
+    rest = text[found.end() :]
+    if last is not None and last < 1 <= first:  # 1 - 1/2 is one and a half
+        first, last = first + last, None
+    dozens, behind = _dozens(rest)
+    if dozens:
+        return first * 12, last and last * 12, behind
+    return first, last, _PART_OF.sub("", rest.lstrip()) if first < 1 else rest
+
+
+def _in_words(text: str) -> tuple[float | None, float | None, str]:
+    word, _, rest = text.partition(" ")
+    said = word.lower()
+    if said not in _WORDS or not rest:
+        return None, None, text
+    number = float(_WORDS[said])
+    dozens, behind = _dozens(f" {rest}")
+    if dozens:
+        return number * 12, None, behind
+    if said in ("a", "an") and _measured(rest)[0] is None:
+        return None, None, text
+    return number, None, _PART_OF.sub("", rest) if said in ("half", "quarter", "dozen") else rest
+
+
+def _dozens(rest: str) -> tuple[bool, str]:
+    found = re.match(r"\s+dozen\s+(?=\S)", rest, re.IGNORECASE)
+    return (True, rest[found.end() :]) if found else (False, rest)
+
+
+def _value(text: str | None) -> float | None:
+    """A number as people write it; a fraction by nothing is none."""
+    if text is None:
+        return None
+    if text.isascii() and text.isdecimal() and len(text) < 10:  # most are, and a fraction takes a while to make
+        return float(text)
+    try:
+        mixed = _PARTS_OF_MIXED.fullmatch(text)
+        if mixed:
+            return round(float(int(mixed[1]) + Fraction(int(mixed[2]), int(mixed[3]))), 4)
+        if re.fullmatch(_THOUSANDS, text):
+            return float(text.replace(",", ""))
+        return round(float(Fraction("".join(text.split()).replace(",", "."))), 4)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+
+
+# Of what measure ---------------------------------------------------------------------------------------------------
+
+
+def _measured(text: str) -> tuple[str | None, str, list[str]]:
+    """The measure a text begins with, what comes after it, and what is said of its size or beside it."""
+    times = _TIMES.match(text)
+    text = text[times.end() :] if times else text.lstrip()
+    size = _IN_FRONT.match(text)
+    if size is not None:  # 1 (15 ounce) can, 2 x 400 g tins
+        unit, end = _unit(text, size.end())
+        if unit in CONTAINERS or (unit is not None and size[1]):
+            return unit, _OF.sub("", text[end:].strip()), [(size[1] or size[2]).strip()]
+        return None, text, []
+    how = _HOW.match(text)
+    unit, end = _unit(text, how.end() if how else 0)
+    if unit is None:
+        return None, text.lstrip(" -"), []
+    notes = [how[1].lower()] if how else []
+    more, end = _more(text, end)
+    rest = text[end:].strip()
+    inside, after = _unit(rest, 0)
+    if inside in CONTAINERS:  # 15 ounce can
+        notes.append(rest[:after].strip(" -."))
+        rest = rest[after:].strip()
+    return unit, _OF.sub("", rest), notes + more
+
+
+def _unit(text: str, start: int) -> tuple[str | None, int]:
+    """The measure that begins here, by as many words as fit, and where it ends; something has to follow it."""
+    words = _LETTERS.match(text, start)
+    if words is not None:
+        for last in range(MOST_WORDS, 0, -1):
+            if words[last] is None:
+                continue
+            unit = measure(text[words.start(1) : words.end(last)])
+            if unit is not None and text[words.end(last) :].strip(" .,-"):
+                return unit, words.end(last)
+    return None, start
+
+
+def _more(text: str, end: int) -> tuple[list[str], int]:
+    """The same in other measures, or something on top: 100 g/3½ oz, 1 cup plus 2 tablespoons."""
+    notes: list[str] = []
+    while (found := _MORE.match(text, end)) is not None:
+        unit, after = _unit(text, found.end())
+        if unit is None:
+            break
+        second = _NEXT.match(text, after)  # 2 lb 4 oz
+        following = _unit(text, second.end()) if second else (None, after)
+        after = following[1] if following[0] is not None else after
+        said = text[found.start(2) : after].strip()
+        notes.append(said if found[1] == "/" else f"plus {said}")
+        end = after
+    return notes, end
+
+
+def _vague(text: str) -> tuple[float | None, str | None, str, list[str]]:
+    """A pinch of salt: one, though nobody says so."""
+    unit, rest, notes = _measured(text)
+    return (1.0, unit, rest, notes) if unit in VAGUE else (None, None, text, [])
+
+
+def _behind(name: str) -> tuple[str | None, str]:
+    """Garlic cloves are cloves of garlic."""
+    what, _, last = name.rpartition(" ")
+    unit = measure(last) if what and " " not in what else None
+    return (unit, what) if unit in BEHIND else (None, name)
+
+
+# Of what -----------------------------------------------------------------------------------------------------------
+
+
+def _name(text: str) -> tuple[str, list[str]]:
+    """What it is, and what is said about it in brackets, behind a comma, or as everybody says it."""
+    notes = [one.strip() for one in _IN_BRACKETS.findall(text)]
+    text = _IN_BRACKETS.sub("", text)
+    notes += [one.lower() for one in _TO_TASTE.findall(text)]
+    text = _TO_TASTE.sub("", text)
+    name, comma, behind = text.partition(",")
+    if comma and name.strip():
+        notes.insert(0, behind.strip(" ,.*"))
+        text = name
+    return text.strip(" ,;.*"), [one for one in notes if one]

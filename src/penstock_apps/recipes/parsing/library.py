@@ -1,0 +1,62 @@
+"""Rules for hundreds of sites, and heuristics for the others, by the recipe-scrapers library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from penstock_apps.recipes.addresses import host_of
+from penstock_apps.recipes.parsing.ingredients import understood
+from penstock_apps.recipes.parsing.parsed import ParsedRecipe
+from penstock_apps.recipes.parsing.schema_org import servings
+from penstock_apps.recipes.parsing.texts import lines, plain
+
+Value = TypeVar("Value")
+STRATEGY = "site_rules"
+
+
+def by_site_rules(page: str, address: str) -> ParsedRecipe | None:
+    """What the library finds; None where it finds nothing, or is not installed."""
+    try:
+        # Over a second to import, and most pages say what they are themselves.
+        from recipe_scrapers import scrape_html
+    except ImportError:
+        return None
+    try:
+        scraper = scrape_html(page, org_url=address, supported_only=False)
+    except Exception:  # noqa: BLE001 - a library that reads strangers' pages raises whatever it meets there
+        return None
+    ingredients = _asked(scraper.ingredients) or []
+    steps = _asked(scraper.instructions_list) or []
+    found = ParsedRecipe(
+        title=plain(_asked(scraper.title) or "")[:500],
+        description=_asked(scraper.description) or None,
+        ingredients=[understood(plain(one)) for one in ingredients if plain(one)],
+        steps=[text for one in steps for text in lines(one)],
+        yields=_asked(scraper.yields) or None,
+        prep_minutes=_minutes(scraper.prep_time),
+        cook_minutes=_minutes(scraper.cook_time),
+        total_minutes=_minutes(scraper.total_time),
+        image_url=_asked(scraper.image) or None,
+        author=_asked(scraper.author) or None,
+    )
+    found.servings = servings([found.yields]) if found.yields else None
+    return found if found.is_whole else None
+
+
+def strategy_of(address: str) -> str:
+    """Which rules those were, for people who look after them."""
+    return f"{STRATEGY}:{host_of(address)}"
+
+
+def _asked(question: Callable[[], Value]) -> Value | None:
+    """One property; the library raises where a page has none."""
+    try:
+        return question()
+    except Exception:  # noqa: BLE001 - see above
+        return None
+
+
+def _minutes(question: Callable[[], Any]) -> int | None:
+    value = _asked(question)
+    return value if isinstance(value, int) and 0 < value < 1_000_000 else None

@@ -1,0 +1,60 @@
+"""A recipe as it was found on a page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from penstock_apps.recipes.parsing.ingredients import Ingredient
+
+
+@dataclass(slots=True)
+class ParsedRecipe:
+    """What a page says; lists are empty and values None where it says nothing."""
+
+    title: str
+    description: str | None = None
+    ingredients: list[Ingredient] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    servings: int | None = None
+    yields: str | None = None
+    prep_minutes: int | None = None
+    cook_minutes: int | None = None
+    total_minutes: int | None = None
+    image_url: str | None = None
+    tags: list[str] = field(default_factory=list)
+    author: str | None = None
+
+    def as_json(self, address: str) -> dict[str, Any]:
+        """For the database and the API."""
+        return {**asdict(self), "source_url": address}
+
+    @property
+    def is_whole(self) -> bool:
+        """Has it what makes a recipe?"""
+        return bool(self.title and self.ingredients and self.steps)
+
+    @property
+    def weight(self) -> tuple[bool, int]:
+        """How much it says, to choose the fullest of several."""
+        return self.is_whole, len(self.ingredients) + len(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A recipe, how it was found, and what to be careful about."""
+
+    recipe: ParsedRecipe
+    strategy: str
+    used_llm: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def as_json(self, address: str) -> dict[str, Any]:
+        """A job's result."""
+        return {
+            "success": True,
+            "recipe": self.recipe.as_json(address),
+            "used_llm": self.used_llm,
+            "parser_strategy": self.strategy,
+            "warnings": list(self.warnings),
+        }

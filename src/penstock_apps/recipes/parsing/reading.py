@@ -1,0 +1,65 @@
+"""From a page to a recipe: the surest way first, and each further way where those before it found nothing whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock_apps.recipes.failures import PageFailure
+from penstock_apps.recipes.parsing import json_ld, library, markup
+from penstock_apps.recipes.parsing.language_model import STRATEGY as LLM
+from penstock_apps.recipes.parsing.language_model import WARNING, LanguageModel
+from penstock_apps.recipes.parsing.parsed import Found, ParsedRecipe
+from penstock_apps.recipes.parsing.schema_org import Node, read
+
+_BROKEN = "Part of the page's data could not be read."
+_SEVERAL = "The page has several recipes; this is the fullest of them."
+_PARTIAL = {
+    "ingredients": "No ingredients were found.",
+    "steps": "No steps were found.",
+    "title": "No title was found.",
+}
+
+
+def recipe_of(page: str, address: str, model: LanguageModel | None = None) -> Found:
+    """The recipe on a page; ``PageFailure.NO_RECIPE`` where there is none."""
+    partial: Found | None = None
+    for found in _ways(page, address):
+        if found.recipe.is_whole:
+            return found
+        if partial is None or found.recipe.weight > partial.recipe.weight:
+            partial = found
+    if model is not None:
+        said = model.recipe_of(page, address)
+        if said is not None:
+            return Found(said, LLM, used_llm=True, warnings=(WARNING,))
+    if partial is not None and partial.recipe.title and (partial.recipe.ingredients or partial.recipe.steps):
+        missing = [text for name, text in _PARTIAL.items() if not getattr(partial.recipe, name)]
+        return Found(partial.recipe, partial.strategy, warnings=(*partial.warnings, *missing))
+    raise PageFailure.NO_RECIPE.error()
+
+
+def _ways(page: str, address: str) -> Iterator[Found]:
+    """What each way finds, in order; later ones are not tried unless somebody asks for more."""
+    nodes, unread = json_ld.recipe_nodes(page)
+    yield from _fullest(nodes, address, json_ld.STRATEGY, (_BROKEN,) if unread else ())
+    tree = markup.tree_of(page)
+    if tree is None:
+        return
+    for words in (markup.MICRODATA, markup.RDFA):
+        yield from _fullest(markup.recipe_nodes(tree, words), address, words.strategy, ())
+    yield from _of(markup.microformat(tree), "h_recipe")
+    yield from _of(library.by_site_rules(page, address), library.strategy_of(address))
+    yield from _of(markup.by_headings(tree), "headings")
+
+
+def _fullest(nodes: list[Node], address: str, strategy: str, warnings: tuple[str, ...]) -> Iterator[Found]:
+    recipes = [read(node, address) for node in nodes]
+    if recipes:
+        several = len({one.title for one in recipes if one.is_whole}) > 1
+        best = max(recipes, key=lambda one: one.weight)
+        yield Found(best, strategy, warnings=(*warnings, _SEVERAL) if several else warnings)
+
+
+def _of(recipe: ParsedRecipe | None, strategy: str) -> Iterator[Found]:
+    if recipe is not None:
+        yield Found(recipe, strategy)

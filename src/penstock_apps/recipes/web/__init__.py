@@ -1,0 +1,12 @@
+"""The mailbox: recipes that wait for who asked for them, and those that were saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.application import Page, Pages
+
+pages = Pages(
+    folder=Path(__file__).parent,
+    pages=(Page("Mailbox", address="mailbox", template="mailbox.html", results_of=("recipe",)),),
+)

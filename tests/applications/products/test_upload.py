@@ -1,0 +1,160 @@
+"""Products over HTTP: uploads, files that wait at a source, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from penstock_apps.products.retailer import sample_csv, sample_image
+from tests.applications.products.conftest import Market
+from tests.http.conftest import Served, serving
+
+
+@pytest.fixture
+def served(market: Market) -> Iterator[Served]:
+    with serving(market.app, worker=False) as one:
+        yield one
+
+
+def upload(client: httpx2.Client, *files: tuple[str, bytes], key: str | None = None, **fields: str) -> Any:
+    headers = {} if key is None else {"Idempotency-Key": key}
+    parts = [("file", (name, content, "application/octet-stream")) for name, content in files]
+    return client.post("/api/jobs", files=parts, data=fields, headers=headers)
+
+
+def test_a_table_is_taken_in_and_worked_off(served: Served, market: Market) -> None:
+    answer = upload(served.client(), ("products.csv", sample_csv()))
+    assert answer.status_code == 202
+    body = answer.json()
+    assert (body["jobType"], body["queueState"], body["files"]) == ("csv", "QUEUED", ["products.csv"])
+    assert body["mapping"]["Hersteller"] == "brand"
+    market.work()
+    [job] = market.app.jobs()
+    assert str(job.id) == body["jobId"]
+    assert job.user_id == "ada"
+    assert market.app.get(job.id).progress.done == 36
+
+
+def test_pictures_fields_and_keys(served: Served) -> None:
+    ada = served.client()
+    pictures = upload(ada, ("a.png", sample_image(0)), ("b.png", sample_image(1)), jobType="image").json()
+    assert (pictures["files"], pictures["mapping"]) == (["a.png", "b.png"], None)
+    assert [job.title for job in served.app.jobs()] == ["a.png and 1 more"]
+    table = ("a.txt", b"sku|title\n1|Kettle\n")
+    first = upload(ada, table, key="k", delimiter="|", encoding="utf-8").json()
+    assert first["mapping"] == {"sku": "sku", "title": "title"}
+    assert upload(ada, table, key="k", delimiter="|", encoding="utf-8").json()["jobId"] == first["jobId"]
+    assert upload(served.client("bob"), table, key="k", delimiter="|").json()["jobId"] != first["jobId"]
+
+
+def test_what_cannot_be_taken_is_refused_with_a_code(served: Served) -> None:
+    ada = served.client()
+    table = ("a.csv", b"sku\n1\n")
+    assert upload(served.client(None), table).status_code == 401
+    for answer, status, code in (
+        (upload(ada, table, jobType="image"), 422, "JOB_TYPE_WRONG"),
+        (upload(ada, table, ("b.png", sample_image())), 422, "MIXED_FILES"),
+        (ada.post("/api/jobs", data={"jobType": "csv"}, files={"other": b"x"}), 422, "FILE_MISSING"),
+        (ada.post("/api/jobs", content=b"sku\n1\n", headers={"Content-Type": "text/csv"}), 422, "CONTENT_TYPE_UNKNOWN"),
+        (ada.post("/api/jobs", content=b"{", headers={"Content-Type": "application/json"}), 400, "REQUEST_REFUSED"),
+        (ada.post("/api/jobs", json={"jobType": "csv"}), 422, "INVALID_INPUT"),
+        (ada.post("/api/jobs", json={"source": "x" * 100_000}), 413, "BODY_TOO_LARGE"),
+        (ada.post("/api/jobs", json={"source": "/etc/passwd"}), 403, "SOURCE_NOT_ALLOWED"),
+        (ada.post("/api/ingestion/scan", json={"source": "/etc"}), 403, "SOURCE_NOT_ALLOWED"),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (status, code)
+    broken = ada.post("/api/jobs", content=b"nothing", headers={"Content-Type": "multipart/form-data; boundary=x"})
+    assert broken.status_code in (400, 422)
+    assert served.app.jobs() == []
+
+
+def test_uploads_can_be_switched_off(market: Market) -> None:
+    market.app._settings = market.app.settings.model_copy(update={"db_ingest_enabled": False})
+    with serving(market.app, worker=False) as served:
+        ada = served.client()
+        for answer in (
+            upload(ada, ("a.csv", b"sku\n1\n")),
+            ada.post("/api/jobs", json={"source": str(market.inbox)}),
+            ada.post("/api/ingestion/scan", json={"source": str(market.inbox)}),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (503, "INGEST_DISABLED")
+
+
+def test_a_scan_takes_each_file_once_also_when_it_is_repeated(served: Served, market: Market) -> None:
+    (market.inbox / "a.csv").write_bytes(b"sku\n1\n")
+    (market.inbox / "b.csv").write_bytes(b"colour\nred\n")
+    (market.inbox / "c.png").write_bytes(sample_image())
+    ada = served.client()
+
+    def scan() -> Any:
+        return ada.post("/api/ingestion/scan", json={"source": str(market.inbox)}).json()
+
+    first = scan()
+    assert sorted(one["name"] for one in first["taken"]) == ["a.csv", "c.png"]
+    assert [(one["name"], one["code"]) for one in first["failed"]] == [("b.csv", "NO_PRODUCT_COLUMN")]
+    again = scan()
+    assert (again["taken"], again["already"]) == ([], 2)
+    assert {str(job.id) for job in market.app.jobs()} == {one["jobId"] for one in first["taken"]}
+    (market.inbox / "a.csv").write_bytes(b"sku\n1\n2\n")
+    assert [one["name"] for one in scan()["taken"]] == ["a.csv"]
+    assert len(market.app.jobs()) == 3
+
+
+def test_a_source_may_be_named_instead_of_an_upload(served: Served, market: Market) -> None:
+    (market.inbox / "a.csv").write_bytes(b"sku\n1\n")
+    ada = served.client()
+
+    def ask(source: str, key: str | None = None) -> Any:
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return ada.post("/api/jobs", json={"source": source}, headers=headers)
+
+    one_file = ask(str(market.inbox / "a.csv"), "k").json()
+    assert one_file["files"] == ["a.csv"]
+    assert one_file["jobIds"] == [one_file["jobId"]]
+    assert ask(str(market.inbox / "a.csv"), "k").json()["jobId"] == one_file["jobId"]
+    (market.inbox / "b.csv").write_bytes(b"sku\n2\n")
+    folder = ask(str(market.inbox)).json()
+    assert sorted(folder["files"]) == ["a.csv", "b.csv"]
+    assert one_file["jobId"] not in folder["jobIds"]
+    (market.inbox / "empty").mkdir()
+    assert ask(str(market.inbox / "empty")).json()["code"] == "FILE_MISSING"
+
+
+def test_the_same_key_with_another_request_is_refused_before_it_is_kept(served: Served, market: Market) -> None:
+    (market.inbox / "a.csv").write_bytes(b"sku\n1\n")
+    ada = served.client()
+    first = upload(ada, ("a.csv", b"sku\n1\n"), key="k").json()
+    kept = sorted(market.app.settings.files_directory.rglob("*"))
+    others = [
+        upload(ada, ("a.csv", b"sku\n2\n"), key="k"),
+        upload(ada, ("b.csv", b"sku\n1\n"), key="k"),
+        upload(ada, ("a.csv", b"sku\n1\n"), key="k", delimiter=";"),
+        ada.post("/api/jobs", json={"source": str(market.inbox)}, headers={"Idempotency-Key": "k"}),
+    ]
+    assert {(one.status_code, one.json()["code"]) for one in others} == {(422, "IDEMPOTENCY_KEY_REUSED")}
+    assert upload(ada, ("a.csv", b"sku\n1\n"), key="k").json() == first
+    assert sorted(market.app.settings.files_directory.rglob("*")) == kept
+    assert len(market.app.jobs()) == 1
+
+
+def test_the_same_key_with_another_source_is_refused(served: Served, market: Market) -> None:
+    (market.inbox / "a.csv").write_bytes(b"sku\n1\n")
+    (market.inbox / "b.csv").write_bytes(b"sku\n2\n")
+    ada = served.client()
+
+    def ask(name: str) -> Any:
+        return ada.post("/api/jobs", json={"source": str(market.inbox / name)}, headers={"Idempotency-Key": "k"})
+
+    first = ask("a.csv").json()
+    assert ask("b.csv").json()["code"] == "IDEMPOTENCY_KEY_REUSED"
+    assert ask("a.csv").json()["jobId"] == first["jobId"]
+    assert len(market.app.jobs()) == 1
+
+
+def test_both_bodies_are_described(served: Served) -> None:
+    described = served.client().get("/openapi.json").json()["paths"]["/api/jobs"]["post"]
+    assert set(described["requestBody"]["content"]) == {"multipart/form-data", "application/json"}
+    assert {"202", "400", "401", "403", "413", "422", "429", "503"} <= set(described["responses"])

@@ -1,0 +1,83 @@
+"""One page, one name; and only pages of the public internet."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from penstock import InvalidInput
+from penstock_apps.recipes.addresses import host_of, key_of, normalized
+from penstock_apps.recipes.parsing.hosts import is_public
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://example.com/Soup", "https://example.com/Soup"),
+        ("  https://example.com/Soup\n", "https://example.com/Soup"),
+        ("HTTPS://EXAMPLE.com/Soup/", "https://example.com/Soup"),
+        ("https://example.com:443/Soup", "https://example.com/Soup"),
+        ("http://example.com:80", "http://example.com"),
+        ("http://example.com:8080/", "http://example.com:8080"),
+        ("https://example.com/Soup#steps", "https://example.com/Soup"),
+        ("https://example.com/Soup?b=2&a=1", "https://example.com/Soup?b=2&a=1"),
+        ("https://example.com/Soup/?B=C/", "https://example.com/Soup?B=C/"),
+        ("https://example.com./Soup", "https://example.com/Soup"),
+        ("https://Küche.example/Suppe", "https://xn--kche-0ra.example/Suppe"),
+        ("https://example.com/S%C3%BCppe", "https://example.com/S%C3%BCppe"),
+        ("http://[2001:DB8::1]:80/x", "http://[2001:db8::1]/x"),
+    ],
+)  # fmt: skip
+def test_what_leads_to_the_same_page_is_the_same_text(text: str, expected: str) -> None:
+    assert normalized(text) == expected
+    assert normalized(expected) == expected
+    assert key_of(normalized(text)) == key_of(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "   ", "example.com/soup", "ftp://example.com/soup", "javascript:alert(1)", "file:///etc/passwd", "http://",
+        "http:///soup", "https://user:secret@example.com/", "https://example.com:99999/", "https://exa mple.com/",
+        "https://example.com/a b", "https://example.com/\x00", "http://[::1/", "http://exam<ple>.com/",
+        "https://" + "a" * 300 + ".com", "https://example.com/" + "a" * 3000, "//example.com/soup",
+    ],
+)  # fmt: skip
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        normalized(text)
+    assert (refused.value.code, refused.value.field) == ("URL_INVALID", "url")
+
+
+@given(some.text(max_size=100))
+def test_any_text_is_an_address_or_refused(text: str) -> None:
+    for given_text in (text, f"https://example.com/{text}", f"http://{text}/"):
+        try:
+            once = normalized(given_text)
+        except InvalidInput:
+            continue
+        assert normalized(once) == once
+
+
+def test_whose_page_it_is() -> None:
+    assert host_of("https://www.kitchen.example/soup") == "kitchen.example"
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("93.184.216.34", True), ("2606:2800:220:1::1", True), ("::ffff:93.184.216.34", True), ("127.0.0.1", False),
+        ("10.1.2.3", False), ("172.16.0.1", False), ("192.168.1.1", False), ("169.254.169.254", False),
+        ("100.64.0.1", False), ("0.0.0.0", False), ("255.255.255.255", False), ("224.0.0.1", False),
+        ("192.0.2.1", False), ("198.18.0.1", False), ("192.88.99.1", False), ("::1", False), ("::", False),
+        ("fe80::1", False), ("fc00::1", False), ("ff02::1", False), ("::ffff:127.0.0.1", False),
+        ("::ffff:169.254.169.254", False), ("64:ff9b::7f00:1", False), ("64:ff9b::a00:1", False),
+        ("2002:7f00:1::", False), ("2002:5db8:d822::1", False), ("2001:0:4136:e378::", False),
+        ("2001:db8::1", False),
+    ],
+)  # fmt: skip
+def test_only_the_public_internet_is_fetched_from(address: str, public: bool) -> None:
+    assert is_public(ipaddress.ip_address(address)) is public

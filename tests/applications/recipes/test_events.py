@@ -1,0 +1,119 @@
+"""Parsers elsewhere: told of each request once it is recorded, and their words taken once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from queue import SimpleQueue
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from penstock import JobState, Message
+from penstock_apps.recipes.addresses import key_of
+from penstock_apps.recipes.settings import RecipeSettings
+from tests.applications.recipes.conftest import Kitchen
+
+PATIENCE = 60.0
+URL = "https://kitchen.example/soup"
+REQUESTS, DEAD = "parse-requests", "parse-results-dead-letters"
+
+
+@pytest.fixture
+def recipe_settings() -> RecipeSettings:
+    return RecipeSettings(parsed_elsewhere=True)
+
+
+@pytest.fixture
+def heard(kitchen: Kitchen) -> dict[str, SimpleQueue[Any]]:
+    """What was sent, by topic."""
+    found: dict[str, SimpleQueue[Any]] = {REQUESTS: SimpleQueue(), DEAD: SimpleQueue()}
+
+    def hear(message: Message) -> None:
+        found[message.topic].put(message.payload)
+
+    for topic in found:
+        kitchen.app.subscribe(topic)(hear)
+    return found
+
+
+def word(request: str, **changes: Any) -> Message:
+    """A parser's word about a request."""
+    payload = {
+        "requestId": request, "urlHash": key_of(URL), "success": True, "errorMessage": None, "title": "Tomato soup",
+        "ingredients": [{"quantity": "2", "unit": "cups", "name": "tomatoes"}],
+    }  # fmt: skip
+    return Message(1, "parse-results", request, payload | changes, datetime.now(UTC))
+
+
+def asked(kitchen: Kitchen) -> str:
+    answer = kitchen.served.client().post("/parse-requests", json={"url": URL})
+    assert (answer.status_code, answer.json()["status"]) == (202, "PENDING")
+    return str(answer.json()["requestId"])
+
+
+def relayed(messages: SimpleQueue[Any], count: int) -> list[Any]:
+    """The next messages, once the worker has sent them."""
+    return [messages.get(timeout=PATIENCE) for _ in range(count)]
+
+
+def test_a_request_is_told_once_and_a_word_completes_it(kitchen: Kitchen, heard: dict[str, SimpleQueue[Any]]) -> None:
+    request = asked(kitchen)
+    asked_again = kitchen.served.client("bob").post("/parse-requests", json={"url": URL}).json()["requestId"]
+    assert asked(kitchen) == request, "the same user asks for the same"
+    # Held jobs are not followed: each user's request is told of, and waits for its own word.
+    told = relayed(heard[REQUESTS], 2)
+    assert [one["requestId"] for one in told] == [request, asked_again]
+    assert told[0].keys() == {"requestId", "url", "urlHash", "requestedAt"}
+    assert {(one["url"], one["urlHash"]) for one in told} == {(URL, key_of(URL))}
+    for _ in range(2):  # a message may come twice
+        kitchen.results.take(word(request))
+    kitchen.results.take(word(asked_again))
+    for one in (request, asked_again):
+        job = kitchen.app.wait(UUID(one), timeout=PATIENCE)
+        assert job.state is JobState.SUCCEEDED
+    shown = kitchen.served.client().get(f"/parse-requests/{request}").json()
+    assert shown["recipe"]["title"] == "Tomato soup"
+    assert shown["recipe"]["ingredients"][0]["name"] == "tomatoes"
+    assert kitchen.served.client(None).post("/parse-requests", json={"url": URL}).status_code == 200
+    assert heard[REQUESTS].empty()
+
+
+def test_a_word_of_failure_fails_it_and_the_first_word_counts(kitchen: Kitchen) -> None:
+    request = asked(kitchen)
+    kitchen.results.take(word(request, success=False, errorMessage="no recipe here"))
+    kitchen.results.take(word(request))
+    kitchen.app.wait(UUID(request), timeout=PATIENCE)
+    assert kitchen.served.client().get(f"/parse-requests/{request}").json() == {
+        "requestId": request, "status": "FAILED", "error": "no recipe here",
+    }  # fmt: skip
+
+
+def test_a_word_about_a_canceled_request_changes_nothing(kitchen: Kitchen) -> None:
+    request = asked(kitchen)
+    kitchen.app.cancel(UUID(request), reason="not hungry any more")
+    kitchen.results.take(word(request))
+    assert kitchen.app.get(UUID(request)).state is JobState.CANCELED
+    assert kitchen.recipes.known(URL) is None, "and is not kept"
+
+
+def test_what_cannot_be_taken_is_put_aside_and_stops_nothing(
+    kitchen: Kitchen, heard: dict[str, SimpleQueue[Any]]
+) -> None:
+    request = asked(kitchen)
+    wrong = [
+        word(str(uuid4())),
+        word(request, urlHash=key_of("https://elsewhere.example")),
+        word(request, urlHash="short"),
+        word(request, success="perhaps"),
+        word("not an id"),
+        Message(1, "parse-results", None, ["a", "list"], word(request).created_at),
+        Message(1, "parse-results", None, None, word(request).created_at),
+    ]
+    for message in wrong:
+        kitchen.results.take(message)
+    dead = relayed(heard[DEAD], len(wrong))
+    assert [one["message"] for one in dead] == [one.payload for one in wrong]
+    assert all(one["reason"] for one in dead)
+    kitchen.results.take(word(request))
+    assert kitchen.app.wait(UUID(request), timeout=PATIENCE).state is JobState.SUCCEEDED

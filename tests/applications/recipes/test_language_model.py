@@ -1,0 +1,99 @@
+"""The last resort: a language model, asked when nothing else helps, and not believed blindly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+
+from penstock import ConfigurationError, Permanent, Retryable
+from penstock.settings import read_settings
+from penstock_apps.recipes.parsing.language_model import LanguageModel
+from penstock_apps.recipes.parsing.reading import recipe_of
+from penstock_apps.recipes.settings import RecipeSettings
+from tests.applications.recipes.pages import ADDRESS, PAGES, SOUP
+from tests.applications.recipes.site import Site, open_site
+
+TALE = "<html><script>ignore()</script><body><p>Take two tablespoons of oil.</p><p>Warm them.</p></body></html>"
+
+
+@pytest.fixture
+def models() -> Iterator[Site]:
+    with open_site() as one:
+        yield one
+
+
+def model(site: Site, answer: Any, *, status: int = 200) -> LanguageModel:
+    """A model that says this."""
+    said = answer if isinstance(answer, str) else json.dumps(answer)
+    text = json.dumps({"choices": [{"message": {"role": "assistant", "content": said}}]})
+    site.page("/v1/chat/completions", text, status=status, Content_Type="application/json")
+    return LanguageModel(site.url("/v1/"), "a-model", "a-key", seconds=5.0)
+
+
+def test_what_a_model_says_is_a_recipe_with_a_warning(models: Site) -> None:
+    found = recipe_of(TALE, ADDRESS, model(models, SOUP))
+    assert (found.strategy, found.used_llm) == ("llm", True)
+    assert found.warnings == ("LLM fallback used; please verify ingredients.",)
+    assert found.recipe.title == "Tomato soup"
+    assert models.headers[0]["Authorization"] == "Bearer a-key"
+    question = json.loads(models.bodies[0])
+    assert question["model"] == "a-model"
+    assert question["messages"][1]["content"] == "Take two tablespoons of oil.\nWarm them."
+
+
+def test_a_model_is_not_asked_where_the_page_says_it_itself(models: Site) -> None:
+    assert not recipe_of(PAGES["plain"], ADDRESS, model(models, SOUP)).used_llm
+    assert not models.asked
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"name": None}, "I see no recipe.", "", "{broken", [1, 2], {"name": "Soup"}, "```json\n[]\n```"],
+    ids=["null", "words", "nothing", "broken", "list", "no steps", "fenced list"],
+)
+def test_a_model_that_finds_nothing_leaves_nothing(models: Site, said: Any) -> None:
+    with pytest.raises(Permanent) as refused:
+        recipe_of(TALE, ADDRESS, model(models, said))
+    assert refused.value.code == "NOT_A_RECIPE"
+
+
+def test_an_answer_in_a_fence_is_read(models: Site) -> None:
+    assert recipe_of(TALE, ADDRESS, model(models, f"Here it is:\n```json\n{json.dumps(SOUP)}\n```")).used_llm
+
+
+def test_a_model_that_cannot_be_asked_is_asked_again_later(models: Site) -> None:
+    for one in (model(models, SOUP, status=500), LanguageModel("http://127.0.0.1:1/v1", "m", seconds=5.0)):
+        with pytest.raises(Retryable) as refused:
+            recipe_of(TALE, ADDRESS, one)
+        assert refused.value.code == "LLM_FAILED"
+
+
+def test_an_answer_that_is_no_answer_is_nothing(models: Site) -> None:
+    asked = model(models, SOUP)
+
+    def odd(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.wfile.write(b'{"choices": []}')
+
+    models.pages["/v1/chat/completions"] = odd
+    with pytest.raises(Permanent):
+        recipe_of(TALE, ADDRESS, asked)
+
+
+def test_settings_are_read_from_the_environment_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert RecipeSettings().language_model is None
+    given = {"PENSTOCK_LLM_URL": "https://models.example/v1", "PENSTOCK_LLM_MODEL": "m"}
+    assert read_settings(RecipeSettings, **given).language_model == LanguageModel("https://models.example/v1", "m")
+    for wrong in ({"PENSTOCK_LLM_URL": "models.example"}, {"PENSTOCK_LLM_URL": "https://models.example"}):
+        with pytest.raises(ConfigurationError, match="PENSTOCK_LLM"):
+            read_settings(RecipeSettings, **wrong)
+    fetching = {"PENSTOCK_FETCH_ALLOW_HOSTS": " a.example, b.example:8080,", "PENSTOCK_FETCH_MAX_BYTES": "1MB"}
+    for name, value in fetching.items():
+        monkeypatch.setenv(name, value)
+    limits = read_settings(RecipeSettings).fetch_limits
+    assert (limits.allowed_hosts, limits.bytes) == (("a.example", "b.example:8080"), 1_000_000)
