@@ -181,7 +181,7 @@ def _submit_single(store: Store) -> None:
 def measure_building() -> None:
     """Building a statement, and finding it built."""
     from penstock.store.dialects.dialect import dialect_of
-    from penstock.store.queries import claim as queries
+    from penstock.store.queries import served_jobs as queries
 
     dialect = dialect_of("sqlite")
     build: Any = queries._start_served

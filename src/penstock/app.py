@@ -124,6 +124,7 @@ class Penstock(Changing):
             listen_url=settings.listen_url,
         )
         store.slow_query_ms = settings.slow_query_ms
+        store.item_summary = self.kinds.summary
         # Whoever waits for a job holds items; their leases must have time left when it gives up.
         store.lock_seconds = min(LOCK_SECONDS, settings.lock_floor_ms / 4_000)
         hand_to_logging()

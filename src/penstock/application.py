@@ -107,7 +107,7 @@ class Application(Generic[Service]):
     needs: tuple[str, ...] = ()
     """The modules it cannot do without."""
     extra: str = ""
-    """What to install to have them, like ``penstock[recipes]``."""
+    """What to install to have them, like ``notes[server]``."""
 
     def missing(self) -> list[str]:
         """The modules it needs and does not find."""

@@ -419,11 +419,25 @@ class TestPending:
 
 
 class TestSummaries:
+    @pytest.fixture(autouse=True)
+    def kinds_have_a_summary(self, bench: Workbench) -> None:
+        bench.store.item_summary = lambda: (("brand", ("brand",)), ("sku", ("sku", "gtin")))
+
+    def test_without_kinds_that_say_more_there_is_a_title_alone(self, bench: Workbench, eyes: Eyes) -> None:
+        bench.store.item_summary = tuple
+        job_id = bench.submit("bulk", items=[{"title": "alone", "sku": "S"}]).job.id
+        [row] = eyes.page_of_items(job_id)
+        assert (row.summary.title, row.summary.more) == ("alone", {})
+
+    def test_a_separator_in_a_text_does_not_move_the_next_one(self, bench: Workbench, eyes: Eyes) -> None:
+        odd = {"title": "t", "brand": "a\x1fb", "sku": "c"}
+        assert self.summaries(bench, eyes, [odd]) == [("t", "a b", "c")]
+
     def summaries(self, bench: Workbench, eyes: Eyes, items: Sequence[Any]) -> list[tuple[str | None, ...]]:
         job_id = bench.submit("bulk", items=items).job.id
         in_grid = [row.summary for row in eyes.page_of_items(job_id)]
         assert [row.summary for row in eyes.pending()] == in_grid
-        return [(one.title, one.brand, one.sku) for one in in_grid]
+        return [(one.title, one.more["brand"], one.more["sku"]) for one in in_grid]
 
     def test_the_canonical_fields_go_before_the_input(self, bench: Workbench, eyes: Eyes) -> None:
         given_ = {"title": "raw", "brand": "Raw & Co", "sku": "R-1", "price": 3}
@@ -462,7 +476,7 @@ class TestSummaries:
     def test_a_single_steps_comes_from_its_params(self, bench: Workbench, eyes: Eyes) -> None:
         job_id = bench.submit("single", {"title": "one page", "sku": "S"}, owner="ann").job.id
         [row], [waiting] = eyes.page_of_items(job_id), eyes.pending(user="ann")
-        assert (row.summary.title, row.summary.sku) == ("one page", "S")
+        assert (row.summary.title, row.summary.more) == ("one page", {"brand": None, "sku": "S"})
         assert waiting.summary == row.summary
 
     def test_a_huge_input_does_not_travel(self, bench: Workbench, eyes: Eyes) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from penstock import __all__ as public_names
+from penstock.ingest import SourceSettings
 from penstock.lifecycle.states import ItemStatus
 from penstock.settings import Settings
 from penstock_apps.catalogs.failures import PhotoFailure
@@ -23,6 +24,7 @@ CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 # Words in capitals with an underscore that are no codes: other programs' variables and messages.
 NO_CODES = {"AF_UNIX", "LC_ALL", "NO_COLOR", "XML_PARSE_HUGE", "MAX_BYTES", "QUEUE_LIMIT", "WAIT_LIMIT"}
 NO_CODES |= {str(field.validation_alias) for field in Settings.model_fields.values()}
+NO_CODES |= set(variables_of(SourceSettings))
 NO_CODES |= {variable for settings in settings_of_applications().values() for variable in variables_of(settings)}
 NO_CODES |= {"LARGEST_ANSWER"}
 NO_CODES |= set(public_names)

@@ -203,7 +203,7 @@ def test_a_row_has_its_cells_and_never_its_input(app: Penstock, serve: Serve) ->
         "odd",
         1,
     )
-    assert done["inputSummary"] == {"title": "row 2", "brand": None, "sku": None}
+    assert done["inputSummary"] == {"title": "row 2"}
     assert (done["jobId"], done["jobType"], done["lockedBy"], done["lockedAt"]) == (str(job.id), "halves", None, None)
 
 

@@ -40,11 +40,11 @@ from penstock.operations.watermarks import Reach, Watermarks
 from penstock.store.engine import Store, open_store
 from penstock.store.queries import claim as claim_queries
 from penstock.store.queries import line as line_queries
-from penstock.store.queries import maintenance as maintenance_queries
 from penstock.store.queries.ages import expired_leases, oldest_item
 from penstock.store.queries.claim import NewLease, Stretch
 from penstock.store.queries.outbox import take_messages
 from penstock.store.queries.record import finish_held_items, finish_items
+from penstock.store.queries.rescue import expired_items
 from penstock.store.queries.settle import lock_jobs
 from penstock.store.schema import migrate
 from penstock.store.tables import job_items, lane_samples, outbox
@@ -341,7 +341,7 @@ QUERIES: dict[str, tuple[Callable[[Transaction], object], dict[str, str]]] = {
         {"sqlite": RETURNED_INDEX, "postgresql": RETURNED_INDEX},
     ),
     "expired_items": (
-        lambda one: maintenance_queries.expired_items(one, before=None, spared_workers=["w"], limit=1000),
+        lambda one: expired_items(one, before=None, spared_workers=["w"], limit=1000),
         {"sqlite": "ix_job_items_status_", "postgresql": "ix_job_items_status_"},
     ),
     "oldest_item": (

@@ -112,6 +112,12 @@ ON_JOBS = {
 }
 
 OF_CALLS = {
+    "APPLICATION_BROKEN": ("ConfigurationError", "the entry point of an application leads to none"),
+    "APPLICATION_UNKNOWN": ("ConfigurationError", "`PENSTOCK_APPLICATIONS` names an application that is not installed"),
+    "LIBRARY_MISSING": (
+        "ConfigurationError",
+        "an application lacks a library; the message names the extra that brings it",
+    ),
     "BUSY": ("PenstockError", "the work of a key changed hands ten times during one call; call again"),
     "CATALOG_FOLDER_MISSING": ("Permanent", "a catalog's folder is not there just now; nothing is forgotten for that"),
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),
@@ -167,7 +173,8 @@ OF_CALLS = {
     "FILE_MISSING": ("InvalidInput", "an upload has no part named `file`, or no file waits at the source"),
     "FILE_TYPE_UNKNOWN": ("InvalidInput", "an uploaded file is no table, no picture and no ZIP"),
     "INGEST_DISABLED": ("SwitchedOff", "uploads are switched off just now by `DB_INGEST_ENABLED`"),
-    "JOB_TYPE_UNKNOWN": ("InvalidInput", "`jobType` is neither csv nor image"),
+    "JOB_TYPE_MISSING": ("InvalidInput", "an upload does not say in `jobType` which kind it is for, and has to"),
+    "JOB_TYPE_UNKNOWN": ("InvalidInput", "`jobType` names no kind that takes files"),
     "JOB_TYPE_WRONG": ("InvalidInput", "`jobType` says one thing and the file is another"),
     "MIXED_FILES": ("InvalidInput", "tables, archives and pictures were sent together; send them apart"),
     "NOT_AN_ARCHIVE": ("InvalidInput", "a file that begins like a ZIP cannot be read as one"),

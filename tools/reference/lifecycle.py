@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from penstock.lifecycle.states import ACTIVE, ENDED, Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
 from penstock.lifecycle.transitions import ENTRY, TRANSITIONS, Transition, allowed
-from penstock.lifecycle.vocabularies import VOCABULARIES
+from penstock.lifecycle.vocabularies import VOCABULARIES as OURS
+from penstock_apps.documents.vocabulary import DOCUMENTS
+from penstock_apps.recipes.vocabularies import PARSE_REQUESTS, RECIPES
 from tools.reference import meanings
 from tools.reference.markdown import code, codes, document, fenced, matched, table
+
+VOCABULARIES = {**OURS, **{words.name: words for words in (RECIPES, PARSE_REQUESTS, DOCUMENTS)}}
+"""The engine's, and those that applications bring."""
 
 
 def page() -> str:

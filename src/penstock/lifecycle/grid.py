@@ -17,8 +17,8 @@ _NOTHING: dict[str, Any] = {}
 def headers(columns: Sequence[str]) -> tuple[str, ...]:
     """The canonical headers of a kind's items.
 
-    >>> headers(("sku", "price"))
-    ('row', 'status', 'sku', 'price', 'attempts', 'error_code', 'error')
+    >>> headers(("number", "price"))
+    ('row', 'status', 'number', 'price', 'attempts', 'error_code', 'error')
     """
     return (*BEFORE, *(columns or WHOLE), *AFTER)
 
@@ -26,7 +26,7 @@ def headers(columns: Sequence[str]) -> tuple[str, ...]:
 def cells(columns: Sequence[str], result: JSON, normalized: JSON) -> list[Any]:
     """What stands in a kind's own columns: the result, and until there is one what is known of the input.
 
-    >>> cells(("sku", "price"), None, {"sku": "A-1"})
+    >>> cells(("number", "price"), None, {"number": "A-1"})
     ['A-1', None]
     """
     [line] = lines(columns, [(0, "", 0, None, None, result, normalized)])

@@ -29,10 +29,11 @@ from penstock.operations.single_flight import start_followers
 from penstock.operations.watermarks import Watermarks, discover, look
 from penstock.store.engine import Store
 from penstock.store.queries import claim as queries
-from penstock.store.queries import line
-from penstock.store.queries.claim import NewLease, ReturnedItem, ServedJob, Stretch, TakenItem, TakenOfJob
+from penstock.store.queries import line, served_jobs
+from penstock.store.queries.claim import NewLease, ReturnedItem, Stretch, TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
 from penstock.store.queries.maintenance import requeue_jobs
+from penstock.store.queries.served_jobs import ServedJob
 from penstock.store.rows import claimed_from, claimed_together
 from penstock.store.transaction import Transaction
 
@@ -164,7 +165,7 @@ def claim_in_one_statement(
 ) -> Claim | None:
     """A claim in a single statement; None when that could take nothing."""
     lease = NewLease(uuid7(), worker_name, lease_seconds)
-    rows = queries.claim_in_one_statement(transaction, kind, marks.claim_looks(), size, lease)
+    rows = served_jobs.claim_in_one_statement(transaction, kind, marks.claim_looks(), size, lease)
     if not rows:
         return None
     items, any_more = claimed_together(rows, kind, lease.lease)
@@ -271,8 +272,8 @@ def _serve(
     running = [share.served() for share in shares.values() if share.job.state == JobState.RUNNING]
     starting = [share.served() for share in shares.values() if share.job.state != JobState.RUNNING]
     if starting:
-        started = change(transaction, START, partial(queries.start_served, served=starting), caller)
+        started = change(transaction, START, partial(served_jobs.start_served, served=starting), caller)
         start_followers(transaction, followed(started), caller)
     if running:
-        queries.note_served(transaction, running)
+        served_jobs.note_served(transaction, running)
     return choice.careful, choice.suspect_deaths

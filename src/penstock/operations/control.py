@@ -13,7 +13,7 @@ from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import ABANDON, CANCEL, COMMIT, PAUSE, RESUME, START, Transition
 from penstock.operations.change import change, followed
 from penstock.operations.read_jobs import get_job, not_found
-from penstock.operations.record import settle_from_rows
+from penstock.operations.settle import settle_from_rows
 from penstock.operations.single_flight import hand_over, join, start_followers
 from penstock.store.queries import control as queries
 from penstock.store.queries.change_state import ChangedJob

@@ -34,7 +34,8 @@ from penstock.operations.single_flight import fail_followers, hand_over, succeed
 from penstock.operations.workers import forget_workers, note_death
 from penstock.store.engine import Store
 from penstock.store.queries import maintenance as queries
-from penstock.store.queries.maintenance import HeldItem
+from penstock.store.queries import rescue as rescue_queries
+from penstock.store.queries.rescue import HeldItem
 from penstock.store.transaction import Transaction
 
 BATCH_SIZE = 1_000
@@ -152,7 +153,7 @@ def rescue(
     limit: int = BATCH_SIZE,
 ) -> int:
     """Items whose lease has run out, ``before`` then if that is given, go back in line; their worker counts as dead."""
-    items = queries.expired_items(transaction, before=before, spared_workers=but_of, limit=limit)
+    items = rescue_queries.expired_items(transaction, before=before, spared_workers=but_of, limit=limit)
     return _take_back(transaction, kinds, items, "stopped responding", suspect_deaths)
 
 
@@ -160,7 +161,7 @@ def rescue_from(store: Store, kinds: Kinds, worker: str, suspect_deaths: int) ->
     """The same for all a worker holds that is known to be dead, but for jobs that somebody has locked just now."""
 
     def part(transaction: Transaction, limit: int) -> int:
-        items = queries.items_held_by(transaction, worker, limit=limit)
+        items = rescue_queries.items_held_by(transaction, worker, limit=limit)
         return _take_back(transaction, kinds, items, "died", suspect_deaths)
 
     return _until_done(store, part)
@@ -168,7 +169,7 @@ def rescue_from(store: Store, kinds: Kinds, worker: str, suspect_deaths: int) ->
 
 def holds_any(store: Store, worker: str) -> bool:
     """Is anything still in the hands of this worker?"""
-    return store.read(partial(queries.holds_any, worker=worker), single_statement=True)
+    return store.read(partial(rescue_queries.holds_any, worker=worker), single_statement=True)
 
 
 def _take_back(
@@ -190,7 +191,7 @@ def _take_back(
         note_death(transaction, worker, held.total())
         said = f"worker {worker} {what} while it held %s; no try is used up"
         reasons = {job_id: said % ("an item" if count == 1 else f"{count:,} items") for job_id, count in held.items()}
-        change(transaction, RESCUE, partial(queries.rescue_jobs, job_ids=sorted(held)), SYSTEM, reasons=reasons)
+        change(transaction, RESCUE, partial(rescue_queries.rescue_jobs, job_ids=sorted(held)), SYSTEM, reasons=reasons)
         transaction.log(
             f"a worker {what}", level="warning", worker=worker, items_taken_back=held.total(), jobs=len(held)
         )

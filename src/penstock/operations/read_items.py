@@ -18,8 +18,8 @@ earlier: what changed within that time before it began comes twice, with the sam
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Protocol
@@ -69,8 +69,8 @@ class Summary:
     """What tells people which item it is."""
 
     title: str | None
-    brand: str | None
-    sku: str | None
+    more: Mapping[str, str | None] = field(default_factory=dict)
+    """What the kinds say tells their items apart, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,8 @@ def _page(
     ``walk`` is the place a walk backwards has come to; one that goes ``down`` without a place begins here.
     """
     begun = time.perf_counter()
-    rows = [_item_row(row, walk, down=down) for row in query(transaction, limit=_bounded(limit))]
+    names = [name for name, _ in transaction.store.item_summary()]
+    rows = [_item_row(row, names, walk, down=down) for row in query(transaction, limit=_bounded(limit))]
     milliseconds = (time.perf_counter() - begun) * 1000.0
     slow = milliseconds > transaction.store.slow_query_ms
     (_log.warning if slow else _log.debug)(
@@ -260,7 +261,7 @@ def _bound(row: ItemRow) -> str:
     return f"{row.updated_at.isoformat()}|{row.id}"
 
 
-def _item_row(row: PageRow, walk: ItemCursor | None, *, down: bool) -> ItemRow:
+def _item_row(row: PageRow, names: Sequence[str], walk: ItemCursor | None, *, down: bool) -> ItemRow:
     began = walk.began if walk is not None else row.read_at if down else None
     turned = walk is not None and walk.turned
     return ItemRow(
@@ -278,7 +279,7 @@ def _item_row(row: PageRow, walk: ItemCursor | None, *, down: bool) -> ItemRow:
         updated_at=row.updated_at,
         last_error=row.last_error,
         error_code=row.error_code,
-        summary=Summary(row.input_title, row.input_brand, row.input_sku),
+        summary=Summary(row.input_title, dict(zip(names, row.summary_parts(), strict=False))),
         place=ItemCursor(row.updated_at, row.id, row.position, began, turned),
         normalized=row.normalized_json,
         result=row.result_json,

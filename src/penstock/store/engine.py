@@ -81,6 +81,8 @@ class Store:
         self._dialects: WeakKeyDictionary[SQLAlchemyDialect, SQLAlchemyDialect] = WeakKeyDictionary()
         self.latency = Latency()
         self.slow_query_ms = 500.0
+        self.item_summary: Callable[[], tuple[tuple[str, tuple[str, ...]], ...]] = tuple
+        """What the kinds say tells their items apart: its name, and the members of an input that may hold it."""
         """Pages that take longer than this are logged."""
         self.lock_seconds = LOCK_SECONDS
         """How long a bounded write waits for a lock."""

@@ -22,7 +22,7 @@ def stopped(job_id: UUID) -> str:
 def stopped_jobs(notices: Iterable[str]) -> frozenset[UUID]:
     """The jobs that were stopped, among what was told.
 
-    >>> stopped_jobs(["thumbnails", "!01978f7e-7000-7000-8000-000000000001", "!hello"])
+    >>> stopped_jobs(["price-check", "!01978f7e-7000-7000-8000-000000000001", "!hello"])
     frozenset({UUID('01978f7e-7000-7000-8000-000000000001')})
     """
     found = (_id_of(one[len(_STOPPED) :]) for one in notices if one.startswith(_STOPPED))

@@ -3,8 +3,7 @@
 An observer is called, in the thread that works, with a name and the connection:
 
 - ``write lock``, without a connection, before a writer queues for SQLite's one place to write;
-- a statement's name (that of the function that builds it) before the statement is sent, ``take turns`` before an
-  advisory lock, ``notify`` before a NOTIFY;
+- a query's name before its statement is sent, ``take turns`` before an advisory lock, ``notify`` before a NOTIFY;
 - ``before COMMIT`` and ``after COMMIT``; of a statement that is a transaction by itself only the latter.
 
 It may wait there, or raise; the transaction is then taken back as after any error. A clock that a test holds is read

@@ -7,7 +7,7 @@ prefix, and the version table says besides the revision with which programs it i
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -92,12 +92,12 @@ def write_version(connection: Connection, schema: Schema, version: Version) -> N
     connection.execute(insert(table).values(version_num=version.revision, compatible_from=version.compatible_from))
 
 
-def pending(schema: Schema, since: str | None) -> list[ModuleType | Revision]:
+def pending(schema: Schema, since: str | None) -> Sequence[ModuleType | Revision]:
     """The revisions behind ``since``, oldest first."""
     return _between(schema, since, schema.head)
 
 
-def _between(schema: Schema, since: str | None, until: str) -> list[ModuleType | Revision]:
+def _between(schema: Schema, since: str | None, until: str) -> Sequence[ModuleType | Revision]:
     if schema.revisions:
         return [one for one in schema.revisions if (since or "") < one.revision <= until]
     scripts = _scripts(schema).iterate_revisions(until, since or "base")

@@ -12,8 +12,9 @@ from uuid import UUID
 from penstock.lifecycle.job import ClaimedItem, HistoryEntry, Item, Job, Progress
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
-from penstock.store.queries.claim import ClaimedRow, JobOfClaim, TakenItem, TakenOfJob
+from penstock.store.queries.claim import TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
+from penstock.store.queries.served_jobs import ClaimedRow, JobOfClaim
 
 
 class JobRow(NamedTuple):

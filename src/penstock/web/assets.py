@@ -1,7 +1,7 @@
 """What the pages are made of: templates, and static files under an address that changes with their content.
 
 The engine's static files are in ``core``, ``components`` and ``pages``. An application's are beside the engine's, below
-its name: ``recipes/mailbox.html``, ``recipes/mailbox.js``.
+its name: ``notes/list.html``, ``notes/list.js``.
 """
 
 from __future__ import annotations

@@ -38,6 +38,8 @@ class Screens:
     forms: list[StartForm]
     guests: tuple[Page, ...]
     """The pages that applications bring."""
+    summary: tuple[str, ...]
+    """What kinds say tells their items apart, beside a title."""
 
     def results_page(self, kind: str) -> Page | None:
         """Where the results of a kind wait for their owners."""
@@ -58,6 +60,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
             pending=service.app.settings.pending_dashboard_enabled,
             forms=start_forms(document),
             guests=tuple(page for _, pages in brought for page in pages.pages),
+            summary=tuple(dict.fromkeys(name for name, _ in service.app.kinds.summary())),
         )
 
     routes = APIRouter(prefix="/ui", include_in_schema=False, route_class=PageRoute)

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -19,7 +20,25 @@ from tests.http.conftest import SECRET, Served, serving
 ROOT = Path(__file__).parents[3]
 FILE = Path(__file__).with_name("notes.py")
 PAGE = ROOT / "docs" / "how-to" / "write-an-application.md"
-PATIENCE = 60.0
+PATIENCE = 100.0
+COMMANDS = """
+import os, sys
+from penstock.cli.program import run
+sys.stderr = sys.stdout
+for variables, command in (
+    ({"PENSTOCK_APPLICATIONS": "letters"}, ["jobs"]),
+    ({"PENSTOCK_APPLICATIONS": "notes", "NOTES_MOST_WORDS": "0"}, ["config"]),
+    ({"NOTES_MOST_WORDS": "7"}, ["config"]),
+    ({}, ["submit", "note", '{"text": "a b"}', "--owner", "ada"]),
+    ({}, ["count-notes", "ada"]),
+    ({}, ["--help"]),
+    ({}, ["submit", "letter", "x"]),
+):
+    os.environ.update(variables)
+    print("-- next")
+    run(command)
+"""
+"""Commands one after the other in a process, as somebody would type them."""
 
 
 @pytest.fixture
@@ -44,7 +63,7 @@ def test_it_brings_settings_a_table_a_kind_routes_and_a_page(served: Served) -> 
     taken = ada.post("/api/kinds/note/jobs", json={"text": "one two three four"}, headers={"Idempotency-Key": "k"})
     again = ada.post("/api/kinds/note/jobs", json={"text": "one two three four"}, headers={"Idempotency-Key": "k"})
     assert (taken.status_code, again.json()["job_id"]) == (202, taken.json()["job_id"])
-    assert served.app.wait(taken.json()["job_id"], timeout=PATIENCE).result == {"words": 3}, "its settings hold"
+    assert served.app.wait(UUID(taken.json()["job_id"]), timeout=PATIENCE).result == {"words": 3}, "its settings hold"
     assert ada.get("/api/notes/count").json() == {"count": 1}
     assert served.client("bob").get("/api/notes/count").json() == {"count": 0}
     page = ada.get("/ui/notes")
@@ -73,23 +92,21 @@ def test_it_is_found_by_its_entry_point_and_brings_its_command(tmp_path: Path) -
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: notes\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[penstock.applications]\nnotes = notes:notes\n")
     path = os.pathsep.join((str(tmp_path), *filter(None, sys.path)))
-    environment = {**os.environ, "PYTHONPATH": path, "PENSTOCK_APPLICATIONS": "notes", "NOTES_MOST_WORDS": "7"}
+    environment = {**os.environ, "PYTHONPATH": path, "PENSTOCK_APPLICATIONS": "notes"}
     environment.pop("PENSTOCK_APP", None)
-
-    def penstock(*arguments: str, **more: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "penstock", *arguments],
-            cwd=tmp_path, env=environment | more, capture_output=True, text=True, timeout=PATIENCE, check=False,
-        )  # fmt: skip
-        return done.stdout + done.stderr
-
-    assert "NOTES_MOST_WORDS = 7  (environment)" in penstock("config")
-    assert "NOTES_MOST_WORDS: Input should be greater than" in penstock("config", NOTES_MOST_WORDS="0")
-    assert "note queued" in penstock("submit", "note", '{"text": "a b"}', "--owner", "ada")
-    assert penstock("count-notes", "ada") == "0\n"
-    assert "count-notes" in penstock("--help")
-    assert "known: note" in penstock("submit", "document", "x")
-    assert "PENSTOCK_APPLICATIONS names 'letters'" in penstock("jobs", PENSTOCK_APPLICATIONS="letters")
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS],
+        cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
+        check=True,
+    )  # fmt: skip
+    unknown, wrong, shown, submitted, counted, listed, other = done.stdout.split("-- next\n")[1:]
+    assert "PENSTOCK_APPLICATIONS names 'letters'" in unknown
+    assert "NOTES_MOST_WORDS: Input should be greater than" in wrong
+    assert "NOTES_MOST_WORDS = 7  (environment)" in shown
+    assert "note queued" in submitted
+    assert counted == "0\n"
+    assert "count-notes" in listed
+    assert "known: note" in other
 
 
 def test_its_samples_are_shown(

@@ -58,4 +58,4 @@ def error_group(group: ErrorGroup) -> ErrorGroupShown:
 
 
 def _input_summary(summary: Summary) -> InputSummary:
-    return InputSummary(title=summary.title, brand=summary.brand, sku=summary.sku)
+    return {"title": summary.title, **summary.more}

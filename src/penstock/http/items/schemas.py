@@ -14,14 +14,13 @@ from pydantic import Field
 
 from penstock.lifecycle.states import ItemStatus
 
-
-@dataclass(kw_only=True)
-class InputSummary:
-    """What tells people which item it is; never the whole input."""
-
-    title: str | None
-    brand: str | None
-    sku: str | None
+InputSummary = Annotated[
+    dict[str, str | None],
+    Field(
+        description="What tells people which item it is: a `title`, and what its kind has beside it.",
+        examples=[{"title": "prices.csv"}],
+    ),
+]
 
 
 @dataclass(kw_only=True)

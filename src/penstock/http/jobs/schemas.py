@@ -77,7 +77,7 @@ class JobListed:
     job_id: UUID
     status: Status
     state: State
-    job_type: Annotated[str, Field(description="The kind.", examples=["thumbnails"])]
+    job_type: Annotated[str, Field(description="The kind.", examples=["price-check"])]
     title: Annotated[str | None, Field(description="What people know it by.", examples=["prices.csv"])]
     user_id: Annotated[str | None, Field(description="Whose it is.")]
     run: int

@@ -39,7 +39,7 @@ class SourceSettings(BaseSettings):
         str, Field(validation_alias="AWS_ACCESS_KEY_ID", description="The access key of the buckets.")
     ] = ""
     secret_access_key: Annotated[
-        SecretStr, Field(validation_alias="AWS_SECRET_ACCESS_KEY", description="Its secret.")
+        SecretStr, Field(validation_alias="AWS_SECRET_ACCESS_KEY", description="Its other half.")
     ] = SecretStr("")
     session_token: Annotated[
         SecretStr,

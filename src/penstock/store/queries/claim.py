@@ -1,4 +1,4 @@
-"""What a claim writes: which items it takes, and when each job's next turn is; whose turn it is: ``line``."""
+"""Which items a claim takes. Whose turn it is: ``line``; what is written about the jobs: ``served_jobs``."""
 
 from __future__ import annotations
 
@@ -8,40 +8,28 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
-    Boolean,
-    ColumnElement,
     Float,
-    FromClause,
     Integer,
     Select,
     String,
     Update,
-    and_,
     bindparam,
-    case,
     func,
-    literal_column,
     null,
     select,
     update,
 )
 
-from penstock.lifecycle.callers import worker
 from penstock.lifecycle.payloads import JSON
-from penstock.lifecycle.states import ItemStatus, JobState, Phase
-from penstock.lifecycle.transitions import START
+from penstock.lifecycle.states import ItemStatus
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
-from penstock.store.queries.change_state import ChangedJob, change_state, made_by, tell_of
 from penstock.store.queries.handed_rows import HandedRows
-from penstock.store.queries.line import JOB, VERSION, Look, due_jobs, due_parameters, not_before_now
-from penstock.store.tables import job_items, jobs
+from penstock.store.tables import job_items
 from penstock.store.transaction import Transaction
-from penstock.store.types import Identifier, Moment
+from penstock.store.types import Identifier
 
 _PENDING = ItemStatus.PENDING.value
-_NONE, _ONE = (literal_column(number, Integer) for number in ("0", "1"))
-"""Written out: a statement of a claim has to be short."""
 
 
 class NewLease(NamedTuple):
@@ -52,7 +40,7 @@ class NewLease(NamedTuple):
     lease_seconds: float
 
 
-def _lease(dialect: Dialect) -> dict[str, Any]:
+def lease_values(dialect: Dialect) -> dict[str, Any]:
     """What taking an item writes, by the parameters of a :class:`NewLease`."""
     now = dialect.now()
     return {
@@ -98,7 +86,7 @@ class Stretch(NamedTuple):
     last: int
 
 
-_TAKEN = tuple(job_items.c[name] for name in TakenItem._fields)
+TAKEN = tuple(job_items.c[name] for name in TakenItem._fields)
 _STRETCHES = HandedRows("stretches", Stretch, job_id=Identifier(), first=Integer(), last=Integer())
 
 
@@ -117,8 +105,8 @@ def _take_stretch(dialect: Dialect) -> Update:
             job_items.c.position.between(bindparam("first", type_=Integer), bindparam("last", type_=Integer)),
             dialect.check(job_items.c.status == _PENDING),
         )
-        .values(_lease(dialect))
-        .returning(*_TAKEN)
+        .values(lease_values(dialect))
+        .returning(*TAKEN)
     )
 
 
@@ -139,8 +127,8 @@ def _take_stretches(dialect: Dialect) -> Update:
             job_items.c.position <= stretches.c.last,
             dialect.check(job_items.c.status == _PENDING),
         )
-        .values(_lease(dialect))
-        .returning(*_TAKEN, job_items.c.job_id)
+        .values(lease_values(dialect))
+        .returning(*TAKEN, job_items.c.job_id)
     )
 
 
@@ -183,8 +171,8 @@ def _take_returned(dialect: Dialect) -> Update:
     return (
         update(job_items)
         .where(dialect.among(job_items.c.id, "item_ids"), job_items.c.status == _PENDING)
-        .values(_lease(dialect))
-        .returning(*_TAKEN, job_items.c.job_id)
+        .values(lease_values(dialect))
+        .returning(*TAKEN, job_items.c.job_id)
     )
 
 
@@ -211,174 +199,3 @@ def _soonest_returned(dialect: Dialect) -> Select[Any]:
         )
         .group_by(job_items.c.job_id)
     )
-
-
-class ServedJob(NamedTuple):
-    """What a claim has taken from a job, and when its next turn is if it has nothing more to hand out now."""
-
-    id: UUID
-    last_claimed: int
-    returned_taken: int
-    has_more: bool
-    next_claim_at: datetime | None
-
-
-_SERVED = HandedRows(
-    "served",
-    ServedJob,
-    id=Identifier(),
-    last_claimed=Integer(),
-    returned_taken=Integer(),
-    has_more=Boolean(),
-    next_claim_at=Moment(),
-)
-
-
-def start_served(transaction: Transaction, served: Sequence[ServedJob]) -> list[ChangedJob]:
-    """START for the queued jobs among those served."""
-    parameters = _SERVED.parameters(transaction.dialect, served)
-    return transaction.fetch(ChangedJob, _start_served(transaction.dialect), parameters)
-
-
-@built_once
-def _start_served(dialect: Dialect) -> Update:
-    rows = _SERVED.table(dialect)
-    return _start(dialect, rows, _served_in_steps(dialect, rows))
-
-
-def note_served(transaction: Transaction, served: Sequence[ServedJob]) -> None:
-    """The same for jobs that run already."""
-    transaction.execute(_note_served(transaction.dialect), _SERVED.parameters(transaction.dialect, served))
-
-
-@built_once
-def _note_served(dialect: Dialect) -> Update:
-    rows = _SERVED.table(dialect)
-    return _note(dialect, rows, _served_in_steps(dialect, rows))
-
-
-def _served(dialect: Dialect, rows: FromClause, otherwise: ColumnElement[Any]) -> dict[str, Any]:
-    """A job that still has items to hand out goes to the back of the line; one that has none leaves it."""
-    return {
-        "last_claimed": rows.c.last_claimed,
-        "next_claim_at": case((rows.c.has_more, dialect.now()), else_=otherwise),
-        "last_heartbeat": dialect.now(),
-    }
-
-
-def _served_in_steps(dialect: Dialect, rows: FromClause) -> dict[str, Any]:
-    """The same where items came back: some were taken, and for others the job's turn is known."""
-    left = jobs.c.returned_items - rows.c.returned_taken
-    return _served(dialect, rows, not_before_now(dialect, rows.c.next_claim_at)) | {"returned_items": left}
-
-
-def _start(dialect: Dialect, rows: FromClause, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
-    phase = case((jobs.c.last_claimable > jobs.c.total_items, Phase.FINALIZING.value), else_=Phase.PROCESSING.value)
-    return change_state(
-        dialect,
-        START,
-        and_(jobs.c.id == rows.c.id, *conditions),
-        served
-        | {
-            "attempts": jobs.c.attempts + 1,
-            "phase": case((jobs.c.planned, phase), else_=Phase.BATCHING.value),
-        },
-    )
-
-
-def _note(dialect: Dialect, rows: FromClause, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
-    return (
-        update(jobs)
-        .where(jobs.c.id == rows.c.id, *conditions, dialect.check(jobs.c.state == JobState.RUNNING.value))
-        .values(served | {"updated_at": dialect.now()})
-    )
-
-
-# A whole claim in one statement, where a statement can be so large (PostgreSQL) ---------------------------------------
-
-
-class JobOfClaim(NamedTuple):
-    """What the items taken from one job have in common: a JSON array of these, in this order."""
-
-    id: str
-    user_id: str | None
-    run: int
-    max_retries: int
-    single_step: bool
-    last_claimable: int
-    params: JSON
-
-
-class ClaimedRow(NamedTuple):
-    """An item taken by a whole claim. The first of each job brings the values of its :class:`JobOfClaim`."""
-
-    id: int
-    role: str
-    position: int
-    attempts: int
-    input_json: JSON
-    normalized_json: JSON
-    job_number: int
-    job: Sequence[JSON] | None
-
-
-def claim_in_one_statement(
-    transaction: Transaction, kind: str, looks: Sequence[Look], limit: int, lease: NewLease
-) -> list[ClaimedRow]:
-    """Pick jobs, lock them, take a stretch of each, START those that wait and write their history.
-
-    All of it or nothing: where one of the jobs asks for more (items that came back, followers), or was changed after
-    the statement's view of the items was taken, no job is served and no row returned.
-    """
-    due = due_parameters(transaction.dialect, kind, looks, limit)
-    parameters = lease._asdict() | due | made_by(worker(lease.worker))
-    return transaction.fetch(ClaimedRow, _claim_in_one_statement(transaction.dialect), parameters)
-
-
-@built_once
-def _claim_in_one_statement(dialect: Dialect) -> Update:
-    job = JOB.c
-    due = due_jobs(dialect, job.id, VERSION.label("version")).cte("due")
-    how_many = func.count().over()
-    size = func.greatest(_ONE, bindparam("limit", type_=Integer) // how_many)
-    data = func.jsonb_build_array(*(job[name] for name in JobOfClaim._fields))
-    # A job that was changed meanwhile is locked in a version that this join does not see, and then one is missing.
-    complete = how_many == select(func.count()).select_from(due).scalar_subquery()
-    share = (
-        select(
-            job.id,
-            (job.last_claimed + _ONE).label("first"),
-            func.least(job.last_claimed + size, job.last_claimable).label("last_claimed"),
-            (job.last_claimed + size < job.last_claimable).label("has_more"),
-            func.row_number().over().label("number"),
-            data.label("job"),
-            (func.bool_and(_is_plain(JOB)).over() & complete).label("served"),
-        )
-        .select_from(due.join(JOB, (job.id == due.c.id) & (due.c.version == VERSION)))
-        .cte("share")
-    )
-    served = _served(dialect, share, null())
-    told = tell_of(dialect, _start(dialect, share, served, share.c.served), START).cte("told")
-    noted = _note(dialect, share, served, share.c.served).cte("noted")
-    return (
-        update(job_items)
-        .where(
-            share.c.served,
-            job_items.c.job_id == share.c.id,
-            job_items.c.position.between(share.c.first, share.c.last_claimed),
-            dialect.check(job_items.c.status == _PENDING),
-        )
-        .values(_lease(dialect))
-        .returning(
-            *_TAKEN,
-            share.c.number.label("job_number"),
-            case((job_items.c.position == share.c.first, share.c.job), else_=null()).label("job"),
-        )
-        .add_cte(told, noted)
-    )
-
-
-def _is_plain(job: FromClause) -> ColumnElement[bool]:
-    """Is taking the next stretch all there is to do for a job?"""
-    begins = (job.c.state == JobState.QUEUED.value) & ~job.c.has_followers
-    return (begins | (job.c.state == JobState.RUNNING.value)) & (job.c.returned_items == _NONE)

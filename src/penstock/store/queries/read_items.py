@@ -43,6 +43,9 @@ _OPEN = frozenset({ItemStatus.PENDING, ItemStatus.PROCESSING})
 _ACTIVE: list[ColumnElement[Any]] = [literal_column(f"'{state}'") for state in JobState if state in ACTIVE]
 _IS_ITEM = job_items.c.role == literal_column(f"'{ItemRole.ITEM}'")
 
+_SEPARATOR = "\x1f"
+Members = tuple[tuple[str, ...], ...]
+"""For each part of the items' summaries, the members of an input that may hold it."""
 Place = tuple[datetime, int]
 """Behind the item that last changed then, and has that id."""
 Stretch = tuple[datetime, datetime]
@@ -67,12 +70,16 @@ class PageRow(NamedTuple):
     last_error: str | None
     error_code: str | None
     input_title: str | None
-    input_brand: str | None
-    input_sku: str | None
+    input_summary: str | None
+    """What the kinds' summaries ask for, in their order, with a separator between."""
     normalized_json: JSON
     result_json: JSON
     read_at: datetime | None
     """When the page was read, on the first one of a walk backwards."""
+
+    def summary_parts(self) -> list[str | None]:
+        """What the kinds' summaries ask for, in their order."""
+        return [] if self.input_summary is None else [part or None for part in self.input_summary.split(_SEPARATOR)]
 
 
 def page_by_position(
@@ -80,11 +87,13 @@ def page_by_position(
 ) -> list[PageRow]:
     """A job's items in their own order, which never changes, behind a position (or before it)."""
     parameters = {"job_id": job_id, "position": position, "limit": limit}
-    return transaction.fetch(PageRow, _page_by_position(transaction.dialect, descending=descending), parameters)
+    return transaction.fetch(
+        PageRow, _page_by_position(transaction.dialect, _members(transaction), descending=descending), parameters
+    )
 
 
 @built_once
-def _page_by_position(_: Dialect, *, descending: bool) -> Select[Any]:
+def _page_by_position(_: Dialect, members: Members, *, descending: bool) -> Select[Any]:
     place = bindparam("position", type_=Integer)
     position = job_items.c.position
     keys = (
@@ -94,7 +103,7 @@ def _page_by_position(_: Dialect, *, descending: bool) -> Select[Any]:
         .limit(_limit())
         .subquery("keys")
     )
-    return _contents(keys, results=True).order_by(position.desc() if descending else position)
+    return _contents(keys, members, results=True).order_by(position.desc() if descending else position)
 
 
 def page_by_change(
@@ -112,6 +121,7 @@ def page_by_change(
     statement = _page_by_change(
         transaction.dialect,
         statuses,
+        _members(transaction),
         after=after is not None,
         bounds=between is not None,
         descending=descending,
@@ -122,7 +132,14 @@ def page_by_change(
 
 @built_once
 def _page_by_change(
-    dialect: Dialect, statuses: tuple[ItemStatus, ...], *, after: bool, bounds: bool, descending: bool, results: bool
+    dialect: Dialect,
+    statuses: tuple[ItemStatus, ...],
+    members: Members,
+    *,
+    after: bool,
+    bounds: bool,
+    descending: bool,
+    results: bool,
 ) -> Select[Any]:
     parts = [
         _part(
@@ -134,7 +151,7 @@ def _page_by_change(
         for status in statuses
     ]
     read_at = dialect.now() if descending and not after else None
-    page = _contents(_merged(parts, descending=descending), results=results, read_at=read_at)
+    page = _contents(_merged(parts, descending=descending), members, results=results, read_at=read_at)
     return _by_change(page, descending=descending)
 
 
@@ -155,6 +172,7 @@ def pending_page(
     statement = _pending_page(
         transaction.dialect,
         statuses,
+        _members(transaction),
         kinds=len(kinds),
         own=user_id is not None,
         after=after is not None,
@@ -166,7 +184,14 @@ def pending_page(
 
 @built_once
 def _pending_page(
-    dialect: Dialect, statuses: tuple[ItemStatus, ...], *, kinds: int, own: bool, after: bool, bounds: bool
+    dialect: Dialect,
+    statuses: tuple[ItemStatus, ...],
+    members: Members,
+    *,
+    kinds: int,
+    own: bool,
+    after: bool,
+    bounds: bool,
 ) -> Select[Any]:
     assert _OPEN.issuperset(statuses), "the indexes know open items alone"
     parts = []
@@ -184,7 +209,7 @@ def _pending_page(
         for number in range(kinds):
             kind = job_items.c.kind == bindparam(f"kind_{number}", type_=String)
             parts.append(_part([is_it, ITEM_IS_OPEN, kind, items], after=after, bounds=bounds, descending=False))
-    return _by_change(_contents(_merged(parts, descending=False), results=False), descending=False)
+    return _by_change(_contents(_merged(parts, descending=False), members, results=False), descending=False)
 
 
 def _keys(after: Place | None, between: Stretch | None) -> dict[str, Any]:
@@ -222,9 +247,15 @@ def _by_change(page: Select[Any], *, descending: bool) -> Select[Any]:
     return page.order_by(moment.desc(), number.desc()) if descending else page.order_by(moment, number)
 
 
-def _contents(keys: Subquery, *, results: bool, read_at: ColumnElement[datetime] | None = None) -> Select[Any]:
+def _members(transaction: Transaction) -> Members:
+    return tuple(names for _, names in transaction.store.item_summary())
+
+
+def _contents(
+    keys: Subquery, members: Members, *, results: bool, read_at: ColumnElement[datetime] | None = None
+) -> Select[Any]:
     """The rows of a page whose keys are known."""
-    shown: dict[str, ColumnElement[Any]] = _summary() | {"read_at": null() if read_at is None else read_at}
+    shown: dict[str, ColumnElement[Any]] = _summary(members) | {"read_at": null() if read_at is None else read_at}
     if not results:
         shown |= {"normalized_json": null(), "result_json": null()}
     columns = (shown[name].label(name) if name in shown else job_items.c[name] for name in PageRow._fields)
@@ -236,7 +267,7 @@ def _contents(keys: Subquery, *, results: bool, read_at: ColumnElement[datetime]
     )
 
 
-def _summary() -> dict[str, ColumnElement[Any]]:
+def _summary(members: Members) -> dict[str, ColumnElement[Any]]:
     """What tells people which item it is: never the whole input, which may be large."""
     own_input = case((jobs.c.single_step, jobs.c.params), else_=job_items.c.input_json)
     canonical = job_items.c.normalized_json
@@ -246,9 +277,20 @@ def _summary() -> dict[str, ColumnElement[Any]]:
 
     return {
         "input_title": member("title", "name", "url", "path"),
-        "input_brand": member("brand"),
-        "input_sku": member("sku", "gtin"),
+        "input_summary": _joined([member(*names) for names in members]),
     }
+
+
+def _joined(texts: Sequence[ColumnElement[Any]]) -> ColumnElement[Any]:
+    """Texts as one, which is read apart again: how many there are depends on the kinds, and a row has its columns."""
+    if not texts:
+        return null()
+    separator: ColumnElement[str] = literal_column(f"'{_SEPARATOR}'")
+    plain = [func.replace(func.coalesce(text, ""), separator, " ") for text in texts]
+    joined: ColumnElement[Any] = plain[0]
+    for text in plain[1:]:
+        joined = joined.op("||", return_type=Text())(separator).op("||", return_type=Text())(text)
+    return joined
 
 
 def _text_of(column: ColumnElement[Any], *names: str) -> ColumnElement[Any]:

@@ -13,11 +13,13 @@ import { empty } from "./placeholders.js";
 
 const REFRESH_MS = 1000;
 const WAITING = ["PENDING", "PROCESSING"];
+// What kinds say tells their items apart, beside a title.
+const SUMMARY = (document.documentElement.dataset.summary ?? "").split(" ").filter(Boolean).map(capitalized);
 
 /** The columns of items that wait. */
 export const PENDING_COLUMNS = [
   { key: "id", name: "Item ID", text: (item) => item.id, pinned: true, width: 6, number: true },
-  { key: "title", name: "Title / Brand", text: summaryText, width: 14 },
+  { key: "title", name: shortly(["Title", ...SUMMARY]).join(" / "), text: summaryText, width: 14 },
   { key: "status", name: "Status", text: (item) => item.status, node: badgeOf, width: 8.5 },
   { key: "attempts", name: "Attempts", text: (item) => String(item.attempts), number: true, width: 6 },
   { key: "deaths", name: "Deaths", text: (item) => String(item.deaths), number: true, width: 5 },
@@ -167,7 +169,16 @@ export function itemName(item) {
   return `item ${item.id}`;
 }
 
+/** As much as a narrow column has room for. */
+function shortly(texts) {
+  return texts.filter(Boolean).slice(0, 2);
+}
+
+function capitalized(word) {
+  return word[0].toUpperCase() + word.slice(1);
+}
+
 function summaryText(item) {
-  const { title, brand, sku } = item.inputSummary;
-  return [title ?? sku, brand].filter(Boolean).join(" · ");
+  const { title, ...more } = item.inputSummary;
+  return shortly([title, ...Object.values(more)]).join(" · ");
 }
