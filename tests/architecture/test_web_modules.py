@@ -1,20 +1,26 @@
-"""The modules of the pages: text stays text, nobody else is asked, and imports point from pages to the core."""
+"""The modules of the pages: text stays text, nobody else is asked, and imports point from pages to the core.
+
+An application's are served one folder below the engine's: they import from beside themselves, or from the engine.
+"""
 
 import re
 from pathlib import Path
 
-import penstock.web
 from penstock.lifecycle.states import ItemStatus, JobState
 
-STATIC = Path(penstock.web.__file__).parent / "static"
+SOURCE = Path(__file__).parents[2] / "src"
+STATIC = SOURCE / "penstock" / "web" / "static"
+GUESTS = sorted(SOURCE.glob("penstock_apps/*/web/static"))
 READS_HTML = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function")
+IMPORT = re.compile(r"from \"(\.[\w./-]+)\"")
 LAYERS = ("core", "components", "pages")
 FILES = sorted(path for path in STATIC.rglob("*") if path.is_file())
 MODULES = [path for path in FILES if path.suffix == ".js"]
+OF_GUESTS = [path for folder in GUESTS for path in sorted(folder.iterdir())]
 
 
 def test_nothing_in_the_modules_reads_html_or_asks_another_host() -> None:
-    for path in FILES:
+    for path in (*FILES, *OF_GUESTS):
         text = path.read_text()
         if path.suffix == ".js":
             assert not READS_HTML.search(text), path.name
@@ -25,11 +31,20 @@ def test_nothing_in_the_modules_reads_html_or_asks_another_host() -> None:
 def test_every_import_of_a_module_is_there_and_points_to_the_core() -> None:
     assert {path.relative_to(STATIC).parts[0] for path in FILES} == set(LAYERS)
     for path in MODULES:
-        for address in re.findall(r"from \"(\.[\w./-]+)\"", path.read_text()):
+        for address in IMPORT.findall(path.read_text()):
             imported = (path.parent / address).resolve()
             assert imported.is_file(), f"{path.name} imports {address}"
             ours, theirs = (LAYERS.index(each.relative_to(STATIC).parts[0]) for each in (path, imported))
             assert theirs <= ours, f"{path.name} imports {address}"
+
+
+def test_every_import_of_an_application_is_there() -> None:
+    modules = [path for path in OF_GUESTS if path.suffix == ".js"]
+    assert modules
+    for path in modules:
+        for address in IMPORT.findall(path.read_text()):
+            home = path.parent if address.startswith("./") else STATIC
+            assert (home / address.removeprefix("./").removeprefix("../")).is_file(), f"{path.name} imports {address}"
 
 
 def test_no_module_has_a_table_of_words_of_its_own() -> None:

@@ -630,7 +630,7 @@ class HoldingOff(Controllers):
 def test_a_lane_that_holds_off_claims_nothing_however_it_is_woken(
     app: Penstock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane, "Steering", HoldingOff)
+    monkeypatch.setattr(lane, "Controllers", HoldingOff)
     app.kind("refused")(handlers.double)
     app.kind("other")(handlers.double)
     worker = app.worker()

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import Penstock, Settings
 from penstock_apps.documents.application import documents as documents_application
-from penstock_apps.documents.routes import DocumentJob
+from penstock_apps.documents.schemas import DocumentJob
 from penstock_apps.documents.settings import DocumentSettings
 from tests.http.conftest import Served, app, serving, settings
 

@@ -44,7 +44,7 @@ def submission_routes(app: Penstock) -> APIRouter:
     routes = APIRouter(tags=["jobs"])
     with_intake = [kind for kind in app.kinds if kind.intake is not None]
     if with_intake:
-        _add_upload(routes, app, with_intake)
+        _add_upload(routes, with_intake)
     for kind in app.kinds:
         if kind.params_schema is not None:
             _add_submit(routes, app, kind)
@@ -76,7 +76,7 @@ def _add_submit(routes: APIRouter, app: Penstock, kind: Kind) -> None:
     )(submit)
 
 
-def _add_upload(routes: APIRouter, app: Penstock, with_intake: Iterable[Kind]) -> None:
+def _add_upload(routes: APIRouter, with_intake: Iterable[Kind]) -> None:
     by_name: dict[str, Intake] = {kind.name: kind.intake for kind in with_intake if kind.intake is not None}
     form = next((form for intake in by_name.values() if (form := intake.start_form()) is not None), None)
 
