@@ -141,9 +141,9 @@ def test_each_call_that_promises_one_statement_sends_one(
         eventually(lambda: any("lease_keeper" in name for name in list(count.sent)))
         Planned.may_end.set()
         assert app.drain(timeout=PATIENCE)
-        canceled = app.cancel(app.submit("single", hold=True).job.id)
+        canceled = app.jobs.cancel(app.submit("single", hold=True).job.id)
         read_status(canceled.id, Identity("root", admin=True), Service(app))
-        _, lines = app.export(app.get(job.id).id)
+        _, lines = app.items.export(app.jobs.get(job.id).id)
         assert len(list(lines)) == 3
         app.system.sweep()
     promised = calls_that_promise()

@@ -41,23 +41,20 @@ class NoteParams(BaseModel):
 
 
 class Notes:
+    params_schema = NoteParams  # makes POST /api/kinds/note/jobs
+    columns = ("words",)
+
     def __init__(self, app: Penstock, settings: NoteSettings) -> None:
-        self._app = app
-        keep = self.keep
+        self._app, self._most_words = app, settings.most_words
+        app.kind("note", retries=2)(self)
 
-        class Note:
-            params_schema = NoteParams  # makes POST /api/kinds/note/jobs
-            columns = ("words",)
+    def process(self, item: ItemContext) -> dict[str, int]:
+        words = len(item.input["text"].split()[: self._most_words])
+        self.keep(item.job_id, item.owner, words)
+        return {"words": words}
 
-            def process(self, item: ItemContext) -> dict[str, int]:
-                words = len(item.input["text"].split()[: settings.most_words])
-                keep(item.job_id, item.owner, words)
-                return {"words": words}
-
-            def describe(self, result: Any) -> str:
-                return f"{result['words']} words"
-
-        app.kind("note", retries=2)(Note)
+    def describe(self, result: Any) -> str:
+        return f"{result['words']} words"
 
     def keep(self, job_id: UUID, user: str | None, words: int) -> None:
         def operation(connection: Any) -> None:  # twice is as good as once: a worker may die after it
