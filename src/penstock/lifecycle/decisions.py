@@ -45,7 +45,7 @@ def outcome_for_error(
 ) -> Outcome:
     """How the ``attempt``-th try of an item ends when its handler raised ``error``.
 
-    >>> judge(Permanent("no such page", code="GONE"), 1, Policy()).status
+    >>> outcome_for_error(Permanent("no such page", code="GONE"), 1, Policy()).status
     <ItemStatus.ERROR: 'ERROR'>
     """
     match error:

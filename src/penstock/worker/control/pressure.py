@@ -31,8 +31,8 @@ class HostFigures:
     def of(cls, *, cpu_percent: float, cores: int, memory_used: float, memory_limit: float) -> HostFigures:
         """From what an operating system tells: percent of one core (200 is two full cores), and two amounts of bytes.
 
-        >>> Figures.of(cpu_percent=150.0, cores=2, memory_used=3e9, memory_limit=4e9)
-        Figures(cpu_share=0.75, memory_share=0.75)
+        >>> HostFigures.of(cpu_percent=150.0, cores=2, memory_used=3e9, memory_limit=4e9)
+        HostFigures(cpu_share=0.75, memory_share=0.75)
         """
         return cls(
             cpu_percent / (100.0 * max(cores, 1)),
@@ -62,9 +62,9 @@ class PressureGauge:
     """Turns figures into a pressure, with hysteresis; processor time is smoothed, memory is taken as it is.
 
     >>> gauge = PressureGauge()
-    >>> gauge.observe(Figures(cpu_share=0.2, memory_share=0.9))
+    >>> gauge.observe(HostFigures(cpu_share=0.2, memory_share=0.9))
     <Pressure.MEMORY: 'memory'>
-    >>> gauge.observe(Figures(cpu_share=0.2, memory_share=0.8)).value, gauge.observe(Figures(0.2, 0.7)).value
+    >>> gauge.observe(HostFigures(cpu_share=0.2, memory_share=0.8)).value, gauge.observe(HostFigures(0.2, 0.7)).value
     ('memory', 'none')
     """
 
