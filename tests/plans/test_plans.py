@@ -27,6 +27,7 @@ from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.operations import control, heartbeat, maintenance, read_items, read_jobs, single_flight
 from penstock.operations.claim import claim_in_one_statement, claim_in_steps
+from penstock.operations.job_report import get_report
 from penstock.operations.outbox import backlog
 from penstock.operations.read_items import ItemCursor, TimeRange
 from penstock.operations.read_jobs import JobFilter
@@ -198,6 +199,7 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "items": lambda one: read_jobs.items(one, job_id(7), limit=20),
     "history": lambda one: read_jobs.history(one, job_id(7)),
     "last change": lambda one: read_jobs.last_change_to(one, job_id(7), JobState.CANCELED),
+    "report": lambda one: get_report(one, job_id(7), SYSTEM, with_trace=True),
 }
 
 

@@ -13,7 +13,7 @@ from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import FINISHED, ItemRole, ItemStatus, JobState, Work
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
-from penstock.store.queries.read_jobs import job_columns
+from penstock.store.queries.read_jobs import job_columns, last_traceback
 from penstock.store.queries.visibility import by_id, visible_to
 from penstock.store.rows import JobRow
 from penstock.store.tables import job_events, job_items, jobs
@@ -59,7 +59,7 @@ def _read_job_report(dialect: Dialect, visibility: Visibility, *, with_trace: bo
     ending_data = case((ends_badly, _ending().with_only_columns(job_events.c.data).scalar_subquery()))
     failed_items = case((failed_at_all, dialect.rows_as_json(_failed_items())))
     failed = or_(jobs.c.state == JobState.FAILED.value, failed_at_all)
-    trace = case((failed, _trace().scalar_subquery())) if with_trace else null()
+    trace = case((failed, last_traceback().scalar_subquery())) if with_trace else null()
     return select(
         *job_columns(payloads=True),
         type_coerce(ended_at, Moment).label("ended_at"),
@@ -94,19 +94,4 @@ def _failed_items() -> Select[Any]:
         )
         .order_by(items.position)
         .limit(bindparam("failures", type_=Integer))
-    )
-
-
-def _trace() -> Select[Any]:
-    """The traceback of the last step or item that failed with one."""
-    items = job_items.c
-    return (
-        select(items.traceback)
-        .where(
-            items.job_id == bindparam("job_id", type_=Identifier),
-            items.status == ItemStatus.ERROR.value,
-            items.traceback.is_not(None),
-        )
-        .order_by(items.updated_at.desc(), items.id.desc())
-        .limit(1)
     )

@@ -129,6 +129,11 @@ def trace_of(transaction: Transaction, job_id: UUID) -> str | None:
 
 @built_once
 def _trace_of(_: Dialect) -> Select[Any]:
+    return last_traceback()
+
+
+def last_traceback() -> Select[Any]:
+    """The traceback that :func:`trace_of` reads."""
     return (
         select(job_items.c.traceback)
         .where(
