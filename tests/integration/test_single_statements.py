@@ -21,6 +21,9 @@ from sqlalchemy import event, text
 
 import penstock
 from penstock import ItemContext, JobContext, Penstock, load_settings
+from penstock.http.jobs.reading import read_status
+from penstock.http.service import Service
+from penstock.http.tokens import Identity
 from penstock.operations.maintenance import holds_any
 from penstock.store.engine import Store
 from penstock.store.observation import observed
@@ -121,7 +124,8 @@ def test_each_call_that_promises_one_statement_sends_one(
     migrated_postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Planned.may_end.clear()
-    app = Penstock(settings=load_settings(database_url=migrated_postgres_url, heartbeat_seconds=0.02))
+    settings = load_settings(database_url=migrated_postgres_url, heartbeat_seconds=0.02, jwt_secret="s" * 64)
+    app = Penstock(settings=settings)
     app.kind("planned")(Planned)
     app.kind("single")(lambda item: None)
     sent = threading.Event()
@@ -137,6 +141,8 @@ def test_each_call_that_promises_one_statement_sends_one(
         eventually(lambda: any("lease_keeper" in name for name in list(count.sent)))
         Planned.may_end.set()
         assert app.drain(timeout=PATIENCE)
+        canceled = app.cancel(app.submit("single", hold=True).job.id)
+        read_status(canceled.id, Identity("root", admin=True), Service(app))
         _, lines = app.export(app.get(job.id).id)
         assert len(list(lines)) == 3
         app.sweep()
