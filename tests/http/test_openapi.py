@@ -47,12 +47,12 @@ LISTS = {"GET /api/jobs", "GET /api/jobs/{job_id}/items", "GET /api/pending"}
 KICKOFF = "POST /api/jobs/{job_id}/kickoff"
 STOP = "DELETE /api/jobs/{job_id}"
 UNSAYABLE = {
-    "GET /api/jobs", "GET /parse-requests", "GET /recipes",
+    "GET /api/jobs", "GET /parse-requests", "GET /recipes", "POST /api/jobs",
     "POST /api/catalogs", "POST /recipes/parse-url/async", "POST /parse-requests", "POST /api/v1/recipes/parse",
     "PATCH /recipes/{recipe_id}", "GET /api/jobs/{job_id}/items", "GET /api/pending",
     "POST /api/jobs/{job_id}/reprocess",
 }  # fmt: skip
-"""Operations that may refuse what their schema allows: cursors, folders and addresses are more than their type."""
+"""Operations that may refuse what their schema allows: cursors, folders, addresses, files are more than their type."""
 
 
 @dataclass(frozen=True, slots=True)

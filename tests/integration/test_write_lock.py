@@ -19,8 +19,8 @@ from penstock.store.write_lock import WriteLock
 PATIENCE = 30.0
 _HOLDING = """
 import sys
-from penstock.store.write_lock import Turns
-with Turns(sys.argv[1], patience=30.0):
+from penstock.store.write_lock import WriteLock
+with WriteLock(sys.argv[1], patience=30.0):
     print("holding", flush=True)
     sys.stdin.read()
 """

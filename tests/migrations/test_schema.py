@@ -264,7 +264,7 @@ def test_a_revision_says_with_whom_it_is_compatible(empty: Callable[[], Store]) 
     store = empty()
     migrate(store)
     said = []
-    for number, says in enumerate(({}, {"compatible_from": "0004"}, {}, {"compatible_from": "0007"})):
+    for number, says in enumerate(({}, {"compatible_from": "0999"}, {}, {"compatible_from": "1002"})):
         module = ModuleType("made")
         vars(module).update({"revision": f"100{number}", "upgrade": lambda: None, **says})
         with store.engine.begin() as connection:
@@ -272,7 +272,7 @@ def test_a_revision_says_with_whom_it_is_compatible(empty: Callable[[], Store]) 
             version = current_version(connection, OURS)
             assert version is not None
             said.append(version.compatible_from)
-    assert said == [None, "0004", "0004", "0007"]
+    assert said == ["0008", "0999", "0999", "1002"]
 
 
 def test_twice_is_once_and_keeps_what_is_there(empty: Callable[[], Store]) -> None:

@@ -66,6 +66,7 @@ def upload_body(kinds: Sequence[str]) -> dict[str, Any]:
         "file": {
             "type": "array",
             "items": {"type": "string", "format": "binary"},
+            "minItems": 1,
             "description": "The files; those that are sent together become one job.",
         },
         "jobType": {"type": "string", "enum": list(kinds)},
