@@ -82,4 +82,4 @@ def test_a_failure_reaches_the_parent_process_whole():
 
 def test_only_trouble_with_the_disk_is_retryable():
     assert [failure.code for failure in DocumentFailure if failure.retryable] == ["DOCUMENT_UNREADABLE"]
-    assert len({failure.code for failure in DocumentFailure}) == 9
+    assert len({failure.code for failure in DocumentFailure}) == 10
