@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from penstock import ItemStatus, Penstock
+from penstock.app import Files
 from penstock.errors import ConfigurationError, InvalidInput, NotAllowed, PayloadTooLarge, StoreUnavailable
 from penstock.ingest import UploadOptions
 from penstock.settings import read_settings
@@ -142,7 +143,7 @@ def test_an_archive_is_read_once_by_the_plan_and_never_by_an_item(
     pictures = [(f"{at}.png", dot(at) if at != bad else b"no picture") for at in range(1, size + 1)]
     taken = market.take(("photos.zip", archive(*pictures)))
     kept: list[str] = []
-    keep = market.app.files.keep
+    keep = Files.keep
 
     def keep_and_lose_the_archive(*given: Any, **said: Any) -> Any:
         """The second half of the plan is done by a try that goes on; then the archive is gone."""
@@ -155,7 +156,7 @@ def test_an_archive_is_read_once_by_the_plan_and_never_by_an_item(
         return stored
 
     params: Any = market.app.jobs.get(taken.job.id).params
-    monkeypatch.setattr(market.app, "keep_file", keep_and_lose_the_archive)
+    monkeypatch.setattr(Files, "keep", keep_and_lose_the_archive)
     market.work()
     items = market.app.items.list(taken.job.id, limit=1000)
     about: list[Any] = [item.input for item in items]
