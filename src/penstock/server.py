@@ -6,7 +6,7 @@ For ``penstock serve``, or to mount in a FastAPI application of one's own.
 
     from fastapi import FastAPI
     from penstock import Penstock
-    from penstock.http import create_app
+    from penstock.server import create_app
 
     jobs = create_app(Penstock())
     site = FastAPI(lifespan=jobs.router.lifespan_context)

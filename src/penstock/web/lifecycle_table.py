@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import orjson
-from markupsafe import Markup
 
 from penstock.lifecycle.states import ACTIVE, KILLED_LOOK, ItemStatus, JobState, Look
 from penstock.lifecycle.transitions import TRANSITIONS
@@ -52,9 +51,9 @@ def lifecycle_table() -> LifecycleTable:
 
 
 @cache
-def lifecycle_script() -> Markup:
-    """The table as the text of a script element: what would end the element is written otherwise."""
-    return Markup(orjson.dumps(lifecycle_table()).decode().replace("<", "\\u003c"))
+def lifecycle_script() -> str:
+    """The table as the text of a script element, safe as it is: what would end the element is written otherwise."""
+    return orjson.dumps(lifecycle_table()).decode().replace("<", "\\u003c")
 
 
 def _look_of_status(status: str) -> Look:
