@@ -117,10 +117,10 @@ def test_a_statement_that_the_database_refuses_is_our_defect(
 ) -> None:
     app.in_transaction(lambda link: link.execute(text("CREATE TABLE rules (id integer, name text NOT NULL)")))
 
-    def breaks(self: Penstock, *_: object, **__: object) -> None:
+    def breaks(self: Jobs, *_: object, **__: object) -> None:
         app.in_transaction(lambda link: link.execute(text(statement)))
 
-    monkeypatch.setattr(Penstock, "page_of_jobs", breaks)
+    monkeypatch.setattr(Jobs, "page", breaks)
     with capture_logs() as lines:
         answer = serve(worker=False).client().get("/api/jobs")
     assert (answer.status_code, answer.json()["code"]) == (500, "STATEMENT_REFUSED")
@@ -135,10 +135,10 @@ def test_a_statement_that_the_database_refuses_is_our_defect(
 def test_a_value_that_the_database_refuses_is_the_callers(
     app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def asks(self: Penstock, *_: object, **__: object) -> None:
+    def asks(self: Jobs, *_: object, **__: object) -> None:
         app.in_transaction(lambda link: link.execute(text("SELECT CAST(:given AS integer)"), {"given": "seven"}))
 
-    monkeypatch.setattr(Penstock, "page_of_jobs", asks)
+    monkeypatch.setattr(Jobs, "page", asks)
     answer = serve(worker=False).client().get("/api/jobs")
     assert (answer.status_code, answer.json()["code"]) == (422, "STORE_REFUSED")
 

@@ -252,7 +252,7 @@ def _what_to_do(value: object) -> str:
     name = f"is of type {type(value).__qualname__}"
     match value:
         case bytes() | bytearray() | memoryview():
-            return f"{name}; decode it to text, or keep it as a file with app.keep_file()"
+            return f"{name}; decode it to text, or keep it as a file with app.files.keep()"
         case set() | frozenset():
             return f"{name}, which has no order; make it a sorted list"
         case Decimal():
