@@ -189,7 +189,7 @@ def test_a_lane_that_hangs_is_handed_back_without_it(
     app: Penstock, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the lane's own thread calls may hang, too: here, whoever is told of outcomes."""
-    monkeypatch.setattr(lanes, "tell", lambda *_: gate.hang())
+    monkeypatch.setattr(lanes, "log_slice", lambda *_: gate.hang())
     going = threading.Event()
 
     @app.kind("told", concurrency=2)
