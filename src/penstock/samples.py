@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ class Visitor:
             return json.load(answer)
 
 
-class Samples:
+class Samples(ABC):
     """An application's sample jobs; a subclass says which they are."""
 
     next_steps: tuple[str, ...] = ()
@@ -93,9 +94,9 @@ class Samples:
         """What keeps them from being shown here; None if nothing does."""
         return None
 
+    @abstractmethod
     def submit(self, visitor: Visitor) -> Iterable[SampleJob]:
         """The first jobs."""
-        raise NotImplementedError
 
     def go_on(self, ended: Job, visitor: Visitor) -> Iterable[SampleJob]:
         """The jobs that follow one of them which has ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -65,7 +66,7 @@ class TakenFiles:
     failed: tuple[RefusedFile, ...] = ()
 
 
-class Intake:
+class Intake(ABC):
     """Makes jobs of files. A kind names its intake; several kinds may share one, which looks what a file is."""
 
     finds_kind: bool = False
@@ -75,12 +76,12 @@ class Intake:
         """The form with which pages ask for files: a :class:`~penstock.http.forms.StartForm`, if there is one."""
         return None
 
-    def require_enabled(self) -> None:
+    def require_enabled(self) -> None:  # noqa: B027 - most have nothing to refuse
         """Refuse before a large body is read for nothing."""
 
+    @abstractmethod
     def take_files(self, files: Sequence[HandedFile], options: UploadOptions, sender: Sender) -> TakenFiles:
         """One job for files that were sent together."""
-        raise NotImplementedError
 
     def take_source(self, source: str, options: UploadOptions, sender: Sender) -> TakenFiles:
         """A job for each file that waits at a source."""
