@@ -281,11 +281,14 @@ def test_a_server_that_crashes_and_starts_again_costs_no_item_a_try(tmp_path: Pa
 
 
 def crash(server: PostgresServer) -> bool:
-    """Kill one of its sessions, as the kernel does when memory runs out; not while it recovers from the last time."""
+    """Kill one of its sessions, as the kernel does when memory runs out.
+
+    It answers no while the server recovers from the last time: it refuses sessions then, or has just ended this one.
+    """
     try:
         with psycopg.connect(server.url("postgres").replace("+psycopg", ""), autocommit=True) as link:
             os.kill(link.info.backend_pid, signal.SIGKILL)
-    except psycopg.OperationalError:
+    except (psycopg.OperationalError, ProcessLookupError):
         return False
     return True
 
