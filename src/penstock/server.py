@@ -32,6 +32,7 @@ from penstock.http.jobs import routes as jobs
 from penstock.http.jobs.submissions import submission_routes
 from penstock.http.reference import describe, operation_name
 from penstock.http.requests import RequestIds
+from penstock.http.routing import add_routes
 from penstock.http.service import Service
 from penstock.http.system import health
 from penstock.http.system import routes as system
@@ -88,7 +89,7 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
     of_items = (items.lists, items.routes, export.routes)
     guests = [routes for guest in app.applications for routes in guest.routes()]
     for routes in (*of_jobs, *of_items, system.routes, health.routes, *guests, *more):
-        api.include_router(routes)
+        add_routes(api, routes)
     describe(api)
     add_pages(api, service)
     return api

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, FastAPI, Form, Query
+from fastapi import FastAPI, Form, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +17,7 @@ from penstock.application import Page
 from penstock.errors import NotSignedIn, SwitchedOff
 from penstock.http.auth import AService, SignedIn
 from penstock.http.forms import StartForm, start_forms
+from penstock.http.routing import Routes, add_routes
 from penstock.http.service import Service
 from penstock.http.sessions import begin_session, end_session, require_own_page
 from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus, Phase
@@ -63,7 +64,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
             summary=tuple(dict.fromkeys(name for name, _ in service.app.kinds.summary())),
         )
 
-    routes = APIRouter(prefix="/ui", include_in_schema=False, route_class=PageRoute)
+    routes = Routes(prefix="/ui", include_in_schema=False, route_class=PageRoute)
 
     def page(request: Request, template: str, who: SignedIn, **values: Any) -> Response:
         return rendered(request, template, who=who, screens=screens(), **values)
@@ -170,7 +171,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
     async def nothing(request: Request, rest: str) -> Response:
         return problem(request, 404, "There is no such page", f"Nothing is at /ui/{rest[:200]}.")
 
-    api.include_router(routes)
+    add_routes(api, routes)
 
 
 def _frame(page: Callable[..., Response], template: str) -> Callable[..., Response]:

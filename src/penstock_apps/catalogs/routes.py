@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Path, Query
+from fastapi import Header, Path, Query
 from starlette.responses import FileResponse, Response
 
-from penstock.http import FormField, Identity, Json, SignedIn, StartForm, Submitting, documented
+from penstock.http import FormField, Identity, Json, Routes, SignedIn, StartForm, Submitting, documented
 from penstock_apps.catalogs.repository import Catalog, PhotoRecord
 from penstock_apps.catalogs.schemas import (
     CatalogShown,
@@ -66,9 +66,9 @@ _WORK = StartForm(
 )
 
 
-def routes_of(catalogs: Catalogs) -> APIRouter:
+def routes_of(catalogs: Catalogs) -> Routes:
     """The addresses of a catalogs application."""
-    routes = APIRouter(prefix="/api/catalogs", tags=["catalogs"])
+    routes = Routes(prefix="/api/catalogs", tags=["catalogs"])
     found = documented(401, 404, 422, 503)
     started = documented(401, 404, 409, 422, 429, 503)
     started_with_options = documented(400, 401, 404, 409, 413, 422, 429, 503)

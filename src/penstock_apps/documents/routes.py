@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Header, UploadFile
+from fastapi import Header, UploadFile
 from starlette.responses import Response
 
-from penstock.http import FormField, Json, SignedIn, StartForm, Submitting, documented
+from penstock.http import FormField, Json, Routes, SignedIn, StartForm, Submitting, documented
 from penstock_apps.documents.schemas import DocumentJob
 from penstock_apps.documents.service import Documents, metadata
 
@@ -35,9 +35,9 @@ _FORM = StartForm(
 )
 
 
-def routes_of(documents: Documents) -> APIRouter:
+def routes_of(documents: Documents) -> Routes:
     """The three addresses of a documents application."""
-    routes = APIRouter(prefix="/api/documents/jobs", tags=["documents"])
+    routes = Routes(prefix="/api/documents/jobs", tags=["documents"])
 
     @routes.post(
         "",

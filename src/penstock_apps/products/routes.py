@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
-from penstock.http import Json, SignedIn, documented
+from penstock.http import Json, Routes, SignedIn, documented
 from penstock.ingest import UploadOptions
 from penstock_apps.products import schemas as shapes
 from penstock_apps.products.forms import SAMPLE
@@ -18,9 +18,9 @@ from penstock_apps.products.service import Products
 _CSV: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {}}, "description": "The table."}}
 
 
-def routes_of(products: Products) -> APIRouter:
+def routes_of(products: Products) -> Routes:
     """The addresses of a products application."""
-    routes = APIRouter(tags=["products"])
+    routes = Routes(tags=["products"])
 
     @routes.post(
         "/api/ingestion/scan",

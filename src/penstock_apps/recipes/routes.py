@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import Header, Query, Request
 from starlette.responses import Response
 
 from penstock import owner
@@ -16,9 +16,11 @@ from penstock.http import (
     FormField,
     Identity,
     Json,
+    Routes,
     SignedIn,
     StartForm,
     Submitting,
+    add_routes,
     documented,
     read_cursor,
     written_cursor,
@@ -54,17 +56,17 @@ _NOT_FOUND: dict[int | str, dict[str, Any]] = {
 }
 
 
-def routes_of(recipes: Recipes) -> APIRouter:
+def routes_of(recipes: Recipes) -> Routes:
     """The addresses of a recipes application."""
-    routes = APIRouter()
+    routes = Routes()
     # Routes are tried in their order: those that guests ask most come first.
     for part in (_requests(recipes), _queue(recipes), _saved_recipes(recipes)):
-        routes.include_router(part)
+        add_routes(routes, part)
     return routes
 
 
-def _queue(recipes: Recipes) -> APIRouter:
-    routes = APIRouter(prefix="/recipes/parse-url", tags=["recipe queue"])
+def _queue(recipes: Recipes) -> Routes:
+    routes = Routes(prefix="/recipes/parse-url", tags=["recipe queue"])
 
     @routes.post(
         "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted, responses=_SUBMITTED,
@@ -110,8 +112,8 @@ def _queue(recipes: Recipes) -> APIRouter:
     return routes
 
 
-def _saved_recipes(recipes: Recipes) -> APIRouter:
-    routes = APIRouter(prefix="/recipes", tags=["recipes"])
+def _saved_recipes(recipes: Recipes) -> Routes:
+    routes = Routes(prefix="/recipes", tags=["recipes"])
 
     @routes.post(
         "", status_code=201, summary="Save a recipe", response_model=shapes.RecipeShown,
@@ -158,8 +160,8 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
     return routes
 
 
-def _requests(recipes: Recipes) -> APIRouter:
-    routes = APIRouter(tags=["parse requests"])
+def _requests(recipes: Recipes) -> Routes:
+    routes = Routes(tags=["parse requests"])
     answered: dict[int | str, dict[str, Any]] = {
         200: {"model": shapes.RequestShown, "description": "The recipe, if it is known already."},
         202: {"model": shapes.RequestShown, "description": "A request, to be asked for again."},

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from penstock.http.auth import AService, SignedIn
 from penstock.http.errors import documented
+from penstock.http.routing import Routes
 
-routes = APIRouter(tags=["items"])
+routes = Routes(tags=["items"])
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from penstock.errors import InvalidInput, NotAllowed, SwitchedOff
@@ -26,12 +26,13 @@ from penstock.http.items.schemas import ErrorGroupShown, GridPage, PendingPage
 from penstock.http.moments import LONGEST_MOMENT, MOMENT, read_moment
 from penstock.http.pagination import read_place, written_place
 from penstock.http.responses import Json
+from penstock.http.routing import Routes
 from penstock.http.tokens import Identity
 from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus
 from penstock.operations.read_items import TimeRange
 
-routes = APIRouter(tags=["items"])
-lists = APIRouter(tags=["items"], route_class=BlankParams)
+routes = Routes(tags=["items"])
+lists = Routes(tags=["items"], route_class=BlankParams)
 _LOOKED_AT = documented(401, 404, 422, 503)
 
 PageSize = Annotated[int, Query(alias="pageSize", ge=1, le=MOST_ON_A_PAGE, description="Items on a page.")]

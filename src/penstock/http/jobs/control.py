@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Query
+from fastapi import Body, Query
 from starlette.responses import Response
 
 from penstock.errors import InvalidInput
@@ -14,8 +14,9 @@ from penstock.http.errors import documented
 from penstock.http.jobs.reading import complete_status
 from penstock.http.jobs.schemas import JobKilled, JobStatusResponse, Reason, Reprocess
 from penstock.http.responses import Json
+from penstock.http.routing import Routes
 
-routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
+routes = Routes(prefix="/api/jobs", tags=["jobs"])
 _LONGEST_KICKOFF_MS = 30_000
 _CHANGED = documented(401, 404, 409, 422, 503)
 _WITH_BODY = _CHANGED | documented(400, 413)

@@ -14,7 +14,7 @@ from typing import Annotated
 from uuid import UUID
 
 import structlog
-from fastapi import APIRouter, Depends, Header
+from fastapi import Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
@@ -25,10 +25,11 @@ from penstock.http.errors import documented
 from penstock.http.jobs.reading import read_news
 from penstock.http.jobs.report import history_line
 from penstock.http.responses import json_text
+from penstock.http.routing import Routes
 from penstock.lifecycle.states import FINISHED
 from penstock.operations.read_jobs import HISTORY_PAGE
 
-routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
+routes = Routes(prefix="/api/jobs", tags=["jobs"])
 _log = structlog.get_logger("penstock.live")
 _LAST_SEQUENCE = 2**31 - 1
 

@@ -16,7 +16,7 @@ from typing import Annotated
 from uuid import UUID
 
 import structlog
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
@@ -29,10 +29,11 @@ from penstock.http.jobs.report import job_listed
 from penstock.http.jobs.routes import MOST_LISTED
 from penstock.http.jobs.schemas import JobListChange
 from penstock.http.responses import json_text
+from penstock.http.routing import Routes
 from penstock.lifecycle.job import Job
 from penstock.operations.read_jobs import JobPage
 
-routes = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
+routes = Routes(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
 LOOK_SECONDS = 1.0
 _REST = 10.0
 """A look that takes long, as a search through many jobs may, is followed by a rest of so many times its length."""

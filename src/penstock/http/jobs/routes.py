@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from penstock.http.auth import AService, SignedIn
@@ -17,11 +17,12 @@ from penstock.http.jobs.reading import read_status
 from penstock.http.jobs.report import history_line, job_listed
 from penstock.http.jobs.schemas import HistoryLine, JobListed, JobSamples, JobStatusResponse
 from penstock.http.responses import Json
+from penstock.http.routing import Routes
 from penstock.http.system.report import lane_setting
 from penstock.operations.read_jobs import HISTORY_PAGE
 
-routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
-lists = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
+routes = Routes(prefix="/api/jobs", tags=["jobs"])
+lists = Routes(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
 MOST_LISTED = 100
 MOST_SAMPLES = 300
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Header, Request
+from fastapi import Header, Request
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
@@ -25,6 +25,7 @@ from penstock.http.errors import documented
 from penstock.http.forms import StartForm
 from penstock.http.jobs.submission_schemas import FilesRefused, FilesTaken, JobAccepted, SourceAsked, upload_body
 from penstock.http.responses import Json
+from penstock.http.routing import Routes
 from penstock.lifecycle.callers import owner
 from penstock.lifecycle.intake import HandedFile, Intake, Sender, TakenFiles, UploadOptions
 from penstock.lifecycle.kind import Kind
@@ -39,9 +40,9 @@ IdempotencyKey = Annotated[
 ]
 
 
-def submission_routes(app: Penstock) -> APIRouter:
+def submission_routes(app: Penstock) -> Routes:
     """The routes that submit jobs of the kinds of ``app``."""
-    routes = APIRouter(tags=["jobs"])
+    routes = Routes(tags=["jobs"])
     with_intake = [kind for kind in app.kinds if kind.intake is not None]
     if with_intake:
         _add_upload(routes, with_intake)
@@ -51,7 +52,7 @@ def submission_routes(app: Penstock) -> APIRouter:
     return routes
 
 
-def _add_submit(routes: APIRouter, app: Penstock, kind: Kind) -> None:
+def _add_submit(routes: Routes, app: Penstock, kind: Kind) -> None:
     def submit(params: Any, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None) -> Response:
         """One job with these params; a worker takes it from here."""
         submission = app.acting_as(owner(who.user)).submit(
@@ -74,7 +75,7 @@ def _add_submit(routes: APIRouter, app: Penstock, kind: Kind) -> None:
     )(submit)
 
 
-def _add_upload(routes: APIRouter, with_intake: Iterable[Kind]) -> None:
+def _add_upload(routes: Routes, with_intake: Iterable[Kind]) -> None:
     by_name: dict[str, Intake] = {kind.name: kind.intake for kind in with_intake if kind.intake is not None}
     form = next((form for intake in by_name.values() if (form := intake.start_form()) is not None), None)
 

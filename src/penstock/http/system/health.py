@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from penstock.http.auth import AService
 from penstock.http.errors import documented
 from penstock.http.responses import Json
+from penstock.http.routing import Routes
 from penstock.http.system.metrics import CONTENT_TYPE
 
-routes = APIRouter(tags=["operating"])
+routes = Routes(tags=["operating"])
 
 
 @routes.get("/healthz", summary="Is the process alive?", response_model=dict[str, str])

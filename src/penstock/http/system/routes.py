@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
 from starlette.responses import Response
 
 from penstock.http.auth import Admin, AService
 from penstock.http.errors import documented
 from penstock.http.responses import Json
+from penstock.http.routing import Routes
 from penstock.http.system.report import system_report
 from penstock.http.system.schemas import SystemShown
 
-routes = APIRouter(prefix="/api", tags=["operating"])
+routes = Routes(prefix="/api", tags=["operating"])
 
 
 @routes.get(
