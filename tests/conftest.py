@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -42,6 +43,12 @@ def pytest_configure() -> None:
     # A run in the background of a shell ignores SIGINT, and so would the programs it starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    # What is loaded by now stays: no garbage collection of the thousands to come need look at it again.
+    gc.collect()
+    gc.freeze()
 
 
 def unavailable(reason: str) -> NoReturn:
