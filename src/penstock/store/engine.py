@@ -284,10 +284,10 @@ def open_store(
         timeout=timeout,
         prepared_statements=prepared_statements,
         listen_url=listen_url,
-        json=_json(),
+        json={"json_serializer": _write_json, "json_deserializer": orjson.loads},
     )
     return Store(dialect_of(parsed.get_backend_name()).open_engine(parsed, options), clock)
 
 
-def _json() -> dict[str, Callable[..., Any]]:
-    return {"json_serializer": lambda value: orjson.dumps(value).decode(), "json_deserializer": orjson.loads}
+def _write_json(value: Any) -> str:
+    return orjson.dumps(value).decode()

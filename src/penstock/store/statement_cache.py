@@ -3,12 +3,15 @@
 SQLAlchemy writes each statement's text once too, but looks it up anew each time by walking through the statement, and
 makes an object of every row. Somebody waits for a submit and a claim: here a statement that is run again costs a
 dictionary look-up, and its rows are the driver's tuples.
+
+Databases of one kind are asked in the same words: a program that opens a second one finds its statements ready.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from types import NoneType
 from typing import Any, TypeVar
 
 import orjson
@@ -17,6 +20,7 @@ from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.types import TypeEngine
 
 from penstock.store.dialects.stored_types import json_of
+from penstock.store.placement import TablePlacement, placed_copy, placement_of
 
 Statement = Select[Any] | Insert | Update | Delete
 Turn = Callable[[Sequence[Any]], Iterable[Any]]
@@ -33,7 +37,7 @@ class Prepared:
     """One statement for one database."""
 
     def __init__(self, statement: Statement, dialect: SQLAlchemyDialect) -> None:
-        self._dialect = dialect
+        self._placement = placement_of(dialect)
         compiled = statement.compile(dialect=dialect)
         turns = {name: _outward(bind, dialect) or _as_it_is for bind, name in compiled.bind_names.items()}
         asked = [name for bind, name in compiled.bind_names.items() if bind.required]
@@ -63,7 +67,7 @@ class Prepared:
         """Execute it; rows are NamedTuples whose fields are its columns, in their order."""
         if row not in self._fitting:
             self._require_fitting(row)
-        if self._wide is not None and connection.dialect is self._dialect:
+        if self._wide is not None and getattr(connection.dialect, "penstock_placement", None) == self._placement:
             found: Iterable[Any] = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
         else:
             found = self._fetch(self._execute(connection, parameters))
@@ -103,7 +107,28 @@ class Prepared:
 @lru_cache(_KEPT)
 def prepared(statement: Statement, dialect: SQLAlchemyDialect) -> Prepared:
     """The statement, made ready the first time it is asked for."""
-    return Prepared(statement, dialect)
+    return _prepare_once(statement, _writer_for(dialect))
+
+
+@lru_cache(_KEPT)
+def _prepare_once(statement: Statement, writer: SQLAlchemyDialect) -> Prepared:
+    return Prepared(statement, writer)
+
+
+def _writer_for(dialect: SQLAlchemyDialect) -> SQLAlchemyDialect:
+    """The one that writes for every dialect of the same class and the same settings; a copy, which nobody changes."""
+    has = vars(dialect)
+    settings = frozenset((name, value) for name, value in has.items() if isinstance(value, _SETTINGS))
+    alike = (type(dialect), settings, has.get("_json_serializer"), has.get("_json_deserializer"))
+    writer = _writers.get(alike)
+    if writer is None:
+        writer = _writers[alike] = placed_copy(dialect, placement_of(dialect))
+    return writer
+
+
+_SETTINGS = (str, int, float, NoneType, TablePlacement, tuple, frozenset)
+"""What a dialect is set to, beside how it writes JSON: not its driver, nor what it has worked out."""
+_writers: dict[Hashable, SQLAlchemyDialect] = {}
 
 
 def _outward(bind: BindParameter[Any], dialect: SQLAlchemyDialect) -> Callable[[Any], Any] | None:

@@ -1,0 +1,72 @@
+"""Databases of one kind are asked in the same words, written once; where the tables have other names, in others."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, event, select
+from sqlalchemy.pool import NullPool
+
+from penstock.store.engine import Store, open_store
+from penstock.store.placement import PREFIXED
+from penstock.store.schema import migrate
+from penstock.store.statement_cache import prepared
+from penstock.store.tables import jobs
+
+KINDS = select(jobs.c.kind)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[[str], Store]]:
+    """Opens a file with our tables."""
+    stores: list[Store] = []
+
+    def open_file(name: str) -> Store:
+        stores.append(open_store(f"sqlite:///{tmp_path / name}"))
+        migrate(stores[-1])
+        return stores[-1]
+
+    yield open_file
+    for store in stores:
+        store.close()
+
+
+def test_a_second_database_finds_its_statements_written(opened: Callable[[str], Store]) -> None:
+    first, second = (opened(name).engine.dialect for name in ("first.db", "second.db"))
+    assert first is not second
+    assert prepared(KINDS, first) is prepared(KINDS, second)
+
+
+def test_where_tables_have_other_names_statements_are_others(opened: Callable[[str], Store], tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "shared.db")) as others:
+        others.execute("CREATE TABLE users (id integer)")
+    alone, shared = opened("alone.db"), opened("shared.db")
+    assert shared.placement == PREFIXED
+    assert prepared(KINDS, alone.engine.dialect) is not prepared(KINDS, shared.engine.dialect)
+    for store in (alone, shared, alone):
+        assert store.read(lambda one: one.values(str, KINDS)) == []
+
+
+def test_a_file_that_gets_other_names_leaves_those_of_others_alone(opened: Callable[[str], Store]) -> None:
+    first, second = opened("first.db"), opened("second.db")
+    assert prepared(KINDS, first.engine.dialect) is prepared(KINDS, second.engine.dialect)
+    first.place(PREFIXED)
+    later = select(jobs.c.title)
+    assert prepared(later, first.engine.dialect) is not prepared(later, second.engine.dialect)
+    assert second.read(lambda one: one.values(str, later)) == []
+
+
+def test_a_dialect_that_writes_otherwise_has_statements_of_its_own(opened: Callable[[str], Store]) -> None:
+    store = opened("first.db")
+    named = create_engine(store.engine.url, poolclass=NullPool, paramstyle="named")
+    with named.connect() as connection, store.joined(connection) as transaction:
+        statements: list[str] = []
+        event.listen(named, "before_cursor_execute", lambda *told: statements.append(told[2]))
+        wanted = select(jobs.c.kind).where(jobs.c.kind == "a")
+        assert transaction.values(str, wanted) == store.read(lambda one: one.values(str, wanted)) == []
+    assert ":kind" in statements[0]
+    named.dispose()
