@@ -12,6 +12,7 @@ The convention, for whoever writes a page:
   numbers that an interactive shell gives its jobs are used again.
 - ``<!-- not run: why -->`` before a block leaves it out. ``<!-- needs: postgresql -->`` anywhere gives the page a
   server: the address that the page shows, ``postgresql://penstock@db.example/penstock``, becomes that of the server.
+- The ports that a page shows become others, which are free: several pages, and several runs, are served at once.
 
 The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.fork_server.server`).
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import socket
 import subprocess
 import sys
 import termios
@@ -43,6 +45,7 @@ PAGES = sorted(
 )
 SHOWN_URL = "postgresql://penstock@db.example/penstock"
 _BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\s*\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
+_PORT = re.compile(r"(?:--port |http\.server |127\.0\.0\.1:)(\d{4})\b")
 _EXITS = re.compile(r"\s+# exits with (\d+)$")
 _MARK = "-- the command exited with"
 
@@ -54,6 +57,15 @@ class Step:
     command: str
     shown: str = ""
     code: int = 0
+
+
+def with_free_ports(page: str) -> str:
+    """The page with other ports than it shows, the same wherever it shows the same."""
+    for shown in set(_PORT.findall(page)):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            page = re.sub(rf"\b{shown}\b", str(probe.getsockname()[1]), page)
+    return page
 
 
 def steps_of(page: str, directory: Path) -> Iterator[Step]:
@@ -178,7 +190,7 @@ class InteractiveShell(Shell):
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_do_what_the_page_says(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    page = path.read_text(encoding="utf-8")
+    page = with_free_ports(path.read_text(encoding="utf-8"))
     if "<!-- needs: postgresql -->" in page:
         page = page.replace(SHOWN_URL, request.getfixturevalue("postgres_url"))
     shell = Shell(tmp_path, environment(request.getfixturevalue("programs")))
@@ -204,7 +216,7 @@ def test_the_tour_goes_as_it_says_for_somebody_who_types_it(tmp_path: Path, prog
     """What commands print on a terminal is drawn there; each must succeed, and the last job must be done."""
     shell = InteractiveShell(tmp_path, environment(programs))
     try:
-        for step in steps_of((ROOT / "docs" / "tour.md").read_text(encoding="utf-8"), tmp_path):
+        for step in steps_of(with_free_ports((ROOT / "docs" / "tour.md").read_text(encoding="utf-8")), tmp_path):
             code, printed = shell.run(step.command)
             assert code == step.code, f"$ {step.command}\n{printed}"
         assert shell.run("penstock show $id --json | grep -c '\"succeeded\"'")[1].strip() != "0"

@@ -73,7 +73,7 @@ def settings(migrated_url: str, tmp_path: Path) -> Settings:
         database_url=migrated_url,
         files_directory=tmp_path / "files",
         heartbeat_seconds=0.05,
-        sweep_seconds=0.1,
+        sweep_seconds=0.5,
         jwt_secret=SECRET,
     )
 

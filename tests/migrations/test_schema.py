@@ -50,6 +50,14 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[
         store.close()
 
 
+@pytest.fixture
+def migrated(migrated_url: str) -> Iterator[Store]:
+    """A database with our tables."""
+    store = open_store(migrated_url)
+    yield store
+    store.close()
+
+
 def scripts() -> ScriptDirectory:
     configuration = Config()
     configuration.set_main_option("script_location", str(MIGRATIONS))
@@ -182,11 +190,8 @@ ID = "'00000000000000000000000000000001'"
     ],
     ids=["state", "phase", "processed", "killed by", "processing without lease", "lease without processing", "role"],
 )
-def test_the_database_itself_refuses_what_cannot_be(
-    empty: Callable[[], Store], table: str, values: dict[str, str]
-) -> None:
-    store = empty()
-    migrate(store)
+def test_the_database_itself_refuses_what_cannot_be(migrated: Store, table: str, values: dict[str, str]) -> None:
+    store = migrated
     row = {"kind": "'k'", "updated_at": "NOW"} | values
     statement = f"INSERT INTO {qualified(store, table)} ({', '.join(row)}) VALUES ({', '.join(row.values())})"
     now = "now()" if store.dialect.name == "postgresql" else "0"
@@ -213,9 +218,8 @@ def test_an_empty_database_is_refused_and_a_migrated_one_is_not(empty: Callable[
     require_current(store)
 
 
-def test_an_older_schema_is_refused(empty: Callable[[], Store]) -> None:
-    store = empty()
-    migrate(store)
+def test_an_older_schema_is_refused(migrated: Store) -> None:
+    store = migrated
     with store.engine.begin() as connection:
         connection.execute(text(f"UPDATE {qualified(store, 'penstock_version')} SET version_num = '0000'"))
     with pytest.raises(SchemaOutOfDate, match="schema is 0000"):
@@ -230,12 +234,11 @@ def newer(store: Store, compatible_from: str | None) -> None:
 
 @pytest.mark.parametrize("compatible_from", [None, "0001", OURS.head])
 def test_a_newer_schema_is_left_alone_and_said_once(
-    empty: Callable[[], Store], compatible_from: str | None, monkeypatch: pytest.MonkeyPatch
+    migrated: Store, compatible_from: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old programs go on while a new one has migrated already."""
     monkeypatch.setattr("penstock.store.schema._said", set())
-    store = empty()
-    migrate(store)
+    store = migrated
     newer(store, compatible_from)
     with capture_logs() as lines:
         migrate(store)
@@ -245,9 +248,8 @@ def test_a_newer_schema_is_left_alone_and_said_once(
     assert current_revision(store) == "9999"
 
 
-def test_a_newer_schema_that_says_so_is_refused(empty: Callable[[], Store]) -> None:
-    store = empty()
-    migrate(store)
+def test_a_newer_schema_that_says_so_is_refused(migrated: Store) -> None:
+    store = migrated
     newer(store, "9000")
     for refusing in (migrate, require_current, is_current):
         with pytest.raises(SchemaOutOfDate, match="programs before 9000 cannot work on") as refused:
@@ -259,10 +261,9 @@ def test_a_newer_schema_that_says_so_is_refused(empty: Callable[[], Store]) -> N
     assert current_revision(store) == "9999"
 
 
-def test_a_revision_says_with_whom_it_is_compatible(empty: Callable[[], Store]) -> None:
+def test_a_revision_says_with_whom_it_is_compatible(migrated: Store) -> None:
     """What one said holds until a later one says otherwise."""
-    store = empty()
-    migrate(store)
+    store = migrated
     said = []
     for number, says in enumerate(({}, {"compatible_from": "0999"}, {}, {"compatible_from": "1002"})):
         module = ModuleType("made")

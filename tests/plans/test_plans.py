@@ -7,11 +7,13 @@ the very parameters it was sent with. A query is run by itself, and is known by 
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -56,6 +58,7 @@ RULES = Policy(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60, qu
 KIND, RUNS = (Kind.of(name, lambda item: None, RULES) for name in ("kind0", "kind1"))
 OTHER = "kind2"
 LATER = 1000.0
+MADE_AT = datetime(2026, 1, 1, tzinfo=UTC)
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -67,23 +70,43 @@ class Explained:
     plan: str
 
 
+@pytest.fixture(scope="module")
+def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Makes copies of the large database, which is filled once of each kind; the answer is a copy's URL."""
+    made: set[str] = set()
+    numbers = count()
+    directory = tmp_path_factory.mktemp("large")
+
+    def copy(database: str) -> str:
+        name = f"large_{next(numbers)}"
+        server = request.getfixturevalue("postgres_server") if database == "postgresql" else None
+        origin = server.url("large") if server else f"sqlite:///{directory}/large.db"
+        if database not in made:
+            made.add(database)
+            if server:
+                server.create_database("large")
+            store = open_store(origin, clock=ManualClock(MADE_AT), sqlite_synchronous="OFF")
+            migrate(store)
+            fill(store, MADE_AT)
+            store.close()
+        if server:
+            server.create_database(name, "large")
+            return str(server.url(name))
+        shutil.copy(directory / "large.db", directory / f"{name}.db")
+        return f"sqlite:///{directory}/{name}.db"
+
+    return copy
+
+
 @pytest.fixture(
     scope="module", params=[(database, fresh) for database in ("sqlite", "postgresql") for fresh in (False, True)],
     ids=["sqlite-unanalyzed", "sqlite-analyzed", "postgresql-unanalyzed", "postgresql-analyzed"],
 )  # fmt: skip
-def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def large(request: pytest.FixtureRequest, filled: Callable[[str], str]) -> Iterator[Store]:
     """The large database, with statistics and without."""
     database, fresh = request.param
-    if database == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('large')}/large.db"
-    else:
-        server = request.getfixturevalue("postgres_server")
-        server.create_database(f"large_{fresh}")
-        url = server.url(f"large_{fresh}")
-    clock = ManualClock()
-    store = open_store(url, clock=clock, sqlite_synchronous="OFF")
-    migrate(store)
-    fill(store, clock.held())
+    clock = ManualClock(MADE_AT)
+    store = open_store(filled(database), clock=clock, sqlite_synchronous="OFF")
     if fresh:
         analyze(store)
     clock.advance(LATER)

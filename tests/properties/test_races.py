@@ -116,19 +116,6 @@ def test_nothing_starts_after_a_stop(
     assert orders.total() >= 25
 
 
-def test_a_result_is_committed_or_abandoned(bench: Workbench, together: Together, rounds: Any) -> None:
-    for _ in rounds(200):
-        job = bench.submit("single").job
-        bench.drain("single")
-        answers = together(write(bench, control.commit, job.id, SYSTEM), write(bench, control.abandon, job.id, SYSTEM))
-        refused = [one for one in answers if isinstance(one, TransitionRefused)]
-        [won] = [one for one in answers if not isinstance(one, TransitionRefused)]
-        assert len(refused) == 1
-        assert bench.job(job.id).state is won.state
-        assert f"is {won.state.value}:" in str(refused[0])
-    assert violations(bench.store) == []
-
-
 @pytest.mark.parametrize("owners", [["ann"] * THREADS, [f"user {n}" for n in range(THREADS)]], ids=["same", "other"])
 def test_one_key_has_one_leader(bench: Workbench, together: Together, rounds: Any, owners: list[str]) -> None:
     for number in rounds(40):

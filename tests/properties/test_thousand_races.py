@@ -75,7 +75,8 @@ def test_commit_against_abandon(bench: Workbench, together: Together) -> None:
         [winner] = [one for one in sides if not isinstance(one, TransitionRefused)]
         [loser] = [one for one in sides if isinstance(one, TransitionRefused)]
         assert f"is {winner.state.value}:" in str(loser)
-        won[bench.job(job).state] += 1
+        assert bench.job(job).state is winner.state
+        won[winner.state] += 1
     assert won.total() == ROUNDS
     assert won.keys() <= {JobState.COMMITTED, JobState.ABANDONED}
     assert violations(bench.store) == []

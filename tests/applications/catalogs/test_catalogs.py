@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def served(settings: Any, folder: Path, tmp_path: Path) -> Iterator[Served]:
-    app = Penstock(settings=settings)
+    app = Penstock(settings=settings.model_copy(update={"sweep_seconds": 600.0}))  # nothing here waits for one
     own = CatalogSettings(roots=(folder.parent.resolve(),), thumbnails_directory=tmp_path / "thumbnails")
     app.install(catalogs_application, own)
     app.system.migrate()
@@ -71,7 +71,7 @@ def done(served: Served, client: httpx2.Client, address: str, **options: Any) ->
         seen.append(client.get(path).json())
         if seen[-1]["status"] not in ("queued", "running"):
             break
-        served.app.jobs.wait(served.app.jobs.list()[0].id, timeout=0.02, every=0.02)
+        served.app.jobs.wait(UUID(started.json()["job_id"]), timeout=0.05, every=0.05)
     percents = [one["progress"]["percent"] for one in seen]
     assert percents == sorted(percents)
     assert all(one["progress"]["percent"] < 100 for one in seen[:-1])
