@@ -1,6 +1,7 @@
 """Each database of the list (``databases.py``), in the hands of a test.
 
-Whatever asks for ``store``, ``bench``, ``app`` over one of them, or ``migrated_url``, runs once on each.
+Whatever asks for ``store``, ``bench``, ``open_app`` or ``migrated_url`` runs once on each of those that can do what the
+test needs (``@needs``). The servers and stores themselves are the run's, and shared with all other tests.
 """
 
 from __future__ import annotations
@@ -30,7 +31,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "migrated_url" in metafunc.fixturenames:
         needed.add("is_shared")
     able = [one for one in chosen_databases() if all(can(one, question) for question in needed)]
-    metafunc.parametrize("database", able, ids=[one.name for one in able], indirect=True)
+    cases = [pytest.param(one, id=one.name) for one in able]
+    if not cases:  # of those that were chosen
+        reason = f"none of the chosen databases has what it needs: {', '.join(sorted(needed))}"
+        cases = [pytest.param(None, id="none", marks=pytest.mark.skip(reason=reason))]
+    metafunc.parametrize("database", cases, indirect=True)
 
 
 @pytest.fixture

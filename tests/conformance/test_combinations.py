@@ -15,7 +15,7 @@ from penstock.operations.heartbeat import note_alone
 from penstock.operations.maintenance import rescue_from
 from penstock.operations.reprocess import reprocess
 from penstock.testing.drive import SUSPECT_DEATHS, Workbench
-from tests.conformance.steps import DONE
+from tests.conformance.steps import DONE, write
 
 pytestmark = pytest.mark.usefixtures("rows_are_true_in_the_end")
 S = JobState
@@ -43,7 +43,7 @@ def test_a_suspect_that_is_blamed_fails_for_all_who_follow_it(bench: Workbench) 
     die_until_suspect(bench)
     for _ in range(2):  # a death under the lease with which it runs alone is blamed the second time
         [held] = bench.claim("single")
-        bench.store.write(lambda transaction, held=held: note_alone(transaction, held))
+        write(bench, note_alone, held)
         rescue_from(bench.store, bench.kinds, "w1", SUSPECT_DEATHS)
         bench.clock.advance(BACKOFF)
     ended = [bench.job(job_id) for job_id in jobs]
@@ -62,7 +62,7 @@ def test_who_follows_a_suspect_inherits_its_work_when_the_leader_is_canceled(ben
     leader, follower = lead_and_follow(bench)
     die_until_suspect(bench)
     [held] = bench.claim("single")
-    bench.store.write(lambda transaction: control.cancel(transaction, leader, SYSTEM))
+    write(bench, control.cancel, leader, SYSTEM)
     bench.record([held], DONE)
     assert bench.job(follower).state is not S.SUCCEEDED, "the try was the canceled job's"
     bench.clock.advance(BACKOFF)
@@ -78,8 +78,7 @@ def test_a_late_answer_of_an_item_that_was_ended_from_outside_does_not_reach_its
     [hung] = bench.claim("again")
     overrun = outcomes.failed("it took too long", "TIME_LIMIT", killed_by=KilledBy.TIMEOUT)
     assert bench.record([hung], overrun) == {hung.item_id}
-    kind = bench.kinds.get("again")
-    bench.store.write(lambda transaction: reprocess(transaction, kind, job.id, SYSTEM))
+    write(bench, reprocess, bench.kinds.get("again"), job.id, SYSTEM)
     [fresh] = bench.claim("again")
     assert fresh.item_id == hung.item_id
     assert bench.record([hung], DONE) == set()
@@ -92,6 +91,6 @@ def test_a_leader_cannot_be_paused_and_a_follower_cannot_keep_others_waiting(ben
     leader, follower = lead_and_follow(bench)
     for job_id in (leader, follower):
         with pytest.raises(TransitionRefused):
-            bench.store.write(lambda transaction, job_id=job_id: control.pause(transaction, job_id, SYSTEM))
+            write(bench, control.pause, job_id, SYSTEM)
     bench.record(bench.claim("single"), DONE)
     assert (bench.job(leader).state, bench.job(follower).state) == (S.SUCCEEDED, S.SUCCEEDED)
