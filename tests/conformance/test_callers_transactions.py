@@ -1,4 +1,4 @@
-"""Where the caller's own things meet ours: their connection, their constraints, their generator."""
+"""Where the caller's own things meet ours: their connection, their transaction, their constraints."""
 
 from __future__ import annotations
 

@@ -9,8 +9,9 @@ from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.states import Actor, Phase
 from penstock.operations import control
 from penstock.operations.claim import claim
-from penstock.store.engine import open_store
+from penstock.store.engine import Store, open_store
 from penstock.testing.drive import LEASE, Workbench
+from tests.conformance.databases import Database
 from tests.conformance.steps import DONE, RETRIED, history
 
 pytestmark = pytest.mark.usefixtures("rows_are_true_in_the_end")
@@ -88,12 +89,10 @@ def test_starting_is_told_once_for_each_run(bench: Workbench) -> None:
     assert (bench.job(job.id).phase, bench.job(job.id).attempts) == (Phase.PROCESSING, 1)
 
 
-def test_a_real_clock_claims_and_expires_by_the_databases_time(bench: Workbench) -> None:
-    """Everything above holds the clock; this one lets the database say what time it is."""
-    if bench.store.engine.url.database in (None, ":memory:"):
-        store = type(bench.store)(bench.store.engine)
-    else:
-        store = open_store(bench.store.engine.url.render_as_string(hide_password=False))
+def test_a_real_clock_claims_and_expires_by_the_databases_time(bench: Workbench, database: Database) -> None:
+    """All others hold the clock; this one lets the database say what time it is."""
+    url = bench.store.engine.url.render_as_string(hide_password=False)
+    store = open_store(url) if database.is_shared else Store(bench.store.engine)
     real = Workbench(store, bench.clock, bench.kinds)
     job = real.submit("bulk", items=[1]).job
     held = real.claim("bulk", lease=0.0)
