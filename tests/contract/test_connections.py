@@ -17,7 +17,7 @@ from penstock import Penstock, load_settings
 from penstock.errors import StoreUnavailable
 from penstock.store.engine import Store
 from penstock.store.kept_connections import KeptConnections
-from penstock.store.statement_cache import prepared
+from penstock.store.statement_cache import prepare
 from penstock.store.tables import files, jobs
 from penstock.store.transaction import Transaction
 
@@ -36,10 +36,10 @@ def checked_out(engine: Engine) -> int:
 
 
 def test_a_connection_is_kept_and_used_again(engine: Engine) -> None:
-    kept = KeptConnections(engine, most=1)
-    with kept.one() as first:
+    kept = KeptConnections(engine, max_idle=1)
+    with kept.lend() as first:
         pass
-    with kept.one() as second:
+    with kept.lend() as second:
         assert second is first
     assert checked_out(engine) == 1
     kept.close()
@@ -47,13 +47,13 @@ def test_a_connection_is_kept_and_used_again(engine: Engine) -> None:
 
 
 def test_no_more_are_kept_than_allowed(engine: Engine) -> None:
-    kept = KeptConnections(engine, most=1, isolation_level="AUTOCOMMIT")
-    with kept.one() as first, kept.one() as second:
+    kept = KeptConnections(engine, max_idle=1, isolation_level="AUTOCOMMIT")
+    with kept.lend() as first, kept.lend() as second:
         assert first is not second
         assert first.get_execution_options()["isolation_level"] == "AUTOCOMMIT"
     assert checked_out(engine) == 1
-    none = KeptConnections(engine, most=0)
-    with none.one():
+    none = KeptConnections(engine, max_idle=0)
+    with none.lend():
         pass
     assert checked_out(engine) == 1
     kept.close()
@@ -61,11 +61,11 @@ def test_no_more_are_kept_than_allowed(engine: Engine) -> None:
 
 def test_one_that_cannot_be_used_any_more_is_not_handed_out(engine: Engine) -> None:
     closed: list[Connection] = []
-    kept = KeptConnections(engine, most=3, is_usable=lambda one: one not in closed)
-    with kept.one() as first, kept.one() as second:
+    kept = KeptConnections(engine, max_idle=3, is_usable=lambda one: one not in closed)
+    with kept.lend() as first, kept.lend() as second:
         pass
     closed += [first, second]
-    with kept.one() as fresh, fresh.begin():
+    with kept.lend() as fresh, fresh.begin():
         assert fresh not in closed
         assert fresh.execute(text("SELECT 1")).scalar() == 1
         fresh.rollback()  # one that is left in a transaction would not be kept
@@ -74,11 +74,11 @@ def test_one_that_cannot_be_used_any_more_is_not_handed_out(engine: Engine) -> N
 
 
 def test_when_one_is_broken_none_of_the_others_is_trusted(engine: Engine) -> None:
-    kept = KeptConnections(engine, most=3)
-    with kept.one(), kept.one() as broken:
+    kept = KeptConnections(engine, max_idle=3)
+    with kept.lend(), kept.lend() as broken:
         broken.invalidate()
     assert checked_out(engine) <= 1
-    with kept.one() as fresh:
+    with kept.lend() as fresh:
         assert fresh.execute(text("SELECT 1")).scalar() == 1
     kept.close()
 
@@ -106,7 +106,7 @@ def test_after_a_servers_restart_no_call_fails(postgres_url: str) -> None:
 def test_a_statement_is_made_ready_once(store: Store) -> None:
     statement = select(jobs.c.id).where(jobs.c.kind == bindparam("kind"))
     dialect = store.engine.dialect
-    assert prepared(statement, dialect) is prepared(statement, dialect)
+    assert prepare(statement, dialect) is prepare(statement, dialect)
     assert store.read(lambda one: one.values(UUID, statement, {"kind": "none"})) == []
 
 

@@ -21,7 +21,7 @@ from sqlalchemy.engine import ExceptionContext
 
 from penstock.clock import ManualClock
 from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Store
-from penstock.store.observation import NOTIFY, observed
+from penstock.store.observation import NOTIFY, observe
 from penstock.testing.fault_points import StoppedDead, tear_down
 from tests.interleavings.schedule import Fault, Harm
 
@@ -178,7 +178,7 @@ class Scheduler:
         """Let operations of the store stop at their points for the length of the block."""
         event.listen(self._store.engine, "handle_error", self._note_error)
         try:
-            with observed(self._store, self._reach):
+            with observe(self._store, self._reach):
                 yield
         finally:
             event.remove(self._store.engine, "handle_error", self._note_error)

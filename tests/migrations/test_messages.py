@@ -13,7 +13,7 @@ from sqlalchemy.schema import CreateSchema
 
 from penstock.operations import outbox
 from penstock.store.engine import Store, open_store
-from penstock.store.placement import PREFIXED
+from penstock.store.placement import WITH_PREFIX
 from penstock.store.revisions import pending, run_revision
 from penstock.store.schema import OURS, migrate
 from penstock.store.types import Moment
@@ -31,7 +31,7 @@ def before(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         if store.placement.schema is not None:
             connection.execute(CreateSchema(store.placement.schema))
         if request.param == "sqlite with others":
-            store.place(PREFIXED)
+            store.place(WITH_PREFIX)
             connection.execute(text("CREATE TABLE outbox (mine INTEGER)"))
         for module in pending(OURS, None):
             if module.revision <= BEFORE:

@@ -590,10 +590,10 @@ def test_a_backlog_is_found_among_what_was_sent(large: Store) -> None:
     with large.engine.begin() as connection:
         connection.execute(insert(outbox), many)
     try:
-        [one] = explained(large, partial(backlog, subscribed=["t"]))
+        [one] = explained(large, partial(backlog, topics=["t"]))
         assert "ix_outbox_unsent" in one.plan, one.plan
         assert not re.search(r"SCAN outbox(?! USING (COVERING )?INDEX ix_outbox_unsent)|Seq Scan", one.plan), one.plan
-        assert large.read(partial(backlog, subscribed=["t"])).waiting == 20
+        assert large.read(partial(backlog, topics=["t"])).waiting == 20
     finally:
         with large.engine.begin() as connection:
             connection.execute(delete(outbox))

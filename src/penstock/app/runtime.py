@@ -88,7 +88,7 @@ class Runtime:
         """Run ``operation`` in a transaction of its own, or in the caller's."""
         if connection is None:
             return self.store.write(operation)
-        with self.store.joined(connection) as transaction:
+        with self.store.use_connection(connection) as transaction:
             return operation(transaction)
 
     def close(self) -> None:

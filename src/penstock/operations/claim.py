@@ -272,7 +272,7 @@ def _serve(
     running = [share.served() for share in shares.values() if share.job.state == JobState.RUNNING]
     starting = [share.served() for share in shares.values() if share.job.state != JobState.RUNNING]
     if starting:
-        started = change(transaction, START, partial(served_jobs.start_served, served=starting), caller)
+        started = change(transaction, START, partial(served_jobs.start_served, served_jobs=starting), caller)
         start_followers(transaction, followed(started), caller)
     if running:
         served_jobs.note_served(transaction, running)

@@ -117,7 +117,7 @@ def list_jobs(
     else:
         patterns = _patterns(wanted.text)
         rows = list_queries.search_jobs(
-            transaction, conditions, patterns, searched=MOST_SEARCHED, limit=limit, payloads=payloads
+            transaction, conditions, patterns, search_limit=MOST_SEARCHED, limit=limit, payloads=payloads
         )
     return [job_from(row) for row in rows]
 
@@ -143,7 +143,7 @@ def page_of_jobs(
         return JobPage(jobs, JobCursor(jobs[-1].created_at, jobs[-1].id))
     if wanted.text is None:
         return JobPage(jobs)
-    last = list_queries.last_searched(transaction, _conditions(caller, wanted, after), searched=MOST_SEARCHED)
+    last = list_queries.last_searched(transaction, _conditions(caller, wanted, after), search_limit=MOST_SEARCHED)
     if last is None or last.jobs < MOST_SEARCHED:
         return JobPage(jobs)
     return JobPage(jobs, JobCursor(last.created_at, last.id))

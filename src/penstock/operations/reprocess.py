@@ -19,7 +19,7 @@ from penstock.operations.control import reschedule
 from penstock.operations.read_jobs import get_job, not_found
 from penstock.store.queries import reprocess as queries
 from penstock.store.queries.control import lock_job
-from penstock.store.queries.reprocess import Choice, ChosenCount, DroppedItem, Uncounted
+from penstock.store.queries.reprocess import Choice, ChosenCount, CountCorrection, DroppedItem
 from penstock.store.transaction import Transaction
 
 FAILED_ONES = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
@@ -93,11 +93,11 @@ def reprocess(
     return get_job(transaction, job_id, caller)
 
 
-def _uncounted(counts: Sequence[ChosenCount], dropped: DroppedItem | None) -> Uncounted:
+def _uncounted(counts: Sequence[ChosenCount], dropped: DroppedItem | None) -> CountCorrection:
     """What the job has counted of the items that run again, and how many more wait to be claimed."""
     of_items = {count.status: count.items for count in counts if count.role == ItemRole.ITEM}
     no_more = 0 if dropped is None or dropped.ready_at is None else 1
-    return Uncounted(
+    return CountCorrection(
         processed=sum(of_items.values()),
         failed=of_items.get(ItemStatus.ERROR, 0),
         not_found=of_items.get(ItemStatus.NOT_FOUND, 0),

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from penstock.errors import PenstockError
 from penstock.store.dialects.dialect import CannotListen, Listener
-from penstock.store.engine import Heard, Store
+from penstock.store.engine import OnNotices, Store
 from penstock.store.peers import Presence
 
 DEAF_POLL_SECONDS = 1.0
@@ -33,9 +33,9 @@ _log = structlog.get_logger("penstock.notifier")
 class Notifier:
     """A thread that listens for the whole worker."""
 
-    def __init__(self, store: Store, heard: Heard) -> None:
+    def __init__(self, store: Store, on_notices: OnNotices) -> None:
         self._store = store
-        self._heard = heard
+        self._on_notices = on_notices
         self._presence: Presence | None = None
         self._stop = threading.Event()
         self._pause = threading.Event()
@@ -43,7 +43,7 @@ class Notifier:
         self._thread: threading.Thread | None = None
         self._listener: Listener | None = None
         self._failures = 0
-        self._said: str | None = None
+        self._reported_error: str | None = None
         driver: Any = store.engine.dialect.loaded_dbapi
         self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error, OSError, PenstockError)
         store.listen(self._told_by_store)
@@ -72,7 +72,7 @@ class Notifier:
         """What this process has committed; None when the database answers again after it was away."""
         if notices is None:
             self._pause.set()
-        self._heard(notices)
+        self._on_notices(notices)
 
     def _listen_until_stopped(self) -> None:
         while not self._stop.is_set():
@@ -108,25 +108,25 @@ class Notifier:
         """From now on the lanes look for themselves, and more often: wake them so that they do."""
         if self.listening.is_set():
             self.listening.clear()
-            self._heard(None)
+            self._on_notices(None)
 
     def _begin_to_hear(self) -> None:
-        if self._failures or self._said:
+        if self._failures or self._reported_error:
             _log.info("new work is heard of", failures=self._failures)
-        self._failures, self._said = 0, None
+        self._failures, self._reported_error = 0, None
         self.listening.set()
-        self._heard(None)  # nobody knows what was missed
+        self._on_notices(None)  # nobody knows what was missed
 
     def _listen(self) -> None:
         self._listener = self._store.dialect.new_listener(self._store, self._presence)
         if self._stop.is_set():
             return
         try:
-            self._listener.listen(self._begin_to_hear, self._heard)
+            self._listener.listen(self._begin_to_hear, self._on_notices)
         except CannotListen as error:
             self._be_deaf()
-            if str(error) != self._said:
-                self._said = str(error)
+            if str(error) != self._reported_error:
+                self._reported_error = str(error)
                 _log.warning(
                     "work submitted elsewhere is found by looking for it, not by notices; "
                     "set PENSTOCK_LISTEN_URL to an address that leads to the server directly",

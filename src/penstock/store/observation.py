@@ -32,12 +32,12 @@ TAKE_TURNS, NOTIFY = "take turns", "notify"
 
 
 @contextmanager
-def observed(store: Store, observer: Observer) -> Iterator[None]:
+def observe(store: Store, observer: Observer) -> Iterator[None]:
     """Call ``observer`` for all that the store does inside the block.
 
     >>> from penstock.store.engine import open_store
     >>> store = open_store("sqlite://")
-    >>> with observed(store, lambda name, connection: print(name)):
+    >>> with observe(store, lambda name, connection: print(name)):
     ...     store.write(lambda transaction: transaction.take_turns("a name"))
     write lock
     take turns
@@ -92,4 +92,4 @@ class _ObservedTransaction(Transaction):
             raise AssertionError(f"promised to be a single statement, but {name} follows {self._last}")
         self._last = name
         self._observer(name, self.connection)
-        self._held = self.store.clock.held()
+        self._fixed_now = self.store.clock.held()

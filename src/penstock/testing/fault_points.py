@@ -23,7 +23,7 @@ from typing import Any
 from sqlalchemy import Connection, event
 
 from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Observer, Store
-from penstock.store.observation import observed
+from penstock.store.observation import observe
 
 _IDLE = 0
 """PostgreSQL's word for a session in which no transaction has begun."""
@@ -42,14 +42,14 @@ def count_points(store: Store) -> Iterator[list[str]]:
         if name != WRITE_LOCK:
             signals.append(name)
 
-    with observed(store, note):
+    with observe(store, note):
         yield signals
 
 
 @contextmanager
 def stop_dead_at(store: Store, number: int) -> Iterator[None]:
     """Stop at the ``number``-th point (the first is 0); :class:`StoppedDead` comes out of the operation inside."""
-    with observed(store, _stopper(number)):
+    with observe(store, _stopper(number)):
         yield
 
 

@@ -5,8 +5,9 @@ own elsewhere (``tests/architecture/test_dialects.py`` looks for them). docs/exp
 database has to bring. Where the two that there are agree and a third will not, the difference goes behind:
 
 - *no UPDATE … RETURNING* (MariaDB, MySQL): the guarded changes of states, claims and the outbox read the rows that they
-  changed. They are built with ``returning``, and executed by ``Prepared.fetch`` of ``store/statement_cache.py``: there
-  such a database would lock the rows by a SELECT … FOR UPDATE, update them, and answer with what it had locked.
+  changed. They are built with ``returning``, and executed by ``PreparedStatement.fetch`` of
+  ``store/statement_cache.py``: there such a database would lock the rows by a SELECT … FOR UPDATE, update them, and
+  answer with what it had locked.
 - *no statement within a statement* (data-modifying common table expressions): :meth:`Dialect.together` gives them one
   after the other, and :attr:`Dialect.claims_in_one_statement` is False.
 - *no partial indexes*: :func:`penstock.store.dialects.partial_index.only_where` says what an index covers; a database
@@ -91,8 +92,8 @@ class CannotListen(Exception):
 class Listener(Protocol):
     """Hears of what other processes commit, on a connection of its own."""
 
-    def listen(self, began: Callable[[], None], heard: Callable[[frozenset[str] | None], None]) -> None:
-        """Call ``began`` once we hear, and ``heard`` with what was told; None: anything may have happened."""
+    def listen(self, on_ready: Callable[[], None], on_notices: Callable[[frozenset[str] | None], None]) -> None:
+        """Call ``on_ready`` once it listens, and ``on_notices`` with what arrives; None: anything may have happened."""
 
     def close(self) -> None:
         """End it, from another thread."""
@@ -185,11 +186,11 @@ class Dialect(Protocol):
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         """Is the column one of the values listed in the parameter ``name``? The same statement for any number."""
 
-    def bundled(self, stretch: Select[Any]) -> Select[Any]:
+    def bundle(self, stretch: Select[Any]) -> Select[Any]:
         """The statement as it brings thousands of rows most cheaply."""
 
-    def unbundled(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-        """The rows that :meth:`bundled` brought."""
+    def unbundle(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        """The rows that :meth:`bundle` brought."""
 
     def rows_as_json(self, rows: Select[Any]) -> ColumnElement[Any]:
         """A few rows as one JSON array of arrays, for a column of another statement; null for none."""
@@ -224,7 +225,7 @@ class Dialect(Protocol):
         """Does the error of a lost connection say that the server had not begun with what was asked?"""
 
 
-class ByTheHeldClock:
+class ManualClockDialect:
     """The same ways, but the time is a parameter: for tests that hold the clock."""
 
     def __init__(self, dialect: Dialect) -> None:
@@ -239,14 +240,14 @@ class ByTheHeldClock:
 
 
 @cache
-def dialect_of(dialect_name: str, *, held: bool = False) -> Dialect:
+def dialect_of(dialect_name: str, *, has_manual_clock: bool = False) -> Dialect:
     """The ways of the named database; one object for each, so that statements built for it are built once."""
     from penstock.store.dialects.postgresql.dialect import PostgreSQL
     from penstock.store.dialects.sqlite.dialect import SQLite
 
-    known: dict[str, Dialect] = {dialect.name: dialect for dialect in (SQLite(), PostgreSQL())}
-    if dialect_name not in known:
+    dialects: dict[str, Dialect] = {dialect.name: dialect for dialect in (SQLite(), PostgreSQL())}
+    if dialect_name not in dialects:
         raise ConfigurationError(
-            f"PENSTOCK_DATABASE_URL names {dialect_name!r}; Penstock runs on {' and '.join(sorted(known))}"
+            f"PENSTOCK_DATABASE_URL names {dialect_name!r}; Penstock runs on {' and '.join(sorted(dialects))}"
         )
-    return ByTheHeldClock(known[dialect_name]) if held else known[dialect_name]
+    return ManualClockDialect(dialects[dialect_name]) if has_manual_clock else dialects[dialect_name]

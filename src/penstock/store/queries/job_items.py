@@ -55,8 +55,8 @@ def _insert_items(dialect: Dialect) -> Insert:
 
 def hold_lease(transaction: Transaction, item_id: int, lease: UUID) -> bool:
     """Is the lease on a plan's item still ours? If so it is locked: nobody takes it before this commits."""
-    held = transaction.values(int, _hold_lease(transaction.dialect), {"item_id": item_id, "lease": lease})
-    return bool(held)
+    item_ids = transaction.values(int, _hold_lease(transaction.dialect), {"item_id": item_id, "lease": lease})
+    return bool(item_ids)
 
 
 @built_once

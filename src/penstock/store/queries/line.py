@@ -40,7 +40,7 @@ _OF_KIND = jobs.c.kind == bindparam("kind")
 _IN_LINE = _OF_KIND & jobs.c.next_claim_at.is_not(None)
 _IN_ORDER = (jobs.c.priority.desc(), jobs.c.next_claim_at)
 _LIMIT: ColumnElement[int] = bindparam("limit", type_=Integer)
-_ONE = literal_column("1", Integer)
+_LITERAL_ONE = literal_column("1", Integer)
 """A limit that the planner can see; of a parameter it expects a tenth of all rows."""
 
 
@@ -60,7 +60,7 @@ class PickedJob(NamedTuple):
     has_followers: bool
 
 
-_PICKED = tuple(jobs.c[name] for name in PickedJob._fields)
+_PICKED_COLUMNS = tuple(jobs.c[name] for name in PickedJob._fields)
 
 
 def not_before_now(dialect: Dialect, turn: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -71,15 +71,15 @@ def not_before_now(dialect: Dialect, turn: ColumnElement[Any]) -> ColumnElement[
 def pick_jobs(transaction: Transaction, kind: str, limit: int, *, job_id: UUID | None = None) -> list[PickedJob]:
     """The jobs of a kind whose turn it is, or the one that is named, locked; what others have locked is left out."""
     parameters = {"kind": kind, "limit": limit, "job_id": job_id}
-    return transaction.fetch(PickedJob, _pick_jobs(transaction.dialect, named=job_id is not None), parameters)
+    return transaction.fetch(PickedJob, _pick_jobs(transaction.dialect, by_job=job_id is not None), parameters)
 
 
 @built_once
-def _pick_jobs(dialect: Dialect, *, named: bool) -> Select[Any]:
-    known = by_id() if named else jobs.c.priority.in_(select(priorities_in_line().c.priority))
+def _pick_jobs(dialect: Dialect, *, by_job: bool) -> Select[Any]:
+    condition = by_id() if by_job else jobs.c.priority.in_(select(priorities_in_line().c.priority))
     return (
-        select(*_PICKED)
-        .where(_OF_KIND, known, jobs.c.next_claim_at <= dialect.now())
+        select(*_PICKED_COLUMNS)
+        .where(_OF_KIND, condition, jobs.c.next_claim_at <= dialect.now())
         .order_by(*_IN_ORDER)
         .limit(_LIMIT)
         .with_for_update(skip_locked=True, key_share=True)
@@ -95,20 +95,20 @@ class NextTurn(NamedTuple):
 
 def next_turn(transaction: Transaction, kind: str, *, job_id: UUID | None = None) -> NextTurn:
     """The next turn of any job of a kind, or of the one that is named."""
-    statement = _next_turn(transaction.dialect, named=job_id is not None)
-    [found] = transaction.fetch(NextTurn, statement, {"kind": kind, "job_id": job_id})
-    return found
+    statement = _next_turn(transaction.dialect, by_job=job_id is not None)
+    [turn] = transaction.fetch(NextTurn, statement, {"kind": kind, "job_id": job_id})
+    return turn
 
 
 @built_once
-def _next_turn(dialect: Dialect, *, named: bool) -> Select[Any, Any]:
+def _next_turn(dialect: Dialect, *, by_job: bool) -> Select[Any, Any]:
     now = dialect.now().label("now")
-    if named:
+    if by_job:
         soonest = select(jobs.c.next_claim_at).where(_IN_LINE, by_id()).scalar_subquery()
         return select(soonest.label("next_claim_at"), now)
-    found = priorities_in_line()
-    first = _first_turn(found.c.priority, jobs.c.next_claim_at.is_not(None))
-    return select(func.min(first).label("next_claim_at"), now).select_from(found)
+    priorities = priorities_in_line()
+    first = _first_turn(priorities.c.priority, jobs.c.next_claim_at.is_not(None))
+    return select(func.min(first).label("next_claim_at"), now).select_from(priorities)
 
 
 def priorities(transaction: Transaction, kind: str) -> list[int]:
@@ -118,15 +118,17 @@ def priorities(transaction: Transaction, kind: str) -> list[int]:
 
 @built_once
 def _priorities(_: Dialect) -> Select[Any]:
-    found = priorities_in_line()
-    return select(found.c.priority).where(found.c.priority.is_not(None))
+    priorities = priorities_in_line()
+    return select(priorities.c.priority).where(priorities.c.priority.is_not(None))
 
 
 def priorities_in_line() -> CTE:
     """From the highest down, each found by one step into the index; the last is null. The kind is ``kind``."""
-    found = select(func.max(jobs.c.priority).label("priority")).where(_IN_LINE).cte("priorities", recursive=True)
-    following = select(func.max(jobs.c.priority)).where(_IN_LINE, jobs.c.priority < found.c.priority).scalar_subquery()
-    return found.union_all(select(following).where(found.c.priority.is_not(None)))
+    priorities = select(func.max(jobs.c.priority).label("priority")).where(_IN_LINE).cte("priorities", recursive=True)
+    following = (
+        select(func.max(jobs.c.priority)).where(_IN_LINE, jobs.c.priority < priorities.c.priority).scalar_subquery()
+    )
+    return priorities.union_all(select(following).where(priorities.c.priority.is_not(None)))
 
 
 def _first_turn(priority: ColumnElement[Any], turn: ColumnElement[bool]) -> ColumnElement[Any]:
@@ -134,7 +136,7 @@ def _first_turn(priority: ColumnElement[Any], turn: ColumnElement[bool]) -> Colu
         select(jobs.c.next_claim_at)
         .where(_OF_KIND, jobs.c.priority == priority, turn)
         .order_by(jobs.c.next_claim_at)
-        .limit(_ONE)
+        .limit(_LITERAL_ONE)
         .scalar_subquery()
     )
 
@@ -174,7 +176,7 @@ def due_jobs(dialect: Dialect, *columns: ColumnElement[Any]) -> Select[Any]:
     """
     job = JOB.c
     looks = _LOOKS.table(dialect)
-    found = (
+    due = (
         select(*columns)
         .where(job.kind == bindparam("kind"), job.priority == looks.c.priority)
         .where(job.next_claim_at >= looks.c.since, job.next_claim_at <= dialect.now())
@@ -184,7 +186,7 @@ def due_jobs(dialect: Dialect, *columns: ColumnElement[Any]) -> Select[Any]:
         .correlate(looks)
         .lateral("found")
     )
-    return select(*found.c).select_from(looks, found).limit(_LIMIT)
+    return select(*due.c).select_from(looks, due).limit(_LIMIT)
 
 
 def due_parameters(dialect: Dialect, kind: str, looks: Sequence[Look], limit: int) -> dict[str, Any]:
@@ -210,7 +212,7 @@ def picked_jobs(transaction: Transaction, job_ids: Sequence[UUID]) -> list[Picke
 
 @built_once
 def _picked_jobs(dialect: Dialect) -> Select[Any]:
-    return select(*_PICKED).where(by_ids(dialect)).order_by(*_IN_ORDER)
+    return select(*_PICKED_COLUMNS).where(by_ids(dialect)).order_by(*_IN_ORDER)
 
 
 class FirstTurn(NamedTuple):
@@ -249,7 +251,7 @@ def _first_turns(dialect: Dialect) -> Select[Any]:
         select(jobs.c.priority)
         .where(_IN_LINE, jobs.c.priority > looks.c.priority, jobs.c.priority < looks.c.above)
         .order_by(jobs.c.priority.desc())
-        .limit(_ONE)
+        .limit(_LITERAL_ONE)
         .scalar_subquery()
     )
     number: ColumnElement[Any] = literal_column("pg_current_xact_id()")

@@ -194,7 +194,7 @@ def stale_jobs(transaction: Transaction, *, seconds: float, limit: int) -> list[
 
 @built_once
 def _stale_jobs(dialect: Dialect) -> Select[Any]:
-    held = (
+    is_held = (
         select(job_items.c.id)
         .where(job_items.c.job_id == jobs.c.id, job_items.c.status == ItemStatus.PROCESSING.value)
         .exists()
@@ -207,7 +207,7 @@ def _stale_jobs(dialect: Dialect) -> Select[Any]:
         dialect.check(jobs.c.next_claim_at.is_(None)),
         jobs.c.updated_at < limit,
         func.coalesce(jobs.c.last_heartbeat, jobs.c.updated_at) < limit,
-        ~held,
+        ~is_held,
     )
 
 
@@ -218,7 +218,7 @@ def postponed_jobs(transaction: Transaction, kind: str, *, limit: int) -> list[U
 
 @built_once
 def _postponed_jobs(dialect: Dialect) -> Select[Any]:
-    postponed = _some(
+    statement = _some(
         _OF_KIND,
         jobs.c.next_claim_at > dialect.later(dialect.now(), literal(_CLOCKS_DIFFER)),
         dialect.check(jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])),
@@ -226,8 +226,8 @@ def _postponed_jobs(dialect: Dialect) -> Select[Any]:
     )
     if not dialect.skips_in_indexes:
         # A server skips from one priority to the next in the index, or reads no row before it has compared the turn.
-        return postponed.where(jobs.c.priority.in_(select(priorities_in_line().c.priority)))
-    return postponed
+        return statement.where(jobs.c.priority.in_(select(priorities_in_line().c.priority)))
+    return statement
 
 
 # Followers whose leader does not lead any more ------------------------------------------------------------------------
