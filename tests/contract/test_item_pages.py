@@ -18,7 +18,7 @@ from penstock.errors import InvalidInput, JobNotFound
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner
 from penstock.lifecycle.job import ClaimedItem
-from penstock.lifecycle.planned import Planned
+from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus
 from penstock.operations import control
 from penstock.operations.claim import claim

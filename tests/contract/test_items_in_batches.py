@@ -59,7 +59,7 @@ def test_together_they_become_the_same_texts_as_one_by_one() -> None:
     batch = [Planned({"n": one}, [one]) for one in PLAIN] + [Planned(one) for one in PLAIN] + PLAIN
     assert item_texts(batch, MOST, 0) == one_by_one(batch)
     quick = [one for one in PLAIN if "u0000" not in str(one) and "e+" not in str(one)]
-    assert encode_each(quick, most=MOST) == [text for text, _ in one_by_one(quick)]
+    assert encode_each(quick, max_bytes=MOST) == [text for text, _ in one_by_one(quick)]
     assert item_texts(quick, MOST, 0) == one_by_one(quick)
 
 

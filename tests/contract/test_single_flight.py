@@ -13,7 +13,7 @@ from penstock.errors import TransitionRefused
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner
 from penstock.lifecycle.job import Job, SubmitOutcome
-from penstock.lifecycle.planned import Planned
+from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import JobState
 from penstock.operations import control, read_jobs
 from penstock.operations.submit import submit_created

@@ -82,7 +82,7 @@ class TestSubmitting:
         assert [one.input for one in bench.claim("bulk")] == [{"n": 1}]
 
     def test_several_of_them_at_once_as_well(self, bench: Workbench) -> None:
-        write(bench, submit_many, bench.kinds.get("bulk"), [{"n": 1}, {"n": 2}], Request(), most=MOST)
+        write(bench, submit_many, bench.kinds.get("bulk"), [{"n": 1}, {"n": 2}], Request(), max_bytes=MOST)
         assert [one.input for one in bench.claim("bulk")] == [{"n": 1}, {"n": 2}]
 
     def test_items_keep_their_order(self, bench: Workbench) -> None:
@@ -108,14 +108,14 @@ class TestSubmitting:
         assert len(bench.claim("bulk")) == 2
 
     def test_submit_many_answers_in_order(self, bench: Workbench) -> None:
-        ids = write(bench, submit_many, bench.kinds.get("single"), [10, 20, 30], Request(owner="ann"), most=MOST)
+        ids = write(bench, submit_many, bench.kinds.get("single"), [10, 20, 30], Request(owner="ann"), max_bytes=MOST)
         assert [bench.job(one).params for one in ids] == [10, 20, 30]
         assert {one.job_id for one in bench.claim("single")} == set(ids)
 
     @pytest.mark.parametrize("request_", [{"unique_key": "u"}, {"idempotency_key": "i"}])
     def test_submit_many_has_no_key(self, bench: Workbench, request_: dict[str, Any]) -> None:
         with pytest.raises(InvalidInput, match="submit those that have one singly"):
-            write(bench, submit_many, bench.kinds.get("single"), [1, 2], Request(**request_), most=MOST)
+            write(bench, submit_many, bench.kinds.get("single"), [1, 2], Request(**request_), max_bytes=MOST)
         assert bench.jobs() == []
 
     @pytest.mark.parametrize("field", ["owner", "unique_key", "idempotency_key"])
@@ -565,7 +565,7 @@ class TestRecording:
         held = bench.claim("bulk")
         bench.record(held[:1], DONE)
         bench.clock.advance(20)
-        assert write(bench, heartbeat.extend, held, LEASE) == heartbeat.Extended(lost=frozenset({held[0].item_id}))
+        assert write(bench, heartbeat.extend, held, LEASE) == heartbeat.NotExtended(lost=frozenset({held[0].item_id}))
         bench.clock.advance(20)
         assert bench.sweep().leases_expired == 0
         assert bench.record(held[1:], DONE)
@@ -575,7 +575,7 @@ class TestRecording:
         bench.claim("bulk")
         write(bench, control.cancel, stopped, SYSTEM)
         write(bench, control.pause, paused, SYSTEM)
-        assert write(bench, heartbeat.stopped, [stopped, running, paused]) == {stopped}
+        assert write(bench, heartbeat.find_stopped_jobs, [stopped, running, paused]) == {stopped}
 
     def test_a_message_is_shown_while_the_job_runs(self, bench: Workbench) -> None:
         job = bench.submit("bulk", items=[1]).job
@@ -1070,7 +1070,7 @@ class TestJoined:
             with bench.store.engine.connect() as connection, connection.begin():
                 connection.execute(insert(other), row)
                 with bench.store.joined(connection) as transaction:
-                    submit(transaction, kind, {"n": 1}, Request(owner="ann"), items=None, most=MOST)
+                    submit(transaction, kind, {"n": 1}, Request(owner="ann"), items=None, max_bytes=MOST)
                 assert woken == []
                 if fails:
                     raise ZeroDivisionError
@@ -1091,7 +1091,7 @@ class TestJoined:
 
     def test_a_reader_sees_nothing_of_a_write_that_fails(self, bench: Workbench) -> None:
         def fails(transaction: Any) -> None:
-            submit(transaction, bench.kinds.get("single"), 1, Request(), items=None, most=MOST)
+            submit(transaction, bench.kinds.get("single"), 1, Request(), items=None, max_bytes=MOST)
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):

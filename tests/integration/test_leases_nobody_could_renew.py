@@ -10,7 +10,7 @@ import pytest
 from penstock import ItemStatus, Penstock
 from penstock.clock import ManualClock
 from penstock.operations.claim import claim
-from penstock.operations.heartbeat import Extended, extend
+from penstock.operations.heartbeat import NotExtended, extend
 from penstock.operations.maintenance import LastLook, sweep
 from penstock.store.engine import Store
 from penstock.testing.drive import LEASE, NEVER_STALE, SUSPECT_DEATHS, Workbench
@@ -49,7 +49,7 @@ def test_a_living_worker_has_the_time_until_the_next_sweep_to_renew(bench: Workb
     assert sweeper.pass_once() == 0
     bench.clock.advance(LEASE + 10)  # nobody could write
     assert sweeper.pass_once() == 0, "the sweep came first, and took what a living worker has in hand"
-    assert bench.store.write(lambda one: extend(one, held[:1], LEASE)) == Extended()
+    assert bench.store.write(lambda one: extend(one, held[:1], LEASE)) == NotExtended()
     bench.clock.advance(5)
     assert sweeper.pass_once() == 1, "the other one was not renewed: its worker is gone"
     assert [one.item_id for one in bench.claim("bulk", "next")] == [held[1].item_id]

@@ -115,7 +115,7 @@ class Stage(Workbench):
 
     def publish(self, key: str, payload: str) -> None:
         """Put a message into the outbox."""
-        self.store.write(lambda one: outbox.append(one, "topic", payload, key=key, most=MOST))
+        self.store.write(lambda one: outbox.append(one, "topic", payload, key=key, max_bytes=MOST))
 
     def unsent(self) -> int:
         """How many messages have not gone out."""

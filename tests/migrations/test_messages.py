@@ -65,7 +65,7 @@ def test_messages_stay_and_numbers_go_on(before: Store) -> None:
     with before.engine.begin() as connection:
         schema, name = before.placement.schema, before.placement.table("outbox")
         connection.execute(text(f"DELETE FROM {name if schema is None else f'{schema}.{name}'}"))
-    before.write(lambda one: outbox.append(one, "t", 4, key=None, most=MOST))
+    before.write(lambda one: outbox.append(one, "t", 4, key=None, max_bytes=MOST))
     outbox.relay(before, seen.append)
     assert [message.id for message in seen] == [1, 2, 3, 4, 5]
 

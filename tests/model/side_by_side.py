@@ -33,7 +33,7 @@ from penstock.lifecycle.job import Job as EngineJob
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON
-from penstock.lifecycle.planned import Planned
+from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ACTIVE, FINISHED, ItemRole, ItemStatus, JobState
 from penstock.operations import heartbeat
 from penstock.operations.maintenance import rescue_from
@@ -301,7 +301,7 @@ class SideBySide:
         lost = self.model.heartbeat([handle(one) for one in held], LEASE)
         assert gone.lost == {one.item_id for one in held if handle(one) in lost}
         jobs = {one.job_id for one in held}
-        assert self.store.read(lambda one: heartbeat.stopped(one, jobs)) == self.model.stopped(jobs)
+        assert self.store.read(lambda one: heartbeat.find_stopped_jobs(one, jobs)) == self.model.stopped(jobs)
 
     def say(self, by: str, index: int, message: str) -> None:
         if self.held[by]:
@@ -327,7 +327,7 @@ class SideBySide:
             self.claim(kind, by, size)
             if len(self.held[by]) == 1:
                 alone = self.held[by][0]
-                self.store.write(partial(heartbeat.note_alone, claimed=alone))
+                self.store.write(partial(heartbeat.note_alone, item=alone))
                 self.model.alone(handle(alone))
             if self.held[by]:
                 self.die(by)

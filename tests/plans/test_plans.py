@@ -165,7 +165,7 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "record failed": lambda one: record(one, ending(RUNNING, outcomes.failed("f", "F")), worker("w")),
     "record retried": lambda one: record(one, ending(RUNNING, outcomes.retried("f", "F", 1.0)), worker("w")),
     "extend": lambda one: heartbeat.extend(one, held(RUNNING), 30),
-    "stopped": lambda one: heartbeat.stopped(one, [job_id(n) for n in range(50)]),
+    "stopped": lambda one: heartbeat.find_stopped_jobs(one, [job_id(n) for n in range(50)]),
     "rescue": lambda one: maintenance.rescue(one, KINDS, 5),
     "start followers": lambda one: single_flight.start_followers(one, [job_id(n) for n in range(10)], SYSTEM),
     "succeed followers": lambda one: single_flight.succeed_followers(one, [job_id(RUNNING)], SYSTEM),
@@ -176,12 +176,17 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "abandon unused": lambda one: maintenance.abandon_unused(one, RUNS),
     "mend stale": lambda one: maintenance.rescue_stuck(one, 100.0),
     "mend postponed": lambda one: maintenance.mend_postponed(one, KIND),
-    "submit": lambda one: submit(one, KIND, 1, Request(**REQUEST), items=None, most=MOST),
+    "submit": lambda one: submit(one, KIND, 1, Request(**REQUEST), items=None, max_bytes=MOST),
     "submit with keys": lambda one: submit(
-        one, KIND, 1, Request(**REQUEST, unique_key="new", idempotency_key="i", fresh_for=60), items=None, most=MOST
+        one,
+        KIND,
+        1,
+        Request(**REQUEST, unique_key="new", idempotency_key="i", fresh_for=60),
+        items=None,
+        max_bytes=MOST,
     ),
     "submit to follow": lambda one: submit(
-        one, KIND, 1, Request(owner="other", unique_key=f"key{DUE}"), items=None, most=MOST
+        one, KIND, 1, Request(owner="other", unique_key=f"key{DUE}"), items=None, max_bytes=MOST
     ),
     "pause": lambda one: control.pause(one, job_id(DUE), SYSTEM),
     "cancel": lambda one: control.cancel(one, job_id(RUNNING), SYSTEM),
@@ -544,7 +549,7 @@ def test_samples_are_found_by_their_time(large: Store) -> None:
         for kind in (None, "kind1"):
             [one] = explained(large, partial(samples, since=since, kind=kind))
             assert not re.search(r"SCAN lane_samples|Seq Scan on lane_samples", one.plan), one.plan
-        asked = partial(thinned_samples, kind="kind1", since=now - timedelta(hours=1), until=now, most=300)
+        asked = partial(thinned_samples, kind="kind1", since=now - timedelta(hours=1), until=now, limit=300)
         first, newest, last = explained(large, asked)
         for one in (first, newest, last):
             assert not re.search(r"SCAN (lane_samples|other)|Seq Scan on lane_samples", one.plan), one.plan

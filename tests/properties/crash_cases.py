@@ -104,7 +104,7 @@ def submit_beyond_bound(bench: Workbench) -> Operation:
 
 @case
 def submit_several(bench: Workbench) -> Operation:
-    return in_write(bench, submit_many, bench.kinds.get("single"), [1, 2, 3], Request(), most=MOST)
+    return in_write(bench, submit_many, bench.kinds.get("single"), [1, 2, 3], Request(), max_bytes=MOST)
 
 
 @case
@@ -498,12 +498,12 @@ def whole_sweep(bench: Workbench) -> Operation:
 
 def messages(bench: Workbench) -> None:
     for number in range(3):
-        bench.store.write(lambda one, number=number: outbox.append(one, "t", number, key="k", most=MOST))  # type: ignore[misc]
+        bench.store.write(lambda one, number=number: outbox.append(one, "t", number, key="k", max_bytes=MOST))  # type: ignore[misc]
 
 
 @case
 def outbox_append(bench: Workbench) -> Operation:
-    return in_write(bench, outbox.append, "t", {"n": 1}, key="k", most=MOST)
+    return in_write(bench, outbox.append, "t", {"n": 1}, key="k", max_bytes=MOST)
 
 
 @case

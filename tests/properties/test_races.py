@@ -211,7 +211,7 @@ def test_two_relays_keep_the_order_of_a_key(bench: Workbench, together: Together
     def append(transaction: Any) -> None:
         for number in range(150):
             for key in ("a", "b"):
-                outbox.append(transaction, "t", number, key=key, most=MOST)
+                outbox.append(transaction, "t", number, key=key, max_bytes=MOST)
 
     def send(message: outbox.Message) -> None:
         sent.append((str(message.key), message.payload))
@@ -316,5 +316,7 @@ def test_a_heartbeat_waits_for_nobody(postgres_store: Store) -> None:
     with postgres_store.engine.connect() as other:
         other.execute(select(jobs.c.id).where(jobs.c.id == job.id).with_for_update())
 
-        assert bench.store.write(lambda one: heartbeat.extend(one, held, LEASE), bounded=True) == heartbeat.Extended()
+        assert (
+            bench.store.write(lambda one: heartbeat.extend(one, held, LEASE), bounded=True) == heartbeat.NotExtended()
+        )
         other.rollback()

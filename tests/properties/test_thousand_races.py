@@ -52,7 +52,7 @@ def together() -> Iterator[Together]:
 def submitted(bench: Workbench, count: int) -> list[UUID]:
     """So many jobs of one step."""
     kind = bench.kinds.get(KIND)
-    return bench.store.write(lambda one: submit_many(one, kind, [None] * count, Request(), most=MOST))
+    return bench.store.write(lambda one: submit_many(one, kind, [None] * count, Request(), max_bytes=MOST))
 
 
 def finished(bench: Workbench, count: int) -> list[UUID]:

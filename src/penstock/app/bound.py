@@ -94,7 +94,7 @@ class BoundApp:
         inputs = None if items is None else list(items)
 
         def operation(transaction: Transaction) -> Submission:
-            return submit(transaction, known, params, request, items=inputs, most=max_bytes)
+            return submit(transaction, known, params, request, items=inputs, max_bytes=max_bytes)
 
         if connection is None and inputs is None and is_one_statement(known, request):
             return self._runtime.store.write(operation, single_statement=True)
@@ -115,7 +115,7 @@ class BoundApp:
         # The transaction may have to be run again, and a generator yields once.
         each = params if isinstance(params, Sequence) else list(params)
         return self._runtime.write(
-            connection, lambda transaction: submit_many(transaction, known, each, request, most=max_bytes)
+            connection, lambda transaction: submit_many(transaction, known, each, request, max_bytes=max_bytes)
         )
 
     def take_key(

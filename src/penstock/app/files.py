@@ -28,7 +28,7 @@ class Files:
     ) -> StoredFile:
         """Keep an uploaded file; hand the answer to ``submit`` as ``file``. Whose it is goes as for a job."""
         whose = self._caller.acts_for(owner)
-        kept = self._folder().keep(stream, most=max_bytes)
+        kept = self._folder().keep(stream, max_bytes=max_bytes)
         return self._runtime.store.write(
             lambda transaction: record_file(transaction, kept, name=name, owner=whose, media_type=media_type)
         )

@@ -135,7 +135,7 @@ class Jobs:
             over = job.completed_at or job.canceled_at
             until = None if over is None or not job.finished else over + _SAMPLED_WITHIN
             return thinned_samples(
-                transaction, job.kind, since=job.started_at or job.created_at, until=until, most=limit
+                transaction, job.kind, since=job.started_at or job.created_at, until=until, limit=limit
             )
 
         return self._runtime.store.read(question)

@@ -128,7 +128,7 @@ class System:
         known, max_bytes = self._runtime.kinds.get(kind), self._runtime.settings.max_payload_bytes
 
         def operation(batch: list[PastJob], transaction: Transaction) -> int:
-            return sum(import_job(transaction, known, past, most=max_bytes) for past in batch)
+            return sum(import_job(transaction, known, past, max_bytes=max_bytes) for past in batch)
 
         waiting = iter(past_jobs)
         imported = 0

@@ -41,7 +41,7 @@ def written_place(place: ItemCursor, *, in_order: bool) -> str:
     if in_order:
         parts = ["position", place.position]
     elif place.began is not None:
-        parts += [_written(place.began), _TURNED if place.turned else _DOWN]
+        parts += [_written(place.began), _TURNED if place.is_returning else _DOWN]
     return base64.urlsafe_b64encode("|".join(map(str, parts)).encode()).decode()
 
 
@@ -59,7 +59,7 @@ def read_place(text: str, *, in_order: bool, descending: bool = False) -> ItemCu
             began, way = walk
             if way not in (_TURNED, _DOWN):
                 raise ValueError(way)
-            return ItemCursor(_moment(first), int(number), began=_moment(began), turned=way == _TURNED)
+            return ItemCursor(_moment(first), int(number), began=_moment(began), is_returning=way == _TURNED)
         if walk:
             raise ValueError(walk)
         return ItemCursor(_moment(first), int(number))

@@ -41,8 +41,8 @@ def effective_status(celery_state: str, result: object = None) -> str:
     >>> effective_status("RETRY")
     'running'
     """
-    told = result.get("status") if isinstance(result, Mapping) else None
-    for word in (told, ANY):
+    result_status = result.get("status") if isinstance(result, Mapping) else None
+    for word in (result_status, ANY):
         status = EFFECTIVE_STATUSES.get((celery_state, word)) if isinstance(word, str) else None
         if status is not None:
             return status

@@ -153,10 +153,10 @@ class ItemStatus(StrEnum):
         return status
 
 
-ENDED = frozenset({ItemStatus.DONE, ItemStatus.ERROR, ItemStatus.NOT_FOUND, ItemStatus.SKIPPED})
+ENDED_STATUSES = frozenset({ItemStatus.DONE, ItemStatus.ERROR, ItemStatus.NOT_FOUND, ItemStatus.SKIPPED})
 """Item statuses that count as processed."""
 
-OPEN_STATUSES = tuple(status for status in ItemStatus if status not in ENDED)
+OPEN_STATUSES = tuple(status for status in ItemStatus if status not in ENDED_STATUSES)
 """Item statuses of what waits or is in hand."""
 
 

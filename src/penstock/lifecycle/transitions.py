@@ -99,7 +99,7 @@ ENTRY = frozenset({S.CREATED, S.QUEUED})
 """How a record may begin: created, or queued when it is created and submitted in one transaction."""
 
 
-def allowed(source: JobState) -> tuple[Transition, ...]:
+def transitions_from(source: JobState) -> tuple[Transition, ...]:
     """What may happen to a job in ``source``, in the table's order."""
     return tuple(transition for transition in TRANSITIONS if source in transition.sources)
 
@@ -108,13 +108,13 @@ def is_legal(source: JobState | None, target: JobState) -> bool:
     """Is there a way from ``source`` (None: not recorded yet) to ``target``?"""
     if source is None:
         return target in ENTRY
-    return any(transition.target is target for transition in allowed(source))
+    return any(transition.target is target for transition in transitions_from(source))
 
 
 def actions(source: JobState, who: Actor, *, reprocessable: bool) -> tuple[str, ...]:
     """The names of what ``who`` may do now: what an API answer offers and a page shows as buttons."""
     return tuple(
         transition.name
-        for transition in allowed(source)
+        for transition in transitions_from(source)
         if who in transition.who and (reprocessable or not transition.opens_run)
     )

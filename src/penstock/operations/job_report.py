@@ -56,9 +56,9 @@ def has_more_to_tell(job: Job) -> bool:
 
 def get_report(transaction: Transaction, job_id: UUID, caller: Caller, *, with_trace: bool) -> JobReport:
     """A job with what belongs to its end, in one statement; ``with_trace`` also says where in its code it failed."""
-    found = read_job_report(transaction, job_id, caller, failures=FAILURES, with_trace=with_trace)
-    if found is None:
+    report_rows = read_job_report(transaction, job_id, caller, failures=FAILURES, with_trace=with_trace)
+    if report_rows is None:
         raise not_found(job_id)
-    row, ending = found
+    row, ending = report_rows
     failures = None if ending.failures is None else sorted(ItemFailure(*failure) for failure in ending.failures)
     return JobReport(job_from(row), ending.ended_at, ending.ending_data, failures, ending.stack_trace)

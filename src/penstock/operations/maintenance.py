@@ -25,7 +25,7 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import FLOWING, WELL_ENDED, ErrorType, ItemRole, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
-from penstock.operations.change import change, followed
+from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.control import reschedule
 from penstock.operations.outbox import forget_sent
 from penstock.operations.record import ItemResult, record
@@ -176,29 +176,44 @@ def _take_back(
     transaction: Transaction, kinds: Kinds, items: Sequence[HeldItem], what: str, suspect_deaths: int
 ) -> int:
     """What dead workers held goes back without the loss of a try; the history of each job that runs says so."""
-    ended = [
-        ItemResult(item.id, item.lease, item.job_id, ItemRole(item.role), _orphaned(item, kinds, what, suspect_deaths))
+    results = [
+        ItemResult(
+            item.id, item.lease, item.job_id, ItemRole(item.role), _outcome_of_death(item, kinds, what, suspect_deaths)
+        )
         for item in items
     ]
-    if not ended:
+    if not results:
         return 0
-    landed = record(transaction, ended, SYSTEM)
+    landed_ids = record(transaction, results, SYSTEM)
     by_worker: defaultdict[str, Counter[UUID]] = defaultdict(Counter)
     for item in items:
-        if item.id in landed:
+        if item.id in landed_ids:
             by_worker[item.locked_by][item.job_id] += 1
-    for worker, held in by_worker.items():
-        note_death(transaction, worker, held.total())
-        said = f"worker {worker} {what} while it held %s; no try is used up"
-        reasons = {job_id: said % ("an item" if count == 1 else f"{count:,} items") for job_id, count in held.items()}
-        change(transaction, RESCUE, partial(rescue_queries.rescue_jobs, job_ids=sorted(held)), SYSTEM, reasons=reasons)
+    for worker, items_by_job in by_worker.items():
+        note_death(transaction, worker, items_by_job.total())
+        message = f"worker {worker} {what} while it held %s; no try is used up"
+        reasons = {
+            job_id: message % ("an item" if count == 1 else f"{count:,} items")
+            for job_id, count in items_by_job.items()
+        }
+        change(
+            transaction,
+            RESCUE,
+            partial(rescue_queries.rescue_jobs, job_ids=sorted(items_by_job)),
+            SYSTEM,
+            reasons=reasons,
+        )
         transaction.log(
-            f"a worker {what}", level="warning", worker=worker, items_taken_back=held.total(), jobs=len(held)
+            f"a worker {what}",
+            level="warning",
+            worker=worker,
+            items_taken_back=items_by_job.total(),
+            jobs=len(items_by_job),
         )
     return len(items)
 
 
-def _orphaned(item: HeldItem, kinds: Kinds, what: str, suspect_deaths: int) -> outcomes.Outcome:
+def _outcome_of_death(item: HeldItem, kinds: Kinds, what: str, suspect_deaths: int) -> outcomes.Outcome:
     return after_death(
         f"worker {item.locked_by} {what} while it ran this item alone, after {item.deaths} deaths before",
         item.deaths + 1,
@@ -218,9 +233,9 @@ def requeue_due(transaction: Transaction, *, limit: int = BATCH_SIZE) -> int:
     job_ids = queries.due_retries(transaction, limit=limit)
     if not job_ids:
         return 0
-    changed = change(transaction, REQUEUE, partial(queries.requeue_jobs, job_ids=job_ids), SYSTEM)
-    transaction.wake(*dict.fromkeys(job.kind for job in changed))
-    return len(changed)
+    changed_jobs = change(transaction, REQUEUE, partial(queries.requeue_jobs, job_ids=job_ids), SYSTEM)
+    transaction.wake(*dict.fromkeys(job.kind for job in changed_jobs))
+    return len(changed_jobs)
 
 
 def fail_waiting(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:
@@ -253,10 +268,10 @@ def _fail_overdue(
     fail = partial(
         queries.fail_overdue, job_ids=job_ids, error=error, code=code, error_type=error_type, killed_by=killed_by
     )
-    changed = change(transaction, FAIL, fail, SYSTEM, reason=error)
-    fail_followers(transaction, followed(changed), SYSTEM)
-    transaction.stop(*(job.id for job in changed))
-    return len(changed)
+    changed_jobs = change(transaction, FAIL, fail, SYSTEM, reason=error)
+    fail_followers(transaction, jobs_with_followers(changed_jobs), SYSTEM)
+    transaction.stop(*(job.id for job in changed_jobs))
+    return len(changed_jobs)
 
 
 def abandon_unused(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:

@@ -22,7 +22,7 @@ from typing import Any
 import psutil
 
 from penstock.errors import PayloadNotStorable, PayloadTooLarge
-from penstock.lifecycle.error_text import described
+from penstock.lifecycle.error_text import describe_error
 from penstock.runners import process_child
 from penstock.runners.process_child import LENGTH_BYTES, Preparation, Raised, Reply
 
@@ -230,7 +230,7 @@ class ChildAnswer:
             try:
                 return pickle.loads(body), None  # noqa: S301 from our own child
             except BaseException as error:  # noqa: BLE001 __setstate__ is the handler's code
-                why = described(error)
+                why = describe_error(error)
                 return None, PayloadNotStorable(f"the handler's result cannot be read back: {why}", field="result")
         text = str(body, "utf-8", "replace")
         if self.reply is Reply.NOT_STORABLE:

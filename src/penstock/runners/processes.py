@@ -56,7 +56,7 @@ from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
 from penstock.errors import MemoryLimitExceeded, PayloadNotStorable, TimeLimitExceeded, WorkerCrashed
-from penstock.lifecycle.error_text import described
+from penstock.lifecycle.error_text import describe_error
 from penstock.runners.process_child import Reply
 from penstock.runners.process_handle import (
     MEBIBYTE,
@@ -130,7 +130,7 @@ class ProcessPool:
         try:
             pickled = pickle.dumps((call, argument), pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # noqa: BLE001 __reduce__ is anybody's code
-            why = described(error)
+            why = describe_error(error)
             future.set_exception(PayloadNotStorable(f"the call cannot be sent to a process: {why}", field="argument"))
             return future
         waiting = Call(future, pickled, limits)

@@ -68,7 +68,7 @@ class Workbench:
     ) -> Submission:
         """Submit one job; the keywords are those of a Request."""
         return self.store.write(
-            lambda one: submit(one, self.kinds.get(kind), params, Request(**request), items=items, most=MOST)
+            lambda one: submit(one, self.kinds.get(kind), params, Request(**request), items=items, max_bytes=MOST)
         )
 
     def claim(self, kind: str, by: str = "w1", *, size: int = 10, lease: float = LEASE) -> list[ClaimedItem]:

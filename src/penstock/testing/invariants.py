@@ -16,15 +16,15 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from penstock.lifecycle.states import ACTIVE, ENDED, FLOWING, Actor, ItemRole, ItemStatus, JobState
-from penstock.lifecycle.transitions import ENTRY, REPROCESS, allowed, is_legal
+from penstock.lifecycle.states import ACTIVE, ENDED_STATUSES, FLOWING, Actor, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.transitions import ENTRY, REPROCESS, is_legal, transitions_from
 from penstock.store.engine import Store
 from penstock.store.tables import idempotency_keys, job_events, job_items, jobs
 from penstock.store.transaction import Transaction
 
 S = JobState
 GOOD_ENDS = frozenset({S.SUCCEEDED, S.COMMITTED, S.ABANDONED})
-_ENDED = frozenset(status.value for status in ENDED)
+_ENDED = frozenset(status.value for status in ENDED_STATUSES)
 _FAILURE = ("last_error", "error_code", "error_type", "failed_phase", "killed_by", "killed_reason")
 
 # The timestamps a job must have in a state, and those it may have only in the states named.
@@ -339,7 +339,7 @@ def _actors(picture: Picture) -> Iterator[str]:
     for line in picture.events:
         if line.from_state is None:
             continue
-        may = {who for one in allowed(S(line.from_state)) if one.target == line.to_state for who in one.who}
+        may = {who for one in transitions_from(S(line.from_state)) if one.target == line.to_state for who in one.who}
         if may and Actor(line.actor) not in may:
             yield f"line {line.sequence} of its history, {line.from_state} → {line.to_state}, was made by {line.actor}"
 

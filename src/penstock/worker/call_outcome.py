@@ -56,7 +56,7 @@ def returned(kind: Kind, claimed: ClaimedItem, value: JSON, most: int) -> Outcom
     if value is None:
         return outcomes.done(None)
     try:
-        return outcomes.done(encode(value, most=most, at="result"))
+        return outcomes.done(encode(value, max_bytes=most, at="result"))
     except InvalidInput as error:
         return outcome_for_error(error, claimed.attempt, kind.policy)
 

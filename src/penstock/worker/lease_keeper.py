@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from penstock.operations.heartbeat import extend, stopped
+from penstock.operations.heartbeat import extend, find_stopped_jobs
 from penstock.runners.contract import Call
 from penstock.store.engine import Store
 from penstock.worker.lane import Lane
@@ -47,7 +47,7 @@ class LeaseKeeper:
 
     def _beat_for(self, lane: Lane, held: Sequence[Call]) -> None:
         job_ids = {one.owner.job_id for one in held}
-        gone = self._store.read(lambda transaction: stopped(transaction, job_ids), single_statement=True)
+        gone = self._store.read(lambda transaction: find_stopped_jobs(transaction, job_ids), single_statement=True)
         if gone:
             lane.drop(jobs=gone)
         now = time.monotonic()
@@ -59,7 +59,7 @@ class LeaseKeeper:
         claimed = [one.owner for one in due]
         extended = self._store.write(lambda transaction: extend(transaction, claimed, length), bounded=True)
         for one in due:
-            if one.owner.item_id not in extended.locked:
+            if one.owner.item_id not in extended.row_locked:
                 one.renew_at = time.monotonic() + length / 2
         if extended.lost:
             _log.warning("leases were lost: others have the items now", kind=lane.kind.name, items=len(extended.lost))

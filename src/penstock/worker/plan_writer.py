@@ -21,7 +21,7 @@ from penstock.errors import Stopped, StoreLocked, StoreUnavailable
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON
-from penstock.operations.items import Encoded, item_texts
+from penstock.operations.items import EncodedItem, item_texts
 from penstock.operations.plan import add_planned
 from penstock.runners.contract import StopFlag
 from penstock.store.engine import Store
@@ -53,22 +53,22 @@ class PlanWriter:
         """How many rows the next batch should have."""
         return self._controllers.ingest.rows_for(self._row_bytes)
 
-    def take(self, produced: Iterator[JSON], after: int) -> list[Encoded]:
+    def take(self, produced: Iterator[JSON], after: int) -> list[EncodedItem]:
         """The next batch of what a plan yields behind the first ``after``, as it is kept; empty when there is no more.
 
         A few become text at a time: they are still at hand then, and gone before the garbage collector looks at them.
         """
-        items: list[Encoded] = []
+        items: list[EncodedItem] = []
         rows = self.rows
         while some := list(islice(produced, min(_ENCODED_AT_ONCE, rows - len(items)))):
             items += self.encode(some, after + len(items))
         return items
 
-    def encode(self, batch: Sequence[JSON], after: int) -> list[Encoded]:
+    def encode(self, batch: Sequence[JSON], after: int) -> list[EncodedItem]:
         """What a plan has yielded behind the first ``after``, as it is kept."""
         return item_texts(batch, self._most, after)
 
-    def persist(self, claimed: ClaimedItem, items: Sequence[Encoded], after: int, stop: StopFlag) -> int:
+    def persist(self, claimed: ClaimedItem, items: Sequence[EncodedItem], after: int, stop: StopFlag) -> int:
         """Write a batch behind position ``after``, in one transaction or several; the answer is the last position."""
         weights = [len(given) + len(normalized or "") for given, normalized in items]
         self._row_bytes = sum(weights) / len(items)
@@ -111,7 +111,7 @@ class PlanWriter:
         self._controllers.ingest.observe(IngestSample(rows, elapsed * 1000.0, pool_wait_ms=crowded))
         self._controllers.persisted(rows)
 
-    def _write(self, claimed: ClaimedItem, items: Sequence[Encoded], after: int) -> int:
+    def _write(self, claimed: ClaimedItem, items: Sequence[EncodedItem], after: int) -> int:
         return self._store.write(
             lambda transaction: add_planned(transaction, self._kind, claimed, items, after=after), bounded=True
         )

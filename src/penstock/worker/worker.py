@@ -17,7 +17,7 @@ from uuid import UUID
 import structlog
 
 from penstock.lifecycle.callers import SYSTEM
-from penstock.lifecycle.error_text import described
+from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.policy import RunsIn
@@ -221,7 +221,7 @@ class Worker:
         try:
             Bounded(action, name=name)(self._share())
         except BaseException as error:  # noqa: BLE001 - nothing keeps a worker from stopping, and it is logged
-            _log.warning("not done while stopping", what=name, error=described(error))
+            _log.warning("not done while stopping", what=name, error=describe_error(error))
             return False
         return True
 
@@ -330,9 +330,9 @@ class Worker:
     def _read_gauges(self, kind: str) -> JSON:
         """What an application says of itself; nothing, and a line in the log, where that fails."""
         try:
-            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), most=_MOST_GAUGE_BYTES, at="gauges"))
+            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), max_bytes=_MOST_GAUGE_BYTES, at="gauges"))
         except BaseException as error:  # noqa: BLE001 - figures to look at: no sample is lost for want of them
-            _log.warning("the gauges of a kind cannot be read", kind=kind, error=described(error))
+            _log.warning("the gauges of a kind cannot be read", kind=kind, error=describe_error(error))
             return None
 
     def _last_sample(self) -> None:

@@ -81,7 +81,7 @@ def read_grid(transaction: Transaction, job_id: UUID, caller: Caller, query: Gri
         return job, look(place, query.page_size)
     rows = look(_begin_of_page(query, job, look), query.page_size)
     # A numbered page shows the list as it is now; what has changed since is for those who walk through it.
-    return job, [row for row in rows if not row.place.turned]
+    return job, [row for row in rows if not row.place.is_returning]
 
 
 def _begin_of_page(

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningDelete
 
 from penstock.lifecycle.callers import Caller, Visibility
-from penstock.lifecycle.states import ENDED, ErrorType, ItemRole, ItemStatus, Phase
+from penstock.lifecycle.states import ENDED_STATUSES, ErrorType, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
@@ -157,7 +157,7 @@ def _is_chosen(dialect: Dialect, *, by_item: bool, by_code: bool) -> ColumnEleme
         )
     is_unfinished_plan = and_(
         item.role == ItemRole.PLAN.value,
-        item.status.in_([status.value for status in ItemStatus if status in ENDED - {ItemStatus.DONE}]),
+        item.status.in_([status.value for status in ItemStatus if status in ENDED_STATUSES - {ItemStatus.DONE}]),
     )
     return and_(_OF_JOB, or_(is_wanted_item, is_unfinished_plan))
 

@@ -66,7 +66,7 @@ class IngestBatch:
         self._max_batch_bytes = max_batch_bytes
         self._p50_ms = p50_ms
         self._p95_ms = p95_ms
-        self._backoff = backoff or Backoff(first=0.1, factor=2.0, most=30.0)
+        self._backoff = backoff or Backoff(first=0.1, factor=2.0, max_seconds=30.0)
         self._setting = min_rows
         self._latency: float | None = None
         self._double_up_to = max_rows
