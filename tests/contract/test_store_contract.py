@@ -1069,7 +1069,7 @@ class TestJoined:
         def enqueue(*, fails: bool) -> None:
             with bench.store.engine.connect() as connection, connection.begin():
                 connection.execute(insert(other), row)
-                with bench.store.joined(connection) as transaction:
+                with bench.store.use_connection(connection) as transaction:
                     submit(transaction, kind, {"n": 1}, Request(owner="ann"), items=None, max_bytes=MOST)
                 assert woken == []
                 if fails:

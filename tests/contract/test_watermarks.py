@@ -68,7 +68,7 @@ def open_transaction(store: Store) -> Iterator[Connection]:
 
 
 def submit_in(connection: Connection, bench: Workbench) -> UUID:
-    with bench.store.joined(connection) as transaction:
+    with bench.store.use_connection(connection) as transaction:
         return submit(transaction, bench.kinds.get(KIND), 1, Request(), items=None, max_bytes=MOST).job.id
 
 

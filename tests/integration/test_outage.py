@@ -164,14 +164,14 @@ def test_a_mistake_in_what_is_woken_does_not_end_the_listening(
 ) -> None:
     app, elsewhere = open_app(), open_app(direct=True)
     worker = app.worker()
-    real, mistakes = worker._wakeups._heard, iter([ValueError("a mistake of ours")])
+    real, mistakes = worker._wakeups._on_notices, iter([ValueError("a mistake of ours")])
 
     def mistaken(notices: frozenset[str] | None) -> None:
         if notices and (mistake := next(mistakes, None)) is not None:
             raise mistake
         real(notices)
 
-    monkeypatch.setattr(worker._wakeups, "_heard", mistaken)
+    monkeypatch.setattr(worker._wakeups, "_on_notices", mistaken)
     worker.start()
     try:
         assert worker.listening.wait(PATIENCE)

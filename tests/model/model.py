@@ -730,7 +730,7 @@ class Model:
     def _end(self, item: Item, ending: Ending) -> None:
         item.free()
         item.status = ending.status
-        item.deaths += ending.worker_died
+        item.deaths += ending.died
         item.ready_at = self.now + timedelta(seconds=ending.delay) if ending.status is ItemStatus.PENDING else None
         if ending.counts:
             item.failure = ending.failure

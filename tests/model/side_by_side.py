@@ -41,7 +41,7 @@ from penstock.operations.outbox import Message
 from penstock.store.tables import metadata
 from penstock.testing.drive import LEASE, MOST, SUSPECT_DEATHS, Workbench
 from penstock.testing.invariants import pictures, violations, violations_in
-from penstock.worker.call_outcome import raised, returned
+from penstock.worker.call_outcome import outcome_of_error, outcome_of_value
 from tests.model.comparing import differences
 from tests.model.kinds import DEPLOYMENTS, KINDS, kind_of
 from tests.model.model import ASKED_FOR, Ending, Handle, Model, Refused
@@ -490,8 +490,8 @@ class SideBySide:
         if what == "released":
             return outcomes.released()
         if what == "done":
-            return returned(kind, one, None if one.role is ItemRole.PLAN else result, MOST)
-        return raised(kind, one, ANSWERS[what]())
+            return outcome_of_value(kind, one, None if one.role is ItemRole.PLAN else result, MOST)
+        return outcome_of_error(kind, one, ANSWERS[what]())
 
     def ending(self, what: str, one: ClaimedItem, result: JSON) -> Ending:
         """The same in the model."""

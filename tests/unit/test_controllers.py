@@ -161,7 +161,7 @@ class TestSamples:
         wheel = Wheel()
         wheel.pace.wait_ms, wheel.pace.latency_ms = 1.25, 7.5
         wheel.goes(1.0, *[WELL] * 6, BROKEN, MISSING, THROTTLED, UNFORESEEN)
-        wheel.controllers.persisted(30)
+        wheel.controllers.note_persisted(30)
         wheel.watch.now += 1.0
         sample = wheel.controllers.sample()
         assert sample is not None
@@ -183,7 +183,7 @@ class TestSamples:
         wheel.goes(1.0, WELL)
         assert wheel.controllers.sample() is not None
         assert wheel.controllers.sample() is None
-        wheel.controllers.persisted(1)
+        wheel.controllers.note_persisted(1)
         rows_alone = wheel.controllers.sample()
         assert rows_alone is not None
         assert (rows_alone["items_sec"], rows_alone["error_rate"]) == (0.0, 0.0)

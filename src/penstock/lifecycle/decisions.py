@@ -129,7 +129,7 @@ def after_death(
     0.0
     """
     if alone and deaths >= suspect_deaths + 2:
-        return outcomes.failed(error, "WORKER_CRASH", killed_by=KilledBy.WORKER_CRASH)._replace(died=True)
+        return outcomes.failed(error, "WORKER_CRASH", killed_by=KilledBy.WORKER_CRASH)._replace(worker_died=True)
     return outcomes.orphaned(0.0 if deaths <= 1 else policy.backoff.delay(deaths - 1, None, chance))
 
 

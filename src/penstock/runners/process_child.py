@@ -33,7 +33,7 @@ class Reply(enum.IntEnum):
 
     STARTED = 1  # nothing
     RETURNED = 2  # the pickled result
-    RAISED = 3  # a pickled Raised
+    RAISED = 3  # a pickled RaisedError
     OUT_OF_MEMORY = 4  # the traceback's text
     NOT_STORABLE = 5  # why the result cannot be pickled
     TOO_LARGE = 6  # how large the result is
@@ -48,7 +48,7 @@ class Preparation(TypedDict):
     result_bytes: int
 
 
-Raised = tuple[bytes | None, str, str, str]  # the pickled exception, if it has one; type name; message; traceback
+RaisedError = tuple[bytes | None, str, str, str]  # the pickled exception, if it has one; type name; message; traceback
 
 
 class _ResultNotStorable(Exception):
@@ -133,8 +133,8 @@ def _pickle_error(error: BaseException) -> bytes:
         pickled = pickle.dumps(error, pickle.HIGHEST_PROTOCOL)
         if len(pickled) > MOST_ERROR_BYTES:
             pickled = None
-    raised: Raised = (pickled, _class_name(error), _text_of(error), _traceback_of(error))
-    return pickle.dumps(raised, pickle.HIGHEST_PROTOCOL)
+    raised_error: RaisedError = (pickled, _class_name(error), _text_of(error), _traceback_of(error))
+    return pickle.dumps(raised_error, pickle.HIGHEST_PROTOCOL)
 
 
 # An exception is the handler's object, and may fail or lie wherever it is asked. The parent's own way of reading one

@@ -152,8 +152,8 @@ class _Simulation:
         self.trace: list[Moment] = []
         self.workers = [
             _Worker(
-                slots=Concurrency(least=1, most=world.most_at_once, first=4),
-                size=ClaimSize(target_ms=5000, safety=0.7, least=1, most=500, first=4),
+                slots=Concurrency(minimum=1, maximum=world.most_at_once, first=4),
+                size=ClaimSize(target_ms=5000, safety=0.7, minimum=1, maximum=500, first=4),
                 provider=ProviderDelay(chance=chance),
                 batch=IngestBatch(),
                 fixed=fixed,
@@ -194,7 +194,7 @@ class _Simulation:
                     worker.wake_at = now + wait
                     self.later(worker.wake_at, _Event.WAKE, number)
                 return
-            worker.provider.started(now)
+            worker.provider.take_slot(now)
             worker.held -= 1
             worker.running += 1
             end, seconds = self.call(now)
@@ -230,11 +230,11 @@ class _Simulation:
         worker.running -= 1
         worker.counted[end] += 1
         if end is _End.THROTTLED:
-            worker.provider.answered(now, status=429, retry_after=self.world.retry_after)
+            worker.provider.note_answer(now, status=429, retry_after=self.world.retry_after)
             self.throttled += 1
             worker.held += 1  # it is tried again, by whoever has it
         else:
-            worker.provider.answered(now, status=200)
+            worker.provider.note_answer(now, status=200)
             if end is _End.FAILED and self.waiting is not None:
                 self.waiting += 1
             self.done += end is _End.DONE

@@ -11,7 +11,7 @@ from penstock.errors import TimeLimitExceeded
 Value = TypeVar("Value")
 
 
-class Bounded(Generic[Value]):
+class BoundedCall(Generic[Value]):
     """A function that is called in a thread of its own and waited for a bounded time.
 
     While one call hangs, no other is begun: a function that always hangs costs one thread, not one a minute.

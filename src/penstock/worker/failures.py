@@ -56,18 +56,18 @@ OnFailure = Callable[[Failure], object]
 """Called with every failure."""
 
 
-def failure_of(claimed: ClaimedItem, outcome: Outcome) -> Failure | None:
+def failure_of(item: ClaimedItem, outcome: Outcome) -> Failure | None:
     """What there is to tell of an outcome; None where it is no failure: done, not found, skipped, put off."""
     retried = outcome.status is ItemStatus.PENDING and outcome.counts
     if outcome.error is None or not (retried or outcome.status is ItemStatus.ERROR):
         return None
     return Failure(
-        job_id=claimed.job_id,
-        kind=claimed.kind,
-        owner=claimed.user_id,
-        role=claimed.role,
-        position=claimed.position,
-        attempt=claimed.attempt,
+        job_id=item.job_id,
+        kind=item.kind,
+        owner=item.user_id,
+        role=item.role,
+        position=item.position,
+        attempt=item.attempt,
         code=outcome.code,
         error=outcome.error,
         traceback=outcome.traceback,
@@ -85,10 +85,10 @@ class Failures:
 
     def report(self, failures: Sequence[Failure]) -> None:
         """These were recorded; this never waits for anybody."""
-        for one in failures:
-            self._log.add(one)
+        for failure in failures:
+            self._log.add(failure)
             if self._hooks is not None:
-                self._hooks.put(one)
+                self._hooks.put(failure)
 
     def flush(self) -> None:
         """Log what was only counted, where its minute is over."""
@@ -106,7 +106,7 @@ class _Window:
     """The failures of one kind and code within a minute."""
 
     since: float
-    seen: int = 0
+    count: int = 0
 
 
 class FailureLog:
@@ -125,8 +125,8 @@ class FailureLog:
             if window is None or now - window.since >= _WINDOW_SECONDS or len(self._windows) > _MOST_CODES:
                 self._flush(now, at_end=len(self._windows) > _MOST_CODES)
                 window = self._windows[key] = _Window(now)
-            window.seen += 1
-            if window.seen > _LOGGED_EACH:
+            window.count += 1
+            if window.count > _LOGGED_EACH:
                 return
         _log.warning(
             "an item failed and is tried again" if failure.will_retry else "an item failed",
@@ -146,13 +146,15 @@ class FailureLog:
             self._flush(self._clock(), at_end=at_end)
 
     def _flush(self, now: float, *, at_end: bool) -> None:
-        over = [key for key, one in self._windows.items() if at_end or now - one.since >= _WINDOW_SECONDS]
+        over = [
+            key for key, open_window in self._windows.items() if at_end or now - open_window.since >= _WINDOW_SECONDS
+        ]
         for kind, code in over:
             window = self._windows.pop((kind, code))
-            if window.seen > _LOGGED_EACH:
+            if window.count > _LOGGED_EACH:
                 _log.warning(
                     "more items failed in the same way",
-                    kind=kind, code=code, items=window.seen - _LOGGED_EACH, seconds=round(now - window.since, 1),
+                    kind=kind, code=code, items=window.count - _LOGGED_EACH, seconds=round(now - window.since, 1),
                 )  # fmt: skip
 
 
@@ -169,7 +171,7 @@ class _HookThread:
     def __init__(self, hooks: Sequence[OnFailure]) -> None:
         self._hooks = tuple(hooks)
         self._waiting: queue.Queue[Failure | None] = queue.Queue(_MOST_WAITING)
-        self._dropped = 0
+        self._dropped_count = 0
         self._thread = threading.Thread(target=self._run, name="penstock-on-failure", daemon=True)
         self._thread.start()
 
@@ -178,8 +180,8 @@ class _HookThread:
         try:
             self._waiting.put_nowait(failure)
         except queue.Full:
-            self._dropped += 1
-            if self._dropped == 1:
+            self._dropped_count += 1
+            if self._dropped_count == 1:
                 _log.warning("on_failure hooks are too slow: failures are dropped", waiting=_MOST_WAITING)
 
     def close(self, seconds: float) -> None:
@@ -188,11 +190,11 @@ class _HookThread:
         try:
             self._waiting.put(None, timeout=seconds)
         except queue.Full:
-            self._dropped += self._waiting.qsize()
+            self._dropped_count += self._waiting.qsize()
         else:
             self._thread.join(max(0.0, give_up - time.monotonic()))
-        if self._dropped or self._thread.is_alive():
-            _log.warning("on_failure hooks did not hear of every failure", dropped=self._dropped)
+        if self._dropped_count or self._thread.is_alive():
+            _log.warning("on_failure hooks did not hear of every failure", dropped=self._dropped_count)
 
     def _run(self) -> None:
         while (failure := self._waiting.get()) is not None:

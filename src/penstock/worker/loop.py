@@ -60,6 +60,6 @@ class Loop:
         while not self._stop.wait(
             max(self._seconds * (0.9 + 0.2 * random.random()), min(self._rest * took, _LONGEST_REST))
         ):
-            begun = time.monotonic()
+            began_at = time.monotonic()
             self.run_once()
-            took = time.monotonic() - begun
+            took = time.monotonic() - began_at

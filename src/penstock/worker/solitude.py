@@ -36,7 +36,7 @@ class Solitude:
         self._lock = threading.Lock()
         self._lane: Lane | None = None
         self._call: Call | None = None
-        self._begun = False
+        self._has_begun = False
         self._until = 0.0
 
     @property
@@ -46,7 +46,7 @@ class Solitude:
 
     def waits(self, lane: Lane) -> bool:
         """Does this lane wait for the others?"""
-        return self._lane is lane and not self._begun
+        return self._lane is lane and not self._has_begun
 
     def waiting_call(self, lane: Lane) -> Call | None:
         """What this lane will run once it is alone."""
@@ -57,7 +57,7 @@ class Solitude:
         with self._lock:
             free = self._lane is None
             if free:
-                self._lane, self._call, self._begun = lane, call, False
+                self._lane, self._call, self._has_begun = lane, call, False
                 self._until = time.monotonic() + _PATIENCE
         if not free:
             lane.put_off(call, _NOT_ALONE, _LATER)
@@ -68,15 +68,15 @@ class Solitude:
         if call is None or not self.waits(lane):
             return
         if stopping or call.stop.set:
-            self._begun = True
+            self._has_begun = True
             lane.put_off(call, "stopped before it started", 0.0)
-        elif all(one.in_progress() == ([call] if one is lane else []) for one in self._lanes):
-            self._store.write(lambda one: note_alone(one, call.owner), bounded=True)
-            self._begun = True
+        elif all(other.in_progress() == ([call] if other is lane else []) for other in self._lanes):
+            self._store.write(lambda transaction: note_alone(transaction, call.owner), bounded=True)
+            self._has_begun = True
             if call.runner is not None:
                 call.runner.start([call])
         elif time.monotonic() >= self._until:
-            self._begun = True
+            self._has_begun = True
             lane.put_off(call, _NOT_ALONE, _LATER)
 
     def leave(self, call: Call | None) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from penstock.errors import TimeLimitExceeded
-from penstock.worker.call_outcome import lost, undecided
+from penstock.worker.call_outcome import outcome_of_lost_call, outcome_of_slow_reading
 from penstock.worker.concluding import AnswerReader
 from penstock.worker.loop import Loop
 
@@ -38,7 +38,7 @@ def watch(lane: Lane, concluding: AnswerReader, grace: float) -> None:
     if hung is not None:
         call, _, error = hung
         _say("what an item's answer means was not decided in time", lane, call, seconds=grace)
-        lane.end(call, undecided(lane.kind, call.owner, error, grace))
+        lane.end(call, outcome_of_slow_reading(lane.kind, call.owner, error, grace))
     being_concluded = set(concluding.calls())
     open_calls = [call for call in lane.held() if call.is_open and call not in being_concluded]
     _end_overdue(lane, open_calls, time.monotonic() - grace)
@@ -60,23 +60,23 @@ def _end_overdue(lane: Lane, open_calls: Sequence[Call], moment: float) -> None:
 
 def _end_lost(lane: Lane, open_calls: Sequence[Call], being_concluded: set[Call]) -> None:
     """What is on its way from one hand to the next may be missing once, but not at the next look."""
-    known = being_concluded.union(concluded for runner in lane.runners for concluded in runner.calls())
-    missing = {call for call in open_calls if call not in known and call is not lane.set_aside and call.is_open}
+    known_calls = being_concluded.union(runner_call for runner in lane.runners for runner_call in runner.calls())
+    missing = {call for call in open_calls if call not in known_calls and call is not lane.set_aside and call.is_open}
     for call in missing & lane.missing:
         _say("no runner knows this item's call any more", lane, call)
-        lane.end(call, lost(lane.kind, call.owner))
+        lane.end(call, outcome_of_lost_call(lane.kind, call.owner))
     lane.missing = missing
 
 
-def look_at_duties(duties: Sequence[Loop], said: set[str]) -> None:
+def look_at_duties(duties: Sequence[Loop], warned: set[str]) -> None:
     """Say which duty has been at one turn for a minute: a subscriber or a gauge may hang in it."""
     now = time.monotonic()
     for duty in duties:
         since = duty.busy_since
         if since is None or now - since < _DUTY_SECONDS:
-            said.discard(duty.name)
-        elif duty.name not in said:
-            said.add(duty.name)
+            warned.discard(duty.name)
+        elif duty.name not in warned:
+            warned.add(duty.name)
             _log.error("a duty of the worker does not come back", duty=duty.name, seconds=round(now - since))
 
 

@@ -127,9 +127,9 @@ class IngestBatch:
         self._change(int(self._setting * factor))
 
     def _grow(self) -> None:
-        doubled = self._setting * 2
-        if doubled <= self._double_up_to or self._double_up_to == self._max_rows:
-            self._change(doubled)
+        twice = self._setting * 2
+        if twice <= self._double_up_to or self._double_up_to == self._max_rows:
+            self._change(twice)
         else:
             self._change(self._setting + max(1, self._setting // 4))
 
