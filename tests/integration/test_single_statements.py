@@ -21,7 +21,7 @@ from sqlalchemy import event, text
 
 import penstock
 from penstock import ItemContext, JobContext, Penstock, load_settings
-from penstock.http.jobs.reading import read_status
+from penstock.http.jobs.status import read_status
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 from penstock.operations.maintenance import holds_any

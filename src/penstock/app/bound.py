@@ -89,14 +89,14 @@ class BoundApp:
         ``items`` gives the job its items right away. With ``connection`` all happens inside the caller's own
         transaction.
         """
-        known, max_bytes = self._kind(kind), self._runtime.settings.max_payload_bytes
+        registered_kind, max_bytes = self._kind(kind), self._runtime.settings.max_payload_bytes
         request = _request(self.caller, options)
         inputs = None if items is None else list(items)
 
         def operation(transaction: Transaction) -> Submission:
-            return submit(transaction, known, params, request, items=inputs, max_bytes=max_bytes)
+            return submit(transaction, registered_kind, params, request, items=inputs, max_bytes=max_bytes)
 
-        if connection is None and inputs is None and is_one_statement(known, request):
+        if connection is None and inputs is None and is_one_statement(registered_kind, request):
             return self._runtime.store.write(operation, single_statement=True)
         return self._runtime.write(connection, operation)
 
@@ -110,12 +110,13 @@ class BoundApp:
         connection: CallersConnection | None = None,
     ) -> list[UUID]:
         """Record one job for each of ``params``, in one transaction; the answer is their ids, in order."""
-        known, max_bytes = self._kind(kind), self._runtime.settings.max_payload_bytes
+        registered_kind, max_bytes = self._kind(kind), self._runtime.settings.max_payload_bytes
         request = Request(owner=self.caller.acts_for(owner), caller=self.caller, priority=priority)
         # The transaction may have to be run again, and a generator yields once.
         each = params if isinstance(params, Sequence) else list(params)
         return self._runtime.write(
-            connection, lambda transaction: submit_many(transaction, known, each, request, max_bytes=max_bytes)
+            connection,
+            lambda transaction: submit_many(transaction, registered_kind, each, request, max_bytes=max_bytes),
         )
 
     def take_key(
@@ -137,8 +138,8 @@ class BoundApp:
         Request(owner=whose, idempotency_key=idempotency_key, ip_address=ip_address)  # it has bounds
         key = Key.of(idempotency_key, fingerprint, owner=whose, guest=ip_address)
         resource = None if resource_id is None else read_new_id(resource_id, "resource_id")
-        used = self._runtime.write(connection, lambda transaction: take_key(transaction, key, resource_id=resource))
-        return None if used is None else used.job_id or used.resource_id
+        key_use = self._runtime.write(connection, lambda transaction: take_key(transaction, key, resource_id=resource))
+        return None if key_use is None else key_use.job_id or key_use.resource_id
 
     def _kind(self, kind: str | Kind[Params, Input, Result]) -> Kind:
         return self._runtime.kinds.get(kind if isinstance(kind, str) else kind.name)

@@ -191,9 +191,9 @@ class Penstock:
         if settings is None and settings_type is not None:
             settings = read_settings(settings_type)
         if application.migrations is not None:
-            brought = application.migrations
-            head = brought.revisions[-1].revision if brought.revisions else brought.head
-            self.add_migrations(application.name, brought.package, head, brought.revisions)
+            migrations = application.migrations
+            head = migrations.revisions[-1].revision if migrations.revisions else migrations.head
+            self.add_migrations(application.name, migrations.package, head, migrations.revisions)
         service = resolve(application.install)(self, settings)
         self.applications.append(Installed(application, settings, service))
         return service
@@ -258,7 +258,7 @@ class Penstock:
         settings = self.settings.model_copy(update={"target_slice_ms": max(10, int(duration * 1000))})
         self._new_worker(settings, only=[job.kind], job_id=job.id).run_until_idle(duration, grace=0.0)
 
-    def _new_worker(self, settings: Settings, **chosen: Any) -> Worker:
+    def _new_worker(self, settings: Settings, **options: Any) -> Worker:
         runtime = self._runtime
         return Worker(
             self.store,
@@ -268,5 +268,5 @@ class Penstock:
             gauges=self.kinds.gauges(),
             app=self,
             on_failure=runtime.failure_hooks,
-            **chosen,
+            **options,
         )

@@ -29,7 +29,7 @@ class Runtime:
     """Settings and a database, which are read and opened when they are first needed; and what is registered."""
 
     def __init__(self, database_url: str | None, settings: Settings | None, clock: Clock | None) -> None:
-        self._given = {} if database_url is None else {"database_url": database_url}
+        self._overrides = {} if database_url is None else {"database_url": database_url}
         self._settings = settings
         self._clock = clock
         self._lock = threading.RLock()
@@ -44,7 +44,7 @@ class Runtime:
         """The settings, read from the environment when they are first needed."""
         with self._lock:
             if self._settings is None:
-                self._settings = load_settings(**self._given)
+                self._settings = load_settings(**self._overrides)
             return self._settings
 
     @property

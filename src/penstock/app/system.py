@@ -125,17 +125,17 @@ class System:
 
         They keep their ids, times and results, have no items, and their history says where they came from.
         """
-        known, max_bytes = self._runtime.kinds.get(kind), self._runtime.settings.max_payload_bytes
+        registered_kind, max_bytes = self._runtime.kinds.get(kind), self._runtime.settings.max_payload_bytes
 
         def operation(batch: list[PastJob], transaction: Transaction) -> int:
-            return sum(import_job(transaction, known, past, max_bytes=max_bytes) for past in batch)
+            return sum(import_job(transaction, registered_kind, past, max_bytes=max_bytes) for past in batch)
 
         waiting = iter(past_jobs)
-        imported = 0
+        imported_count = 0
         while batch := list(islice(waiting, _IMPORTED_AT_ONCE)):
-            imported += self._runtime.store.write(partial(operation, batch))
-        return imported
+            imported_count += self._runtime.store.write(partial(operation, batch))
+        return imported_count
 
     def _drop_unsubscribed(self, transaction: Transaction) -> None:
-        subscribed = subscribed_topics(transaction) | self._runtime.transport.topics()
-        outbox.drop_unsubscribed(transaction, subscribed, days=self._runtime.settings.unsubscribed_message_days)
+        topics = subscribed_topics(transaction) | self._runtime.transport.topics()
+        outbox.drop_unsubscribed(transaction, topics, days=self._runtime.settings.unsubscribed_message_days)

@@ -11,6 +11,6 @@ def abandon(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppO
     \b
     penstock abandon 8f2c11d04e57
     """
-    from penstock.cli.changing import change
+    from penstock.cli.job_change import change
 
-    change(job_id, user, app, lambda jobs, found: jobs.abandon(found, reason=reason))
+    change(job_id, user, app, lambda jobs, full_id: jobs.abandon(full_id, reason=reason))

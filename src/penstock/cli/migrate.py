@@ -33,10 +33,10 @@ def migrate(
     penstock migrate
     penstock migrate --wait 10m
     """
-    from penstock.cli.application import opened
+    from penstock.cli.application import open_app
 
-    with opened(app) as one:
-        one.system.migrate(
+    with open_app(app) as penstock:
+        penstock.system.migrate(
             lock_timeout=lock_timeout, wait=wait, say=lambda line: print(line, file=sys.stderr, flush=True)
         )
         print("the schema is up to date")

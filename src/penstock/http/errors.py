@@ -141,11 +141,11 @@ def _frameworks(request: Request, error: Exception) -> Response:
     code = _CODES.get(error.status_code, "REQUEST_REFUSED")
     headers = dict(error.headers or {})
     if error.status_code == 405:
-        headers["Allow"] = ", ".join(_allowed(request))
+        headers["Allow"] = ", ".join(_allowed_methods(request))
     return _answer(request, error.status_code, code, str(error.detail), None, headers)
 
 
-def _allowed(request: Request) -> list[str]:
+def _allowed_methods(request: Request) -> list[str]:
     """The methods of an address: Starlette names those of the first route alone."""
     return [
         method

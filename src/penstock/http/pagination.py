@@ -14,7 +14,7 @@ from penstock.operations.read_jobs import JobCursor
 _LARGEST = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BYTES = 24
-_DOWN, _TURNED = "down", "back"
+_DOWN, _BACK = "down", "back"
 
 
 def written_cursor(moment: datetime, job_id: UUID) -> str:
@@ -37,11 +37,11 @@ def read_cursor(text: str) -> JobCursor:
 
 def written_place(place: ItemCursor, *, in_order: bool) -> str:
     """The place behind an item: of its position, or of when it last changed; backwards, with when the walk began."""
-    parts: list[object] = [_written(place.moment), place.item_id]
+    parts: list[object] = [_write_moment(place.moment), place.item_id]
     if in_order:
         parts = ["position", place.position]
     elif place.began is not None:
-        parts += [_written(place.began), _TURNED if place.is_returning else _DOWN]
+        parts += [_write_moment(place.began), _BACK if place.is_returning else _DOWN]
     return base64.urlsafe_b64encode("|".join(map(str, parts)).encode()).decode()
 
 
@@ -57,9 +57,9 @@ def read_place(text: str, *, in_order: bool, descending: bool = False) -> ItemCu
             return ItemCursor(position=min(int(number), 2**31 - 1))
         if descending and not in_order:
             began, way = walk
-            if way not in (_TURNED, _DOWN):
+            if way not in (_BACK, _DOWN):
                 raise ValueError(way)
-            return ItemCursor(_moment(first), int(number), began=_moment(began), is_returning=way == _TURNED)
+            return ItemCursor(_moment(first), int(number), began=_moment(began), is_returning=way == _BACK)
         if walk:
             raise ValueError(walk)
         return ItemCursor(_moment(first), int(number))
@@ -69,7 +69,7 @@ def read_place(text: str, *, in_order: bool, descending: bool = False) -> ItemCu
         ) from error
 
 
-def _written(moment: datetime | None) -> str:
+def _write_moment(moment: datetime | None) -> str:
     assert moment is not None
     return moment.astimezone(UTC).isoformat()
 

@@ -18,7 +18,7 @@ from penstock.lifecycle.callers import Caller, admin, owner
 
 _LEEWAY_SECONDS = 10
 _LONGEST_TOKEN = 8_192
-_REMEMBERED = 1_000
+_MAX_REMEMBERED = 1_000
 _GOOD_SECONDS = 60.0
 """How long a token whose signature was checked is not checked again: a key that is withdrawn counts for so long."""
 
@@ -98,16 +98,16 @@ class Tokens:
 
     def read(self, token: str) -> Identity:
         """Who the token speaks for; :class:`NotSignedIn` says why it speaks for nobody."""
-        known = self._good.get(token)
-        if known is not None and time.time() < known[1]:
-            return known[0]
-        who, until = self._checked(token)
-        if len(self._good) >= _REMEMBERED:
+        entry = self._good.get(token)
+        if entry is not None and time.time() < entry[1]:
+            return entry[0]
+        who, until = self._check(token)
+        if len(self._good) >= _MAX_REMEMBERED:
             self._good.clear()
         self._good[token] = who, min(until, time.time() + _GOOD_SECONDS)
         return who
 
-    def _checked(self, token: str) -> tuple[Identity, float]:
+    def _check(self, token: str) -> tuple[Identity, float]:
         """The same by its signature, and until when that holds."""
         if len(token) > _LONGEST_TOKEN:
             raise NotSignedIn("the token is too long to be one of ours", code="TOKEN_INVALID")

@@ -22,7 +22,7 @@ class Server(uvicorn.Server):
     """One that says where it serves, does not wait for those who only listen, and ends well when it is told to."""
 
     def __init__(
-        self, api: FastAPI, *, host: str, port: int, grace: float, started: Callable[[str], None] | None = None
+        self, api: FastAPI, *, host: str, port: int, grace: float, on_start: Callable[[str], None] | None = None
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -31,7 +31,7 @@ class Server(uvicorn.Server):
             )
         )  # fmt: skip
         self._change_feed = api.state.penstock.change_feed
-        self._told_started = started
+        self._on_start = on_start
 
     @property
     def address(self) -> str:
@@ -42,8 +42,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, and say so."""
         await super().startup(sockets)
-        if self.started and self._told_started is not None:
-            self._told_started(self.address)
+        if self.started and self._on_start is not None:
+            self._on_start(self.address)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -42,7 +42,7 @@ def export_items(
         from penstock.exports.csv_text import csv_chunks
 
         return StreamingResponse(csv_chunks(headers, lines), media_type="text/csv; charset=utf-8", headers=name)
-    with service.exports.taken():
+    with service.exports.take():
         path = _write_workbook(headers, lines)
     return FileResponse(path, media_type=_XLSX, headers=name, background=BackgroundTask(path.unlink))
 

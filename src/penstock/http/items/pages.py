@@ -101,11 +101,11 @@ def _begin_of_page(
         )
     place: ItemCursor | None = None
     while skipped:
-        passed = look(place, min(skipped, MOST_ON_A_PAGE))
-        if not passed:
+        passed_rows = look(place, min(skipped, MOST_ON_A_PAGE))
+        if not passed_rows:
             break
-        skipped -= len(passed)
-        place = passed[-1].place
+        skipped -= len(passed_rows)
+        place = passed_rows[-1].place
     return place
 
 

@@ -12,10 +12,10 @@ from starlette.responses import Response
 from penstock.http.auth import AService, SignedIn
 from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
-from penstock.http.jobs.filters import Asked, next_cursor
-from penstock.http.jobs.reading import read_status
+from penstock.http.jobs.filters import APageRequest, next_cursor
 from penstock.http.jobs.report import history_line, job_listed
 from penstock.http.jobs.schemas import HistoryLine, JobListed, JobSamples, JobStatusResponse
+from penstock.http.jobs.status import read_status
 from penstock.http.responses import Json
 from penstock.http.system.report import lane_setting
 from penstock.operations.read_jobs import HISTORY_PAGE
@@ -31,11 +31,11 @@ def list_jobs(
     request: Request,
     who: SignedIn,
     service: AService,
-    asked: Asked,
+    page_request: APageRequest,
     limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
 ) -> Response:
     """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page; the last one has none."""
-    page = service.app.acting_as(who.caller).jobs.page(asked.wanted, after=asked.after, limit=limit)
+    page = service.app.acting_as(who.caller).jobs.page(page_request.job_filter, after=page_request.after, limit=limit)
     now = datetime.now(UTC)
     headers = {} if page.next is None else _link_to_next(request, cursor=next_cursor(page))
     return Json([job_listed(job, now) for job in page.jobs], headers=headers)

@@ -68,10 +68,10 @@ class JobCounts(Collector):
         """The gauge; without a count where the database does not answer, which says more than a scrape that fails."""
         gauge = GaugeMetricFamily("penstock_jobs", "Jobs by kind and state.", labels=("kind", "state"))
         try:
-            counted = self._figures.jobs.get().value
+            counts = self._figures.jobs.get().value
         except PenstockError:
-            counted = {}
-        for (kind, state), count in counted.items():
+            counts = {}
+        for (kind, state), count in counts.items():
             gauge.add_metric((kind, state.value), count)
         yield gauge
 
@@ -120,12 +120,12 @@ class OfService(Collector):
     def collect(self) -> Iterator[Metric]:
         """The gauges; none where the database does not answer."""
         try:
-            seen = self._figures.workers.get().value
+            workers = self._figures.workers.get().value
             behind = self._figures.backlog.get().value
             deaths = self._figures.worker_deaths.get().value
         except PenstockError:
             return
-        alive = sum(one.alive for one in seen)
+        alive = sum(worker.alive for worker in workers)
         yield GaugeMetricFamily("penstock_workers_alive", "Workers seen within the last half minute.", value=alive)
         yield CounterMetricFamily(
             "penstock_worker_deaths", "Workers that died or stopped responding while they held items.", value=deaths

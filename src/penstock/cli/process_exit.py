@@ -38,9 +38,9 @@ def leave_threads_behind(code: int) -> None:
     deadline = time.monotonic() + _WAIT_SECONDS
     for thread in _foreign_threads():
         thread.join(max(0.0, deadline - time.monotonic()))
-    left = _foreign_threads()
-    if left:
-        say(f"ending, with threads that still run: {', '.join(thread.name for thread in left)}")
+    threads = _foreign_threads()
+    if threads:
+        say(f"ending, with threads that still run: {', '.join(thread.name for thread in threads)}")
         atexit._run_exitfuncs()
         _exit(code)
 

@@ -45,9 +45,9 @@ def greeting(api: FastAPI, address: str, user: str | None = None) -> list[str]:
     """
     from penstock.http.uvicorn_server import is_loopback
 
-    told = [f"serving on {address}; its reference is {address}/docs"]
+    lines = [f"serving on {address}; its reference is {address}/docs"]
     service = api.state.penstock
     if service.tokens.makes_tokens and is_loopback(urlsplit(address).hostname or ""):
         token = service.tokens.issue(user or login_name(), is_admin=True, seconds=_SIGNED_IN_SECONDS)
-        told.append(f"the pages, signed in (the link works once): {address}/ui/enter/{service.links.make(token)}")
-    return told
+        lines.append(f"the pages, signed in (the link works once): {address}/ui/enter/{service.links.make(token)}")
+    return lines
