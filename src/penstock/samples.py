@@ -98,6 +98,6 @@ class Samples(ABC):
     def submit(self, visitor: Visitor) -> Iterable[SampleJob]:
         """The first jobs."""
 
-    def go_on(self, ended: Job, visitor: Visitor) -> Iterable[SampleJob]:
+    def go_on(self, ended_job: Job, visitor: Visitor) -> Iterable[SampleJob]:
         """The jobs that follow one of them which has ended."""
         return ()

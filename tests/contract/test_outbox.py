@@ -16,13 +16,13 @@ from penstock.clock import ManualClock
 from penstock.operations import outbox
 from penstock.store.engine import Store
 from penstock.store.tables import outbox as rows
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 
 
 def append(store: Store, *payloads: Any, key: str | None = "k", topic: str = "topic") -> None:
     def all_of_them(transaction: Any) -> None:
         for payload in payloads:
-            outbox.append(transaction, topic, payload, key=key, max_bytes=MOST)
+            outbox.append(transaction, topic, payload, key=key, max_bytes=MAX_BYTES)
 
     store.write(all_of_them)
 
@@ -106,7 +106,7 @@ def test_those_whose_relay_died_are_sent_again(bench: Workbench) -> None:
 
 def test_nothing_goes_out_that_did_not_happen(bench: Workbench) -> None:
     def fails(transaction: Any) -> None:
-        outbox.append(transaction, "topic", 1, key=None, max_bytes=MOST)
+        outbox.append(transaction, "topic", 1, key=None, max_bytes=MAX_BYTES)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -29,7 +29,7 @@ from penstock.operations import outbox
 from penstock.operations.items import item_texts
 from penstock.operations.read_jobs import items as items_of
 from penstock.store.engine import Store
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 from tests.on_store import OnStore
 from tests.properties.engine_kinds import engine_kinds
 
@@ -212,10 +212,10 @@ def assert_kept(bench: Workbench, given: list[Any], expected: list[Any]) -> None
     bulk = bench.submit("bulk", items=[Planned(one, [one]) for one in given]).job
     [alone] = bench.claim("single")
     held = bench.claim("bulk", size=len(given))
-    results = [outcomes.done(encode(one, max_bytes=MOST, at="result")) for one in given]
-    whole = outcomes.done(encode(given, max_bytes=MOST, at="result"))
+    results = [outcomes.done(encode(one, max_bytes=MAX_BYTES, at="result")) for one in given]
+    whole = outcomes.done(encode(given, max_bytes=MAX_BYTES, at="result"))
     bench.hand_in([(alone, whole), *zip(held, results, strict=True)])
-    bench.store.write(lambda one: outbox.append(one, "topic", given, key=None, max_bytes=MOST))
+    bench.store.write(lambda one: outbox.append(one, "topic", given, key=None, max_bytes=MAX_BYTES))
     sent: list[Any] = []
     outbox.relay(bench.store, lambda message: sent.append(message.payload))
     kept = bench.job(single.id)
@@ -241,9 +241,9 @@ def test_what_would_not_come_back_equal_is_refused_and_leaves_nothing(memory_ben
         "params": lambda value: bench.submit("single", value),
         "items[1]": lambda value: bench.submit("bulk", items=[1, value]),
         "items[2].normalized": lambda value: bench.submit("bulk", items=[1, 2, Planned(1, value)]),
-        "result": lambda value: encode(value, max_bytes=MOST, at="result"),
+        "result": lambda value: encode(value, max_bytes=MAX_BYTES, at="result"),
         "payload": lambda value: bench.store.write(
-            lambda one: outbox.append(one, "topic", value, key=None, max_bytes=MOST)
+            lambda one: outbox.append(one, "topic", value, key=None, max_bytes=MAX_BYTES)
         ),
     }
     for at, hand_in in hand_ins.items():
@@ -343,9 +343,9 @@ def test_any_value_is_refused_or_comes_back_as_the_page_says(anyones_bench: Work
             expected.append(by_the_rules(value))
         except ValueError:
             with pytest.raises(PayloadNotStorable):
-                encode(value, max_bytes=MOST, at="result")
+                encode(value, max_bytes=MAX_BYTES, at="result")
             with pytest.raises(PayloadNotStorable):
-                item_texts([None, Planned(1, [value])], MOST, 0)
+                item_texts([None, Planned(1, [value])], MAX_BYTES, 0)
         else:
             kept.append(value)
     if kept:
@@ -444,8 +444,8 @@ def test_names_that_are_looked_up_again_are_refused_and_not_changed(store: Store
 
 def test_what_is_too_large_is_refused_with_both_sizes(bench: Workbench) -> None:
     with pytest.raises(PayloadTooLarge, match=r"params takes 1,000,002 bytes as JSON; at most 1,000,000 are kept"):
-        bench.submit("single", "x" * MOST)
-    assert bench.submit("single", "x" * (MOST - 2)).job.params == "x" * (MOST - 2)
+        bench.submit("single", "x" * MAX_BYTES)
+    assert bench.submit("single", "x" * (MAX_BYTES - 2)).job.params == "x" * (MAX_BYTES - 2)
 
 
 def test_foreign_text_can_be_cleaned_before() -> None:

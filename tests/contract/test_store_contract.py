@@ -34,7 +34,7 @@ from penstock.operations.submit import submit, submit_created
 from penstock.operations.submit_many import submit_many
 from penstock.store.engine import open_store
 from penstock.store.tables import job_items, jobs, metadata
-from penstock.testing.drive import LEASE, MOST, Workbench, ended
+from penstock.testing.drive import LEASE, MAX_BYTES, Workbench, item_result
 from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import PlanProcessFinalize, process
 
@@ -82,7 +82,7 @@ class TestSubmitting:
         assert [one.input for one in bench.claim("bulk")] == [{"n": 1}]
 
     def test_several_of_them_at_once_as_well(self, bench: Workbench) -> None:
-        write(bench, submit_many, bench.kinds.get("bulk"), [{"n": 1}, {"n": 2}], Request(), max_bytes=MOST)
+        write(bench, submit_many, bench.kinds.get("bulk"), [{"n": 1}, {"n": 2}], Request(), max_bytes=MAX_BYTES)
         assert [one.input for one in bench.claim("bulk")] == [{"n": 1}, {"n": 2}]
 
     def test_items_keep_their_order(self, bench: Workbench) -> None:
@@ -108,14 +108,16 @@ class TestSubmitting:
         assert len(bench.claim("bulk")) == 2
 
     def test_submit_many_answers_in_order(self, bench: Workbench) -> None:
-        ids = write(bench, submit_many, bench.kinds.get("single"), [10, 20, 30], Request(owner="ann"), max_bytes=MOST)
+        ids = write(
+            bench, submit_many, bench.kinds.get("single"), [10, 20, 30], Request(owner="ann"), max_bytes=MAX_BYTES
+        )
         assert [bench.job(one).params for one in ids] == [10, 20, 30]
         assert {one.job_id for one in bench.claim("single")} == set(ids)
 
     @pytest.mark.parametrize("request_", [{"unique_key": "u"}, {"idempotency_key": "i"}])
     def test_submit_many_has_no_key(self, bench: Workbench, request_: dict[str, Any]) -> None:
         with pytest.raises(InvalidInput, match="submit those that have one singly"):
-            write(bench, submit_many, bench.kinds.get("single"), [1, 2], Request(**request_), max_bytes=MOST)
+            write(bench, submit_many, bench.kinds.get("single"), [1, 2], Request(**request_), max_bytes=MAX_BYTES)
         assert bench.jobs() == []
 
     @pytest.mark.parametrize("field", ["owner", "unique_key", "idempotency_key"])
@@ -460,14 +462,18 @@ class TestRecording:
         [finalize] = bench.claim("bulk")
         assert (finalize.role, finalize.position) == (ItemRole.FINALIZE, 3)
         bench.record([finalize], outcomes.done('"sum"'))
-        ended = bench.job(job.id)
-        assert (ended.state, ended.result, ended.completed_at) == (S.SUCCEEDED, "sum", bench.clock.held())
+        job_after = bench.job(job.id)
+        assert (job_after.state, job_after.result, job_after.completed_at) == (
+            S.SUCCEEDED,
+            "sum",
+            bench.clock.held(),
+        )
         assert bench.claim("bulk") == []
 
     def test_a_slice_thought_to_be_all_ours_lands_whole_or_not_at_all(self, bench: Workbench) -> None:
         job = bench.submit("bulk", items=[1, 2, 3]).job
         held = bench.claim("bulk", "w1", lease=10)
-        slice_of = [ended(one, DONE) for one in held]
+        slice_of = [item_result(one, DONE) for one in held]
         bench.clock.advance(5)
         bench.store.write(lambda one: heartbeat.extend(one, held[1:], 100.0))
         bench.clock.advance(6)
@@ -479,7 +485,7 @@ class TestRecording:
         assert bench.job(job.id).progress.processed == 0
         assert {one.status for one in items(bench, job.id)} == {ItemStatus.PROCESSING}
         assert write(bench, record, slice_of, worker("w1")) == {one.item_id for one in held[1:]}
-        assert write(bench, record, [ended(again, DONE)], worker("w2"), all_ours=True) == {again.item_id}
+        assert write(bench, record, [item_result(again, DONE)], worker("w2"), all_ours=True) == {again.item_id}
         assert bench.job(job.id).progress.processed == 3
 
     def test_a_late_outcome_changes_nothing(self, bench: Workbench) -> None:
@@ -810,8 +816,8 @@ class TestReprocessing:
         [finalize] = bench.claim("planned")
         assert (finalize.role, finalize.run) == (ItemRole.FINALIZE, 2)
         bench.record([finalize], DONE)
-        ended = bench.job(job.id)
-        assert (ended.state, ended.progress.done, ended.progress.failed) == (S.SUCCEEDED, 4, 0)
+        job_after = bench.job(job.id)
+        assert (job_after.state, job_after.progress.done, job_after.progress.failed) == (S.SUCCEEDED, 4, 0)
 
     def test_without_the_permanent_failures(self, bench: Workbench) -> None:
         job = self.failed(bench)
@@ -1070,7 +1076,7 @@ class TestJoined:
             with bench.store.engine.connect() as connection, connection.begin():
                 connection.execute(insert(other), row)
                 with bench.store.use_connection(connection) as transaction:
-                    submit(transaction, kind, {"n": 1}, Request(owner="ann"), items=None, max_bytes=MOST)
+                    submit(transaction, kind, {"n": 1}, Request(owner="ann"), items=None, max_bytes=MAX_BYTES)
                 assert woken == []
                 if fails:
                     raise ZeroDivisionError
@@ -1091,7 +1097,7 @@ class TestJoined:
 
     def test_a_reader_sees_nothing_of_a_write_that_fails(self, bench: Workbench) -> None:
         def fails(transaction: Any) -> None:
-            submit(transaction, bench.kinds.get("single"), 1, Request(), items=None, max_bytes=MOST)
+            submit(transaction, bench.kinds.get("single"), 1, Request(), items=None, max_bytes=MAX_BYTES)
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):

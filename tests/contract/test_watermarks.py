@@ -21,7 +21,7 @@ from penstock.operations.submit_many import submit_many
 from penstock.operations.watermarks import look
 from penstock.store.engine import Store
 from penstock.store.tables import jobs
-from penstock.testing.drive import LEASE, MOST, Workbench, unhurried_marks
+from penstock.testing.drive import LEASE, MAX_BYTES, Workbench, unhurried_marks
 from tests.integration.test_claims_beside_others import pages_touched
 from tests.properties.engine_kinds import engine_kinds
 
@@ -69,7 +69,7 @@ def open_transaction(store: Store) -> Iterator[Connection]:
 
 def submit_in(connection: Connection, bench: Workbench) -> UUID:
     with bench.store.use_connection(connection) as transaction:
-        return submit(transaction, bench.kinds.get(KIND), 1, Request(), items=None, max_bytes=MOST).job.id
+        return submit(transaction, bench.kinds.get(KIND), 1, Request(), items=None, max_bytes=MAX_BYTES).job.id
 
 
 def since(hand: Hand) -> list[object]:
@@ -194,7 +194,7 @@ def test_a_held_snapshot_does_not_make_claims_dearer(hand: Hand) -> None:
     def touched(served: int) -> list[int]:
         kind = bench.kinds.get(KIND)
         for _ in range(served // 500):
-            store.write(lambda one: submit_many(one, kind, [1] * 500, Request(), max_bytes=MOST))
+            store.write(lambda one: submit_many(one, kind, [1] * 500, Request(), max_bytes=MAX_BYTES))
             bench.record(hand.claim(500).items, DONE)
             bench.clock.advance(5)
         hand.move_on()

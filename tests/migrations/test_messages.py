@@ -17,7 +17,7 @@ from penstock.store.placement import WITH_PREFIX
 from penstock.store.revisions import pending, run_revision
 from penstock.store.schema import OURS, migrate
 from penstock.store.types import Moment
-from penstock.testing.drive import MOST
+from penstock.testing.drive import MAX_BYTES
 
 BEFORE = "0006"
 
@@ -65,7 +65,7 @@ def test_messages_stay_and_numbers_go_on(before: Store) -> None:
     with before.engine.begin() as connection:
         schema, name = before.placement.schema, before.placement.table("outbox")
         connection.execute(text(f"DELETE FROM {name if schema is None else f'{schema}.{name}'}"))
-    before.write(lambda one: outbox.append(one, "t", 4, key=None, max_bytes=MOST))
+    before.write(lambda one: outbox.append(one, "t", 4, key=None, max_bytes=MAX_BYTES))
     outbox.relay(before, seen.append)
     assert [message.id for message in seen] == [1, 2, 3, 4, 5]
 

@@ -39,7 +39,7 @@ from penstock.operations import heartbeat
 from penstock.operations.maintenance import rescue_from
 from penstock.operations.outbox import Message
 from penstock.store.tables import metadata
-from penstock.testing.drive import LEASE, MOST, SUSPECT_DEATHS, Workbench
+from penstock.testing.drive import LEASE, MAX_BYTES, SUSPECT_DEATHS, Workbench
 from penstock.testing.invariants import pictures, violations, violations_in
 from penstock.worker.call_outcome import outcome_of_error, outcome_of_value
 from tests.model.comparing import differences
@@ -490,7 +490,7 @@ class SideBySide:
         if what == "released":
             return outcomes.released()
         if what == "done":
-            return outcome_of_value(kind, one, None if one.role is ItemRole.PLAN else result, MOST)
+            return outcome_of_value(kind, one, None if one.role is ItemRole.PLAN else result, MAX_BYTES)
         return outcome_of_error(kind, one, ANSWERS[what]())
 
     def ending(self, what: str, one: ClaimedItem, result: JSON) -> Ending:

@@ -49,7 +49,7 @@ from penstock.store.queries.settle import lock_jobs
 from penstock.store.schema import migrate
 from penstock.store.tables import job_items, lane_samples, outbox
 from penstock.store.transaction import Transaction
-from penstock.testing.drive import MOST
+from penstock.testing.drive import MAX_BYTES
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
 
 RULES = Policy(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
@@ -176,17 +176,17 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "abandon unused": lambda one: maintenance.abandon_unused(one, RUNS),
     "mend stale": lambda one: maintenance.rescue_stuck(one, 100.0),
     "mend postponed": lambda one: maintenance.mend_postponed(one, KIND),
-    "submit": lambda one: submit(one, KIND, 1, Request(**REQUEST), items=None, max_bytes=MOST),
+    "submit": lambda one: submit(one, KIND, 1, Request(**REQUEST), items=None, max_bytes=MAX_BYTES),
     "submit with keys": lambda one: submit(
         one,
         KIND,
         1,
         Request(**REQUEST, unique_key="new", idempotency_key="i", fresh_for=60),
         items=None,
-        max_bytes=MOST,
+        max_bytes=MAX_BYTES,
     ),
     "submit to follow": lambda one: submit(
-        one, KIND, 1, Request(owner="other", unique_key=f"key{DUE}"), items=None, max_bytes=MOST
+        one, KIND, 1, Request(owner="other", unique_key=f"key{DUE}"), items=None, max_bytes=MAX_BYTES
     ),
     "pause": lambda one: control.pause(one, job_id(DUE), SYSTEM),
     "cancel": lambda one: control.cancel(one, job_id(RUNNING), SYSTEM),

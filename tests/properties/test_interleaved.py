@@ -29,7 +29,7 @@ from penstock.operations.request import Request
 from penstock.operations.submit import submit
 from penstock.store.engine import Store
 from penstock.store.transaction import Transaction
-from penstock.testing.drive import Workbench, ended
+from penstock.testing.drive import Workbench, item_result
 from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import engine_kinds
 
@@ -194,7 +194,7 @@ def test_reprocess_and_record_take_their_locks_in_the_same_order(bench: Workbenc
         )
         asked = elsewhere(write, bench, reprocess, bench.kinds.get("limited"), job.id, owner("ann"))
         until_waiting(bench.store)
-        record(recording, [ended(finalize, DONE)], worker("w1"))
+        record(recording, [item_result(finalize, DONE)], worker("w1"))
     asked.result(20)
     event.remove(bench.store.engine, "handle_error", note)
     assert failures == []

@@ -165,7 +165,7 @@ def test_it_never_leaves_its_bounds(samples: list[ConcurrencySample], least: int
 
 
 def test_bounds_that_contradict_themselves_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="least"):
+    with pytest.raises(ConfigurationError, match="minimum"):
         Concurrency(minimum=5, maximum=4, first=4)
 
 

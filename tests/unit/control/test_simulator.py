@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import pytest
 
-from penstock.testing.simulator import SCENARIOS, Fixed, Moment, Run, simulate
+from penstock.testing.simulator import SCENARIOS, FixedSettings, Moment, Run, simulate
 from penstock.worker.control.pressure import Pressure
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "adaptive-control.md"
-GRID = [Fixed(size, slots) for size in (1, 16, 256) for slots in (2, 8, 16, 32, 64)]
+GRID = [FixedSettings(size, slots) for size in (1, 16, 256) for slots in (2, 8, 16, 32, 64)]
 
 
 class Expected(NamedTuple):
@@ -97,7 +97,7 @@ def test_memory_pressure_is_relieved_while_it_lasts() -> None:
 
 def test_retry_after_and_fewer_slots_keep_refusals_rare() -> None:
     """Slots that stay at sixteen are refused far more often in the same fifteen seconds."""
-    stubborn = simulate(SCENARIOS["burst_of_429"], seed=1, fixed=Fixed(100, 16))
+    stubborn = simulate(SCENARIOS["burst_of_429"], seed=1, fixed=FixedSettings(100, 16))
     assert run_of("burst_of_429").throttled * 3 < stubborn.throttled
 
 
@@ -113,7 +113,7 @@ def test_adapting_finishes_sooner_than_any_pair_of_fixed_settings() -> None:
 
 
 @cache
-def best_fixed() -> tuple[float, Fixed]:
+def best_fixed() -> tuple[float, FixedSettings]:
     world = SCENARIOS["cost_and_throttle"]
     return min(((finish(simulate(world, seed=1, fixed=pair)), pair) for pair in GRID), key=lambda one: one[0])
 
