@@ -36,7 +36,7 @@ class LeaseKeeper:
         """One heartbeat for each lane; the first error, if there is one, is raised after the last."""
         failure: Exception | None = None
         for lane in self._lanes:
-            calls = lane.held()
+            calls = lane.executor.held()
             if calls:
                 try:
                     self._beat_for(lane, calls)
@@ -51,7 +51,7 @@ class LeaseKeeper:
             lambda transaction: find_stopped_jobs(transaction, job_ids), single_statement=True
         )
         if stopped_jobs:
-            lane.drop(jobs=stopped_jobs)
+            lane.executor.drop(jobs=stopped_jobs)
         now = time.monotonic()
         due = [call for call in calls if call.renew_at <= now and call.owner.job_id not in stopped_jobs]
         due = [call for call in due if not self._is_overdue(call, now)]
@@ -67,7 +67,7 @@ class LeaseKeeper:
             _log.warning(
                 "leases were lost: others have the items now", kind=lane.kind.name, items=len(not_extended.lost)
             )
-            lane.drop(items=not_extended.lost)
+            lane.executor.drop(items=not_extended.lost)
 
     def _is_overdue(self, call: Call, now: float) -> bool:
         """Does it run past its time limit? One that has ended, and waits to be written, does not."""

@@ -60,7 +60,7 @@ class Solitude:
                 self._lane, self._call, self._has_begun = lane, call, False
                 self._until = time.monotonic() + _PATIENCE
         if not free:
-            lane.put_off(call, _NOT_ALONE, _LATER)
+            lane.executor.put_off(call, _NOT_ALONE, _LATER)
 
     def look(self, lane: Lane, *, stopping: bool) -> None:
         """In the lane's own thread, now and then: begin when all others have nothing in hand."""
@@ -69,7 +69,7 @@ class Solitude:
             return
         if stopping or call.stop.set:
             self._has_begun = True
-            lane.put_off(call, "stopped before it started", 0.0)
+            lane.executor.put_off(call, "stopped before it started", 0.0)
         elif all(other.in_progress() == ([call] if other is lane else []) for other in self._lanes):
             self._store.write(lambda transaction: note_alone(transaction, call.owner), bounded=True)
             self._has_begun = True
@@ -77,7 +77,7 @@ class Solitude:
                 call.runner.start([call])
         elif time.monotonic() >= self._until:
             self._has_begun = True
-            lane.put_off(call, _NOT_ALONE, _LATER)
+            lane.executor.put_off(call, _NOT_ALONE, _LATER)
 
     def leave(self, call: Call | None) -> None:
         """The call is over: everybody goes on."""
