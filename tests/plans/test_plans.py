@@ -130,7 +130,7 @@ def explained(store: Store, operation: Callable[[Transaction], Any]) -> list[Exp
 
 
 WHOLE_TABLE = {
-    "sqlite": re.compile(r"\bSCAN (jobs|job_items)\b(?! USING (COVERING )?INDEX ix_jobs_turn)"),
+    "sqlite": re.compile(r"\bSCAN (jobs|job_items)\b(?! USING (COVERING )?INDEX ix_jobs_next_claim)"),
     "postgresql": re.compile(r"Seq Scan on (jobs|job_items)\b"),
 }
 
@@ -323,11 +323,17 @@ FINISHED_ITEMS = [(one.item_id, "1") for one in held(RUNNING)]
 QUERIES: dict[str, tuple[Callable[[Transaction], object], dict[str, str]]] = {
     "pick_jobs": (
         lambda one: line_queries.pick_jobs(one, "kind0", 10),
-        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND next_claim_at<?)", "postgresql": "ix_jobs_turn"},
+        {
+            "sqlite": "ix_jobs_next_claim (kind=? AND priority=? AND next_claim_at<?)",
+            "postgresql": "ix_jobs_next_claim",
+        },
     ),
     "next_turn": (
         lambda one: line_queries.next_turn(one, "kind0"),
-        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND next_claim_at>?)", "postgresql": "ix_jobs_turn"},
+        {
+            "sqlite": "ix_jobs_next_claim (kind=? AND priority=? AND next_claim_at>?)",
+            "postgresql": "ix_jobs_next_claim",
+        },
     ),
     "take_stretch": (
         lambda one: claim_queries.take_stretch(one, Stretch(job_id(DUE), 1, 5), LEASE),
@@ -404,7 +410,7 @@ def test_a_look_at_the_line_is_one_stretch_for_each_priority(large: Store, name:
     """All conditions are the index's own, nothing is sorted, and what is locked is locked one by one."""
     operation, conditions = SERVERS_QUERIES[name]
     [one] = explained(large, operation)
-    stretches = re.findall(r"using ix_jobs_turn on .*\n\s*Index Cond: (.*)", one.plan)
+    stretches = re.findall(r"using ix_jobs_next_claim on .*\n\s*Index Cond: (.*)", one.plan)
     assert any(all(condition in stretch for condition in conditions) for stretch in stretches), one.plan
     assert not re.search(r"\bSort\b|Seq Scan on jobs", one.plan), one.plan
 

@@ -115,7 +115,7 @@ jobs = Table(
 
 _has_next_claim = jobs.c.next_claim_at.is_not(None)
 Index(
-    "ix_jobs_turn",
+    "ix_jobs_next_claim",
     jobs.c.kind,
     jobs.c.priority.desc(),
     jobs.c.next_claim_at,

@@ -115,7 +115,7 @@ class _Worker:
     size: ClaimSize
     provider: ProviderDelay
     batch: IngestBatch
-    fixed: FixedSettings | None
+    fixed_settings: FixedSettings | None
     gauge: PressureGauge = field(default_factory=PressureGauge)
     held_items: int = 0
     running: int = 0
@@ -127,18 +127,18 @@ class _Worker:
 
     @property
     def concurrency(self) -> int:
-        return self.fixed.concurrency if self.fixed else self.slots.setting
+        return self.fixed_settings.concurrency if self.fixed_settings else self.slots.setting
 
     @property
     def claim_size(self) -> int:
-        return self.fixed.claim_size if self.fixed else self.size.under(self.gauge.setting)
+        return self.fixed_settings.claim_size if self.fixed_settings else self.size.under(self.gauge.setting)
 
 
 class _Simulation:
     WINDOW = 1.0
     REFUSAL_SECONDS = 0.02
 
-    def __init__(self, world: World, fixed: FixedSettings | None, chance: random.Random) -> None:
+    def __init__(self, world: World, fixed_settings: FixedSettings | None, chance: random.Random) -> None:
         self.world = world
         self.chance = chance
         self.events: list[tuple[float, int, _Event, int, _End]] = []
@@ -156,7 +156,7 @@ class _Simulation:
                 size=ClaimSize(target_ms=5000, safety=0.7, minimum=1, maximum=500, first=4),
                 provider=ProviderDelay(chance=chance),
                 batch=IngestBatch(),
-                fixed=fixed,
+                fixed_settings=fixed_settings,
             )
             for _ in range(world.workers)
         ]
@@ -275,9 +275,9 @@ class _Simulation:
         )
 
 
-def simulate(world: World, *, seed: int = 0, fixed: FixedSettings | None = None) -> Run:
+def simulate(world: World, *, seed: int = 0, fixed_settings: FixedSettings | None = None) -> Run:
     """Run a world to its end, with the controllers or with settings that stay."""
-    return _Simulation(world, fixed, random.Random(seed)).run()
+    return _Simulation(world, fixed_settings, random.Random(seed)).run()
 
 
 SCENARIOS: dict[str, World] = {

@@ -56,7 +56,7 @@ class _Turn:
     todo: deque[tuple[Sequence[ItemResult], bool]] = field(default_factory=deque)
     """What comes next, and whether it is known that somebody has locked some of it."""
     landed_ids: set[int] = field(default_factory=set)
-    blocked: list[ItemResult] = field(default_factory=list)
+    blocked_results: list[ItemResult] = field(default_factory=list)
     """What has to wait for somebody."""
     unwritten: list[ItemResult] = field(default_factory=list)
     """What the database was not there for."""
@@ -106,7 +106,7 @@ class Recorder:
             if waiting and time.monotonic() >= self._again_at:
                 turn.add([waiting], is_locked=True)
             else:
-                turn.blocked += waiting
+                turn.blocked_results += waiting
         turn.add(
             [free[first : first + self._batch_limit] for first in range(0, len(free), self._batch_limit)],
             is_locked=False,
@@ -114,16 +114,16 @@ class Recorder:
         while turn.todo:
             self._write_next(turn)
         self._keep(turn)
-        return Recorded(turn.landed_ids, turn.unwritten + turn.blocked)
+        return Recorded(turn.landed_ids, turn.unwritten + turn.blocked_results)
 
     def _write_next(self, turn: _Turn) -> None:
         batch, is_locked = turn.todo.popleft()
         began_at = time.monotonic()
         try:
-            landed_ids, blocked = self._write(batch, is_locked=is_locked)
+            landed_ids, blocked_results = self._write(batch, is_locked=is_locked)
         except StoreLocked:
             if is_locked:
-                turn.blocked += batch
+                turn.blocked_results += batch
             else:
                 turn.add([batch], is_locked=True)
         except StoreRefused as error:
@@ -143,14 +143,14 @@ class Recorder:
                 if len(batch) > 1:
                     turn.add(_halves(batch), is_locked=is_locked)
                 else:
-                    turn.blocked += batch
+                    turn.blocked_results += batch
             elif turn.has_written:
                 turn.give_up(batch)
             else:
                 raise
         else:
             turn.landed_ids |= landed_ids
-            turn.blocked += blocked
+            turn.blocked_results += blocked_results
             turn.has_written = True
             if len(batch) == self._batch_limit:
                 self._batch_limit = min(_MAX_BATCH, self._batch_limit + max(1, self._batch_limit // 10))
@@ -170,13 +170,13 @@ class Recorder:
 
     def _keep(self, turn: _Turn) -> None:
         """Remember what waits, and when to try it again."""
-        locked_jobs = frozenset(result.job_id for result in turn.blocked)
+        locked_jobs = frozenset(result.job_id for result in turn.blocked_results)
         fresh = locked_jobs - self._locked_jobs
         if fresh:
             _log.warning(
                 "outcomes wait: somebody's open transaction has their jobs",
                 kind=self._kind,
-                items=len(turn.blocked),
+                items=len(turn.blocked_results),
                 jobs=len(locked_jobs),
                 first=str(min(fresh)),
             )
@@ -184,7 +184,7 @@ class Recorder:
             self._pause = min(_LONGEST_PAUSE, self._pause * 2) if self._locked_jobs else _FIRST_PAUSE
             self._again_at = time.monotonic() + max(self._pause, _REST * turn.took)
         self._locked_jobs = locked_jobs
-        self.waiting = frozenset(result.item_id for result in turn.blocked)
+        self.waiting = frozenset(result.item_id for result in turn.blocked_results)
 
     def _refuse(self, result: ItemResult, error: StoreRefused) -> ItemResult:
         _log.warning("a result was refused by the database", kind=self._kind, item=result.item_id, error=str(error))

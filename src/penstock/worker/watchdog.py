@@ -70,15 +70,15 @@ def _end_lost(lane: Lane, open_calls: Sequence[Call], being_concluded: set[Call]
     lane.missing = missing
 
 
-def look_at_duties(duties: Sequence[Loop], warned: set[str]) -> None:
+def look_at_duties(duties: Sequence[Loop], warned_duties: set[str]) -> None:
     """Say which duty has been at one turn for a minute: a subscriber or a gauge may hang in it."""
     now = time.monotonic()
     for duty in duties:
         since = duty.busy_since
         if since is None or now - since < _DUTY_SECONDS:
-            warned.discard(duty.name)
-        elif duty.name not in warned:
-            warned.add(duty.name)
+            warned_duties.discard(duty.name)
+        elif duty.name not in warned_duties:
+            warned_duties.add(duty.name)
             _log.error("a duty of the worker does not come back", duty=duty.name, seconds=round(now - since))
 
 

@@ -38,7 +38,7 @@ from penstock.store.notices import stopped_jobs
 from penstock.store.notifier import DEAF_POLL_SECONDS, Notifier
 from penstock.store.peers import Presence
 from penstock.store.transaction import Transaction
-from penstock.worker.bounded import BoundedCall
+from penstock.worker.bounded_call import BoundedCall
 from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.host_load import HostLoad
 from penstock.worker.lane import Lane

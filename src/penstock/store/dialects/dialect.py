@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from penstock.store.peers import Presence
     from penstock.store.write_lock import WriteLock
 
-NOW = "the_now"
+NOW = "now"
 """The parameter through which a held clock is handed to every statement."""
 
 

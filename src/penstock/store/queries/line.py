@@ -1,8 +1,9 @@
-"""Who is in line: the jobs of a kind whose turn it is, the first turn of each priority, the priorities there are.
+"""The queue of each kind: which jobs are due, when the next one of each priority is, and which priorities there are.
 
-The line is the index ``ix_jobs_turn``: kind, priority from the highest down, turn. Every question here is one stretch
-of it for each priority. A question that named the kind alone would step over all that lies between two priorities: the
-turns that are still to come and, on PostgreSQL, the entries of finished jobs that somebody's old snapshot keeps.
+The queue is the index ``ix_jobs_next_claim``: kind, priority from the highest down, time of the next claim. Every query
+here reads one range of it for each priority. A query that named the kind alone would step over all entries between two
+priorities: the claims that are still to come and, on PostgreSQL, the entries of finished jobs that somebody's old
+snapshot keeps.
 """
 
 from __future__ import annotations
