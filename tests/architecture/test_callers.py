@@ -58,7 +58,7 @@ def test_nothing_is_done_in_the_name_of_the_system_unsaid() -> None:
 )
 def test_the_test_sees_what_it_looks_for(code: str, count: int) -> None:
     tree = ast.parse(code)
-    assert len(list(unbound_uses(tree, frozenset(["opened"]), frozenset(_fields(tree))))) == count
+    assert len(list(unbound_uses(tree, frozenset(["open_app"]), frozenset(_fields(tree))))) == count
 
 
 def unbound_uses(tree: ast.Module, makers: frozenset[str], fields: frozenset[str]) -> Iterator[tuple[int, str]]:

@@ -48,7 +48,7 @@ export async function reprocess(job, { title, count, body, mayBeDone = false }) 
     title,
     text:
       `${count === 1 ? "It waits" : "They wait"} again and the job goes on as run ${next}. ` +
-      "All other items stay as they are; the history keeps who asked, and why.",
+      "All other items stay as they are; the events keep who asked, and why.",
     confirm: "Run again",
     reason: "optional",
     extra: options,
