@@ -91,7 +91,7 @@ class Samples(ABC):
         yield settings
 
     def why_left_out(self) -> str | None:
-        """What keeps them from being shown here; None if nothing does."""
+        """Why they cannot be shown here; None if they can."""
         return None
 
     @abstractmethod
@@ -99,5 +99,5 @@ class Samples(ABC):
         """The first jobs."""
 
     def go_on(self, ended_job: Job, visitor: Visitor) -> Iterable[SampleJob]:
-        """The jobs that follow one of them which has ended."""
+        """The jobs to submit after one of them has ended."""
         return ()

@@ -22,7 +22,7 @@ class RateLimit:
     >>> limit.take("ada")
     Traceback (most recent call last):
     ...
-    penstock.errors.TooManyRequests: more than 60 requests a minute; the next one is welcome in 1 s
+    penstock.errors.TooManyRequests: more than 60 requests a minute; retry in 1 s
     """
 
     def __init__(self, per_minute: int, what: str, *, now: Callable[[], float] = time.monotonic) -> None:
@@ -47,7 +47,7 @@ class RateLimit:
         if not is_allowed:
             wait = (1.0 - tokens) / self._per_second
             raise TooManyRequests(
-                f"more than {self._capacity:g} {self._what} a minute; the next one is welcome in {wait:.0f} s",
+                f"more than {self._capacity:g} {self._what} a minute; retry in {wait:.0f} s",
                 retry_after=wait,
             )
 

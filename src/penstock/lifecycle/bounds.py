@@ -46,7 +46,7 @@ class TextBound:
 
 @dataclass(frozen=True, slots=True)
 class NumberBound:
-    """The least and the most that a whole number may be."""
+    """The bounds of a whole number."""
 
     field: str
     minimum: int

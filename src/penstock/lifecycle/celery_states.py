@@ -1,4 +1,4 @@
-"""The truth about a job whose coordinator is a Celery task: a table for those who stay with Celery.
+"""The real status of a job whose coordinator is a Celery task: a table for those who stay with Celery.
 
 A coordinator hands out its work and returns, and Celery calls that SUCCESS while the workers still run. What the task
 returned tells more: ``{"status": "dispatched"}`` means that the work is on its way. Celery's state and that word

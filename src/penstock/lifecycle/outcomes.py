@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
     worker_died: bool = False
     """Did its worker die, or stop responding, while it held the item?"""
     exception: BaseException | None = None
-    """What was raised, for those who are told of failures; it is not written down."""
+    """What was raised, for failure hooks; it is not stored."""
 
     @property
     def is_over(self) -> bool:
@@ -108,7 +108,7 @@ def released() -> Outcome:
 
 
 def orphaned(delay: float) -> Outcome:
-    """Its worker died while it held the item: back in line after ``delay`` seconds, and no try is used up."""
+    """Its worker died while it held the item: back to the queue after ``delay`` seconds, and no try is used up."""
     return Outcome(ItemStatus.PENDING, delay=delay, counts=False, worker_died=True)
 
 

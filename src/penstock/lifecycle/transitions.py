@@ -69,21 +69,21 @@ RESCUE = _row(
     {S.RUNNING},
     S.RUNNING,
     frozenset({Actor.SYSTEM}),
-    "a worker died while it held items; they go back in line",
+    "a worker died while it held items; they go back to the queue",
 )
 REQUEUE = _row("requeue", {S.RETRYING}, S.QUEUED, ENGINE, "the backoff has passed", stamps=("queued_at",))
 PAUSE = _row(
     "pause", {S.QUEUED, S.RUNNING, S.RETRYING}, S.PAUSED, ANYONE, "no new item starts; claimed ones finish",
     clears=("next_claim_at",),
 )  # fmt: skip
-RESUME = _row("resume", {S.PAUSED}, S.QUEUED, ANYONE, "the flow goes on", stamps=("queued_at",))
+RESUME = _row("resume", {S.PAUSED}, S.QUEUED, ANYONE, "its items are claimed again", stamps=("queued_at",))
 CANCEL = _row(
     "cancel", {S.CREATED, S.QUEUED, S.RUNNING, S.RETRYING, S.PAUSED}, S.CANCELED, ANYONE, "stopped on purpose",
     stamps=("canceled_at",), clears=("next_claim_at",), keeps_progress=True,
 )  # fmt: skip
 COMMIT = _row("commit", {S.SUCCEEDED}, S.COMMITTED, ANYONE, "the owner used the result", stamps=("committed_at",))
 ABANDON = _row(
-    "abandon", {S.SUCCEEDED}, S.ABANDONED, ANYONE, "nobody wanted the result, or not in time",
+    "abandon", {S.SUCCEEDED}, S.ABANDONED, ANYONE, "the result was not wanted, or not used in time",
     stamps=("abandoned_at",),
 )  # fmt: skip
 REPROCESS = _row(

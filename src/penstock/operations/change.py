@@ -20,7 +20,7 @@ from penstock.store.transaction import Transaction
 
 _MANY_OF_THESE = (Actor.WORKER, Actor.SYSTEM)
 _WORTH_TELLING = (JobState.CANCELED, JobState.ABANDONED)
-"""A worker starts and ends thousands of jobs a second; of those only what went wrong is told by itself."""
+"""A worker starts and ends thousands of jobs a second; only what went wrong gets a log line of its own."""
 
 
 def change(
@@ -63,7 +63,7 @@ def change(
 
 
 def jobs_with_followers(changed_jobs: Iterable[ChangedJob]) -> list[UUID]:
-    """Those of the jobs that others follow: what happened to them happens to their followers."""
+    """The jobs that have followers: what happened to them happens to their followers."""
     return [job.id for job in changed_jobs if job.has_followers]
 
 

@@ -39,22 +39,22 @@ from penstock.store.transaction import Transaction
 
 _POSITION = attrgetter("position")
 _SOON = 0.02
-"""When a claim that was not filled is worth repeating, if nobody says so before: the work just taken goes first."""
+"""When to repeat a claim that was not filled, unless a notice comes before: the work just taken goes first."""
 _NEVER = 2**31
 """Deaths that no item reaches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a claim brought, and when to come again if it brought less than was asked for."""
+    """What a claim took, and when to claim again if that was less than was asked for."""
 
     items: Sequence[ClaimedItem]
     wait: float | None
-    """Seconds until the kind's next turn; None when nothing is in line."""
+    """Seconds until the kind's next job is due; None when its queue is empty."""
     careful: bool = False
-    """Are there items that were in a dead worker's hands? Such are only taken when they can begin at once."""
+    """Are there items that a dead worker held? They are taken only when they can start immediately."""
     suspect_deaths: int = 0
-    """The one item is a suspect, which was in hand in so many deaths of workers."""
+    """The only item is a suspect: so many workers died while they held it."""
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class _Share:
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """How items are taken that were in the hands of workers that died.
+    """How items are taken that were held by workers that died.
 
     A slice is claimed in one go, so most of what a worker holds has not begun when it dies. What was held then is taken
     again only as it can begin at once: whoever is held in further deaths was running. One held in ``suspect_deaths`` of
@@ -86,7 +86,7 @@ class Care:
     """
 
     free: int
-    """Places of the runner in which nothing runs."""
+    """Free slots of the runner."""
     suspect_deaths: int
 
     def choose(self, returned_items: Sequence[ReturnedItem]) -> _Choice:
@@ -114,9 +114,9 @@ class _Choice(NamedTuple):
 
     item_ids: list[int]
     careful: bool
-    """Is care needed: were any of them in a dead worker's hands?"""
+    """Is care needed: did a dead worker hold any of them?"""
     suspect_deaths: int = 0
-    """The one item is a suspect, which was in hand in so many deaths of workers."""
+    """The only item is a suspect: so many workers died while they held it."""
 
 
 def claim(
@@ -202,7 +202,7 @@ def claim_in_steps(
 
 
 def next_turn(transaction: Transaction, kind: str, job_id: UUID | None = None) -> float | None:
-    """Seconds until a job of ``kind`` has its turn: 0 when one is due, None when none is in line."""
+    """Seconds until a job of ``kind`` is due: 0 when one is due now, None when its queue is empty."""
     soonest, now = line.next_turn(transaction, kind, job_id=job_id)
     return None if soonest is None else max(0.0, (soonest - now).total_seconds())
 
@@ -216,7 +216,7 @@ def _pick_from(transaction: Transaction, kind: str, limit: int, marks: Watermark
 def _take_returned(
     transaction: Transaction, shares: dict[UUID, _Share], lease: NewLease, size: int, care: Care
 ) -> _Choice:
-    """Items that came back go before fresh ones: their people have waited longer."""
+    """Items that came back go before fresh ones: their owners have waited longer."""
     holders = [share.job.id for share in shares.values() if share.job.returned_items]
     if not holders:
         return _Choice([], False)
@@ -244,7 +244,7 @@ def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], lease: New
 
 
 def _line_up_returned(transaction: Transaction, shares: dict[UUID, _Share]) -> None:
-    """A job whose only open items are in backoff has its next turn when the first of them is ready."""
+    """A job whose only open items are in backoff is due again when the first of them is ready."""
     waiting = [
         share.job.id for share in shares.values() if share.job.returned_items > share.returned and not share.has_more
     ]

@@ -31,14 +31,14 @@ def pause(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | 
 
 
 def resume(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
-    """RESUME: the flow goes on; a job whose work ended while it was paused ends now."""
+    """RESUME: items are claimed again; a job whose work ended while it was paused ends now."""
     if let_flow(transaction, RESUME, job_id, caller, reason):
         reschedule(transaction, job_id)
     return get_job(transaction, job_id, caller)
 
 
 def cancel(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
-    """CANCEL: stopped for good. Who waits for the same work is served all the same."""
+    """CANCEL: stopped for good. Jobs that follow it still get their result."""
     changed_job = _change(transaction, CANCEL, job_id, caller, reason)
     transaction.stop(job_id)
     if changed_job.has_followers:
@@ -61,7 +61,7 @@ def abandon(transaction: Transaction, job_id: UUID, caller: Caller, reason: str 
 
 
 def reschedule(transaction: Transaction, job_id: UUID) -> None:
-    """Let a job flow as its items' rows say: hand out, wait for the last ones, finalize or end."""
+    """Put a running job where its items' rows say it is: hand out, wait for the last ones, finalize or end."""
     job = queries.restore_turn(transaction, job_id)
     if job is None:
         return
@@ -98,7 +98,7 @@ def let_flow(
             )
         if _follow(transaction, transition, job, job_id, caller, reason):
             return False
-    raise PenstockError(f"the work of job {job_id} changed hands {_TRIES} times; try again", code="BUSY")
+    raise PenstockError(f"other jobs took over the work of job {job_id} {_TRIES} times; try again", code="BUSY")
 
 
 def _follow(
@@ -155,7 +155,7 @@ def _lock(transaction: Transaction, job_id: UUID, caller: Caller) -> LockedJob:
 
 
 def _refusal(transition: Transition, job_id: UUID, job: LockedJob) -> TransitionRefused:
-    """Why a job that is locked, and looks like this, is not changed."""
+    """Why this job, which is locked, cannot be changed."""
     state = JobState(job.state)
     if transition is PAUSE and state in PAUSE.sources:
         why = "others wait for the same work" if job.leader_id is None else "another job does its work"

@@ -33,7 +33,7 @@ _READ_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class KeptBytes:
-    """Bytes that are safely on disk, before anybody has a record of them."""
+    """Bytes that are safely on disk; no record of them is written yet."""
 
     sha256: str
     size_bytes: int
@@ -41,7 +41,7 @@ class KeptBytes:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file somebody handed in."""
+    """An uploaded file."""
 
     id: UUID
     user_id: str | None

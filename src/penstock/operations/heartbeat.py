@@ -13,16 +13,16 @@ from penstock.store.transaction import Transaction
 
 
 class NotExtended(NamedTuple):
-    """The items whose lease is as it was."""
+    """The items whose lease could not be extended."""
 
     lost: frozenset[int] = frozenset()
-    """They are ours no more."""
+    """The lease is lost; another worker may have the item."""
     row_locked: frozenset[int] = frozenset()
-    """They are ours, but somebody has their row locked: ask again soon."""
+    """The lease still holds, but another transaction has locked the row: try again soon."""
 
 
 def extend(transaction: Transaction, items: Sequence[ClaimedItem], lease_seconds: float) -> NotExtended:
-    """Extend the leases on ``items``, without waiting for anybody; the answer is where that was not possible."""
+    """Extend the leases on ``items``, without waiting for locks; the answer is where that was not possible."""
     item_ids, leases = [item.item_id for item in items], list({item.lease for item in items})
     extended_ids = queries.extend_leases(transaction, item_ids, leases, seconds=lease_seconds)
     queries.beat(transaction, list({item.job_id for item in items}))
@@ -34,12 +34,12 @@ def extend(transaction: Transaction, items: Sequence[ClaimedItem], lease_seconds
 
 
 def find_stopped_jobs(transaction: Transaction, job_ids: Iterable[UUID]) -> frozenset[UUID]:
-    """Which of these jobs do not run any more, or not with us."""
+    """Which of these jobs are not running any more."""
     return frozenset(queries.stopped_jobs(transaction, list(job_ids)))
 
 
 def note_alone(transaction: Transaction, item: ClaimedItem) -> None:
-    """This item is all its worker has in hand, for as long as this lease holds."""
+    """Note that this item is the only one its worker runs, for as long as this lease holds."""
     queries.note_alone(transaction, item.item_id, item.lease)
 
 

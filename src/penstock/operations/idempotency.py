@@ -32,7 +32,7 @@ class Key:
 
     @classmethod
     def of(cls, text: str, request: JSON, *, owner: str | None, guest: str | None) -> Key:
-        """Somebody's key: their owner's name or, of guests, the address tells them apart."""
+        """A caller's key: callers are told apart by their name, guests by their address."""
         whose = [owner] if owner is not None or guest is None else [None, guest]
         digest = sha256(orjson.dumps([*whose, text])).hexdigest()
         return cls(text, digest, request_digest(request))
@@ -40,7 +40,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """What a key has led to so far."""
+    """What the first request with a key has led to."""
 
     job_id: UUID | None = None
     resource_id: UUID | None = None

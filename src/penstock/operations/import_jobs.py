@@ -28,7 +28,7 @@ _WAYS = {
     S.COMMITTED: (S.QUEUED, S.RUNNING, S.SUCCEEDED, S.COMMITTED),
     S.ABANDONED: (S.QUEUED, S.RUNNING, S.SUCCEEDED, S.ABANDONED),
 }
-"""How a job came to where it is."""
+"""The states through which a job came to its last one."""
 _REASON = "brought over from another system"
 
 
@@ -52,7 +52,7 @@ class PastJob:
 
     def __post_init__(self) -> None:
         if self.state not in _WAYS:
-            raise InvalidInput(f"job {self.id} is {self.state.value}: only what is over is adopted", field="state")
+            raise InvalidInput(f"job {self.id} is {self.state.value}: only finished jobs are imported", field="state")
         for bound in (bounds.OWNER, bounds.UNIQUE_KEY):
             if (value := getattr(self, bound.field)) is not None:
                 bound.require(value)

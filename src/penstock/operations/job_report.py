@@ -1,4 +1,4 @@
-"""All that is told of one job, of one moment.
+"""The report of one job, read at one moment.
 
 Nearly always that is what the job's own row says: one statement, and a cheap one. Where there is more to tell of its
 end (why it failed, which items did), the job is read once more together with that, again in one statement: what is told
@@ -50,7 +50,7 @@ class JobReport:
 
 
 def has_more_to_tell(job: Job) -> bool:
-    """Is there more to tell of its end than its row knows?"""
+    """Is there more to report about its end than its row has?"""
     return job.state.work is Work.LEFT or (job.finished and job.progress.failed > 0)
 
 

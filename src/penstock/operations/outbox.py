@@ -67,7 +67,7 @@ class Backlog:
     oldest_seconds: float | None
     """How long the oldest that has a subscriber has waited: how far the relays are behind. None when there is none."""
     failing: int
-    """Those that were tried in vain."""
+    """Those that failed at least once."""
     last_error: str | None
     """Why the first of those could not be sent."""
     unsubscribed: int = 0
@@ -85,7 +85,7 @@ class Transport(Protocol):
     """What carries messages out of the outbox."""
 
     def topics(self) -> frozenset[str]:
-        """The topics it has somebody for, at this moment."""
+        """The topics that have subscribers now."""
 
     def send(self, message: Message) -> None:
         """Deliver one message of these topics; what it raises is an error of that message."""
@@ -137,7 +137,7 @@ def _relay(store: Store, send: Send, topic: str | None) -> int:
 
 
 class Take:
-    """Messages that one relay alone may send, for a while."""
+    """A batch of messages that one relay has taken, for a minute."""
 
     def __init__(self, store: Store, lease: UUID, until: float) -> None:
         self._store = store
@@ -173,13 +173,13 @@ class Take:
         return not self._lost and _now(self._store) < self._until
 
     def note_sent(self, message_id: int, line: tuple[str, str] | None) -> None:
-        """The transport has this one."""
+        """Note that the transport has accepted this message."""
         self._unmarked_ids.append(message_id)
         if line is not None:
             self._unmarked_lines.add(line)
 
     def note_failure(self, message: queries.TakenMessage, error: str) -> None:
-        """This one could not be sent."""
+        """Note that this message could not be sent: it is postponed."""
         error, seconds = storable_text(error)[:2000], _BACKOFF.delay(message.attempts + 1)
         self._open_count -= self._write(queries.postpone, message.id, error=error, seconds=seconds)
 
@@ -230,7 +230,7 @@ def _sending(store: Store, message_id: int) -> Iterator[None]:
 
 
 def _now(store: Store) -> float:
-    """Seconds by our own watch, or by the clock that a test holds."""
+    """Seconds of the monotonic clock, or of the clock that a test moves."""
     fixed_now = store.clock.held()
     return time.monotonic() if fixed_now is None else fixed_now.timestamp()
 

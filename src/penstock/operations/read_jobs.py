@@ -1,4 +1,4 @@
-"""Looking: a job, a page of jobs, its items, its history.
+"""Reading: a job, a page of jobs, its items, its history.
 
 **A search** reads what it looks through, so it has a bound: one page looks through the next ``MOST_SEARCHED`` jobs of
 the list and no further. Where these are used up before the page is full, the page is short, or even empty, and still
@@ -57,7 +57,7 @@ class JobCursor:
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs are wanted."""
+    """Which jobs a list shows."""
 
     states: tuple[JobState, ...] | None = None
     kind: str | None = None

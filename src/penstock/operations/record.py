@@ -44,7 +44,7 @@ class ItemResult(NamedTuple):
 
 
 class LeaseLost(Exception):
-    """Not every item was still ours: nothing may be kept, and the caller asks again which of them are."""
+    """Some leases were lost: the transaction is undone, and the caller asks which of the items still are ours."""
 
 
 def record(

@@ -1,6 +1,6 @@
 """Samples of the lanes: what the controllers of each worker chose, beside the signals they followed.
 
-They are for people who look (a job's answer, ``/metrics``, charts); nothing decides by them. A day of them is kept.
+They are for people to look at (a job's answer, ``/metrics``, charts); nothing decides by them. A day of them is kept.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def _submit(
         if answer is not None:
             return answer
     raise PenstockError(
-        f"the active {kind.name!r} job of key {request.unique_key!r} changed hands {_TRIES} times; submit again",
+        f"the active {kind.name!r} job of key {request.unique_key!r} was replaced {_TRIES} times; submit again",
         code="BUSY",
     )
 

@@ -1,7 +1,7 @@
 """Plain functions, in threads.
 
 A thread cannot be killed. Past its time limit a call is given up: it ends as ``TimeLimitExceeded``, another thread
-takes its place, and what the late one returns in the end is nobody's any more. A handler that looks at
+takes its place, and what the late one returns in the end is discarded. A handler that looks at
 ``item.stopped``, or calls ``item.check()``, ends soon after. Work that must be stopped for real belongs in processes.
 
 Threads that were given up and still run are counted. Beyond ``most_abandoned`` of them none is replaced any more, so
