@@ -1,4 +1,4 @@
-"""An application in somebody's name: what is submitted is theirs, what is read they may see, what changes they did."""
+"""An application bound to a caller: jobs are submitted, read and changed in the caller's name."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class SubmitOptions(TypedDict, total=False):
     priority: int | None
     """The higher comes first; its kind's unless it is said."""
     unique_key: str | None
-    """One job does the work for everybody who asks for the same key at the same time."""
+    """One job does the work for all jobs of the same key at the same time."""
     fresh_for: Duration | None
-    """With a ``unique_key``: a result not older than that is the answer."""
+    """With a ``unique_key``: a result that is not older than this answers the submission."""
     idempotency_key: str | None
     """The same request again, with the same key and owner (of guests, the same ``ip_address``), gives the same job,
     and another request with that key is refused.
@@ -53,14 +53,14 @@ class SubmitOptions(TypedDict, total=False):
     hold: bool
     """Only record the job, until ``jobs.release``."""
     job_id: Identifier | None
-    """For a job that has a name already; one that is taken is refused."""
+    """The job's id, if it has one already; an id that is in use is refused."""
 
 
 class BoundApp:
     """The jobs, items and files of one caller: what :meth:`penstock.Penstock.acting_as` gives."""
 
     caller: Caller
-    """In whose name."""
+    """The caller."""
     jobs: Jobs
     """The jobs they see."""
     items: Items
@@ -84,7 +84,7 @@ class BoundApp:
         connection: CallersConnection | None = None,
         **options: Unpack[SubmitOptions],
     ) -> Submission:
-        """Record a job and let it flow; the answer has the job, and says whether it is new.
+        """Record a job for the workers; the answer has the job, and says whether it is new.
 
         ``items`` gives the job its items right away. With ``connection`` all happens inside the caller's own
         transaction.

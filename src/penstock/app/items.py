@@ -94,7 +94,7 @@ class Items:
         )
 
     def count_open(self, *, user: str | None = None) -> dict[str, int]:
-        """How many items wait or are in hand, by kind: in the same jobs as those of :meth:`pending`."""
+        """How many items wait or run, by kind: in the same jobs as those of :meth:`pending`."""
         whose = self._whose(user)
         return self._runtime.store.read(
             lambda transaction: read_items.open_counts(transaction, user=whose), single_statement=True

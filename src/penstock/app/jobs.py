@@ -36,7 +36,7 @@ class WorksOnJob(Protocol):
 
 
 class Jobs:
-    """The jobs that a caller sees; what is somebody else's is as if it were not there.
+    """The jobs that a caller sees; those of others are not found.
 
     Every change is one transaction, and refused to whoever may not make it. The history keeps who did it, and why.
     """
@@ -153,7 +153,7 @@ class Jobs:
     # Deciding -----------------------------------------------------------------------------------------------------
 
     def release(self, job_id: Identifier, *, connection: CallersConnection | None = None) -> Job:
-        """Let a job flow that was only recorded (``hold=True``)."""
+        """Release a job that was only recorded (``hold=True``): workers may take it now."""
 
         def operation(transaction: Transaction) -> Job:
             job = self._visible(transaction, job_id)
@@ -172,7 +172,7 @@ class Jobs:
         )
 
     def resume(self, job_id: Identifier, *, reason: str | None = None) -> Job:
-        """The flow of a paused job goes on."""
+        """Resume a paused job: its items are claimed again."""
         identifier = read_job_id(job_id)
         return self._runtime.store.write(
             lambda transaction: control.resume(transaction, identifier, self._caller, reason)

@@ -99,7 +99,7 @@ class Penstock:
         connection: CallersConnection | None = None,
         **options: Unpack[SubmitOptions],
     ) -> Submission:
-        """Record a job and let it flow; the answer has the job, and says whether it is new.
+        """Record a job for the workers; the answer has the job, and says whether it is new.
 
         ``items`` gives the job its items right away. With ``connection`` all happens inside the caller's own
         transaction.
@@ -136,7 +136,7 @@ class Penstock:
         return self._runtime.kinds
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._runtime.close()
 
     # Registering --------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class Penstock:
             worker.stop()
 
     def drain(self, *, kinds: Sequence[str] | None = None, timeout: float | None = None) -> bool:
-        """Do all that waits, retries included, and come back; False when that took longer than ``timeout`` seconds."""
+        """Run everything that waits, retries included; False if that takes longer than ``timeout`` seconds."""
         return self.worker(kinds=kinds).run_until_idle(timeout)
 
     def _work_on(self, job: Job, duration: float) -> None:

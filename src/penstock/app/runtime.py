@@ -22,7 +22,7 @@ from penstock.worker.failures import OnFailure
 
 Answer = TypeVar("Answer")
 _MIGRATING_CONNECTIONS = 4
-"""One that changes tables, one that keeps other migrations away, one that looks for whom we wait, and a spare."""
+"""One that changes tables, one that locks out other migrations, one that looks for blockers, and a spare."""
 
 
 class Runtime:
@@ -92,7 +92,7 @@ class Runtime:
             return operation(transaction)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         with self._lock:
             if self._store is not None:
                 self._store.close()

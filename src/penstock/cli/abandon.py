@@ -6,7 +6,7 @@ from penstock.cli.options import AppOption, AsUser, JobId, Reason
 
 
 def abandon(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOption = None) -> None:
-    """Say that nobody wants a succeeded job's result; that is final.
+    """Give up a succeeded job's result; that is final.
 
     \b
     penstock abandon 8f2c11d04e57

@@ -17,4 +17,4 @@ def backfill(app: AppOption = None) -> None:
     from penstock.cli.texts import count_of
 
     with open_app(app) as penstock:
-        print(f"{count_of(penstock.system.backfill(), 'item')} put right")
+        print(f"{count_of(penstock.system.backfill(), 'item')} repaired")

@@ -16,11 +16,11 @@ def migrate(
         typer.Option(
             "--lock-timeout",
             metavar="DURATION",
-            help="How long one try waits for those who use a table, and others wait behind it.",
+            help="How long one attempt waits for a table's lock; others queue behind it meanwhile.",
         ),
     ] = "1s",
     wait: Annotated[
-        str, typer.Option("--wait", metavar="DURATION", help="Give up after so long, and say who was in the way.")
+        str, typer.Option("--wait", metavar="DURATION", help="Give up after this time, and say who held the lock.")
     ] = "1m",
     app: AppOption = None,
 ) -> None:

@@ -6,7 +6,7 @@ from penstock.cli.options import AppOption, AsUser, JobId, Reason
 
 
 def resume(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOption = None) -> None:
-    """Let a paused job go on.
+    """Resume a paused job.
 
     \b
     penstock resume 8f2c11d04e57

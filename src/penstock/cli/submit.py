@@ -23,12 +23,13 @@ def submit(
         list[str] | None,
         typer.Argument(metavar="[PARAMS | FILE...]", help="JSON, @FILE with JSON in it, or - for standard input."),
     ] = None,
-    owner: Annotated[str | None, typer.Option(metavar="USER", help="Whose job it is; nobody's unless said.")] = None,
+    owner: Annotated[str | None, typer.Option(metavar="USER", help="The job's owner; none by default.")] = None,
     unique_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="One job does the work for all who submit this key.")
     ] = None,
     fresh_for: Annotated[
-        str | None, typer.Option(metavar="TIME", help="A result of the same key not older than this will do, like 5m.")
+        str | None,
+        typer.Option(metavar="TIME", help="Take a result of the same key that is not older than this, like 5m."),
     ] = None,
     idempotency_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="The same key and owner always give the same job.")
@@ -36,7 +37,7 @@ def submit(
     items: Annotated[
         str | None, typer.Option(metavar="FILE", help="One item from each line of JSON; - for standard input.")
     ] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="What people know the job by.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The job's title.")] = None,
     priority: Annotated[int | None, typer.Option(help="Higher goes first; the kind's own unless said.")] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Watch until it is finished; exit 1 if it failed, 3 if it was canceled.")

@@ -16,7 +16,7 @@ _WORDS = {
 
 
 def sweep(app: AppOption = None) -> None:
-    """Make one maintenance pass, and say what it put right.
+    """Make one maintenance pass, and say what it repaired.
 
     Running workers do the same every few seconds.
 
@@ -34,4 +34,4 @@ def sweep(app: AppOption = None) -> None:
             if count:
                 print(count_of(count, *_WORDS.get(name, (name, name))))
         if not any(counts.values()):
-            print("nothing to put right")
+            print("nothing to repair")

@@ -1,4 +1,4 @@
-"""Values as short texts for a person: times, ages, payloads. What strangers sent cannot steer the terminal."""
+"""Values as short texts for a person: times, ages, payloads. Control characters in them never reach the terminal."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def moment(value: datetime | None) -> str:
 def count_of(count: int, singular: str, plural: str | None = None) -> str:
     """A number with its noun.
 
-    >>> counted(1, "job"), counted(2000, "item")
+    >>> count_of(1, "job"), count_of(2000, "item")
     ('1 job', '2,000 items')
     """
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"

@@ -1,4 +1,4 @@
-"""Who asks, for routes: ``signed_in`` where a token is needed, ``anyone`` where guests are welcome.
+"""The caller of a route: ``signed_in`` where a token is needed, ``anyone`` where guests may call.
 
 All of these are coroutines although most wait for nothing: plain functions would each be handed to a thread.
 """

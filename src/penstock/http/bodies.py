@@ -10,7 +10,7 @@ from penstock.http.errors import too_large
 
 
 class BodyLimit(RequestBodyLimitMiddleware):
-    """Starlette's limit, which counts what comes; a length that is announced is refused here, in our own words."""
+    """Starlette's limit counts the bytes that arrive; a declared length that is too large is refused here."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, unless its body is too large."""

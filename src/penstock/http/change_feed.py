@@ -1,4 +1,4 @@
-"""Who follows which job: one look into the database for all of them, a few times a second while anybody does."""
+"""Followers of jobs: one query for all of them, a few times a second while there are any."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _log = structlog.get_logger("penstock.change_feed")
 
 
 class ChangeFeed:
-    """Wakes those who follow a job when something about it has changed."""
+    """Wakes the followers of a job when it has changed."""
 
     def __init__(self, app: Penstock) -> None:
         self._app = app
@@ -46,7 +46,7 @@ class ChangeFeed:
 
     @contextmanager
     def until_closed(self) -> Iterator[asyncio.Event]:
-        """An event that is set when the server stops: for those who look by themselves."""
+        """An event that is set when the server stops: for streams that poll by themselves."""
         closing = asyncio.Event()
         if self.is_closed:
             closing.set()
@@ -57,7 +57,7 @@ class ChangeFeed:
             self._visitors.discard(closing)
 
     def close(self) -> None:
-        """Let everybody go."""
+        """End all streams: the server stops."""
         self.is_closed = True
         for closing in self._visitors:
             closing.set()
@@ -70,7 +70,7 @@ class ChangeFeed:
             try:
                 await self._look()
             except PenstockError as error:
-                _log.warning("cannot see what changed; looking again", error=error.message, code=error.code)
+                _log.warning("cannot read what changed; trying again", error=error.message, code=error.code)
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _look(self) -> None:

@@ -155,7 +155,7 @@ def _allowed_methods(request: Request) -> list[str]:
 
 
 def _unforeseen(request: Request, error: Exception) -> Response:
-    _log.error("a request failed in a way nobody foresaw", path=request.url.path, exc_info=error)
+    _log.error("a request failed unexpectedly", path=request.url.path, exc_info=error)
     return _answer(request, 500, "INTERNAL_ERROR", _DEFECT)
 
 

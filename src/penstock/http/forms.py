@@ -18,7 +18,7 @@ _NAME = "x-penstock-start"
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One thing to fill in."""
+    """One field of a form."""
 
     name: str
     label: str

@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket for each of them, refilled steadily, in this process's memory."""
+"""Rate limits: a token bucket for each caller, in this process's memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_KEPT = 10_000
 
 
 class RateLimit:
-    """So many a minute for each key; as many at once as fit into a minute.
+    """So many requests a minute for each key, in a burst or spread out.
 
     >>> limit = RateLimit(60, "requests", now=lambda: 0.0)
     >>> for _ in range(60):
@@ -53,7 +53,7 @@ class RateLimit:
 
 
 class Slots:
-    """So many at a time, for what keeps a thread of the server busy."""
+    """A bound on how many run at a time, for requests that keep a thread of the server busy."""
 
     def __init__(self, count: int, what: str) -> None:
         self._count = count
@@ -65,7 +65,7 @@ class Slots:
         """One of them for the length of a ``with`` block; :class:`TooManyRequests` when none is free."""
         if not self._free.acquire(blocking=False):
             raise TooManyRequests(
-                f"{self._count} {self._what} run on this server already; ask again in a moment", retry_after=1.0
+                f"{self._count} {self._what} are running on this server already; retry in a moment", retry_after=1.0
             )
         try:
             yield

@@ -31,7 +31,7 @@ def read_cursor(text: str) -> JobCursor:
             raise ValueError(f"{len(raw)} bytes")
         moment = _EPOCH + timedelta(microseconds=int.from_bytes(raw[:8]))
     except (ValueError, binascii.Error, OverflowError) as error:
-        raise InvalidInput("the cursor is not one of ours; begin again without it", field="cursor") from error
+        raise InvalidInput("the cursor is not valid; start again without it", field="cursor") from error
     return JobCursor(moment, UUID(bytes=raw[8:]))
 
 
@@ -65,7 +65,7 @@ def read_place(text: str, *, in_order: bool, descending: bool = False) -> ItemCu
         return ItemCursor(_moment(first), int(number))
     except (ValueError, OverflowError, binascii.Error) as error:
         raise InvalidInput(
-            "the cursor is not one of this list in this order; begin again without it", field="after"
+            "the cursor belongs to another list or order; start again without it", field="after"
         ) from error
 
 

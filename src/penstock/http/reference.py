@@ -1,4 +1,4 @@
-"""``/docs``: the API as a page for people, made from the OpenAPI document alone; no script, and nobody else's host."""
+"""``/docs``: the API as a page for people, made from the OpenAPI document alone, without scripts or other hosts."""
 
 from __future__ import annotations
 

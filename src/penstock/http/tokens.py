@@ -65,7 +65,9 @@ class PublishedKeys:
         try:
             return self._keys.get_signing_key_from_jwt(token).key
         except jwt.PyJWKClientConnectionError as error:
-            raise StoreUnavailable(f"the keys for tokens cannot be had: {error}", code="KEYS_UNAVAILABLE") from error
+            raise StoreUnavailable(
+                f"the keys for tokens cannot be fetched: {error}", code="KEYS_UNAVAILABLE"
+            ) from error
         except jwt.PyJWKClientError as error:
             raise jwt.InvalidTokenError(str(error)) from error
 
@@ -110,7 +112,7 @@ class Tokens:
     def _check(self, token: str) -> tuple[Identity, float]:
         """The same by its signature, and until when that holds."""
         if len(token) > _LONGEST_TOKEN:
-            raise NotSignedIn("the token is too long to be one of ours", code="TOKEN_INVALID")
+            raise NotSignedIn("the token is too long", code="TOKEN_INVALID")
         try:
             claims = jwt.decode(
                 token,
@@ -124,7 +126,7 @@ class Tokens:
         except jwt.ExpiredSignatureError as error:
             raise NotSignedIn("the token has expired; get a new one", code="TOKEN_EXPIRED") from error
         except jwt.PyJWTError as error:
-            raise NotSignedIn(f"the token is not good: {error}", code="TOKEN_INVALID") from error
+            raise NotSignedIn(f"the token is not valid: {error}", code="TOKEN_INVALID") from error
         user = claims["sub"]
         if not isinstance(user, str) or not 0 < len(user) <= CALLER.longest or not user.isprintable():
             raise NotSignedIn("the token names no user", code="TOKEN_INVALID")

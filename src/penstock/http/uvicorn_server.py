@@ -1,4 +1,4 @@
-"""Serving: uvicorn, told to let go of open event streams as soon as it is asked to stop."""
+"""Serving with uvicorn, which closes open event streams as soon as it is asked to stop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.settings import Settings
 
 
 class Server(uvicorn.Server):
-    """One that says where it serves, does not wait for those who only listen, and ends well when it is told to."""
+    """A server that says where it serves, does not wait for event streams, and ends well when it is told to."""
 
     def __init__(
         self, api: FastAPI, *, host: str, port: int, grace: float, on_start: Callable[[str], None] | None = None

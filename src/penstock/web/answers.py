@@ -93,7 +93,7 @@ class PageRoute(APIRoute):
                 status = status_of(error)
                 if status >= 500:
                     _log.error("a page failed", error=error.message, code=error.code, path=request.url.path)
-                return problem(request, status, _TITLES.get(status, "That did not work"), error.message, error.code)
+                return problem(request, status, _TITLES.get(status, "Something went wrong"), error.message, error.code)
 
         return handle_page
 

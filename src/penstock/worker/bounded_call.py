@@ -25,7 +25,7 @@ class BoundedCall(Generic[Value]):
     def __call__(self, seconds: float) -> Value:
         """What it returns; raises what it raises, or ``TimeLimitExceeded``."""
         if self._thread is not None and self._thread.is_alive():
-            raise TimeLimitExceeded(f"{self._name} has not come back since the last time")
+            raise TimeLimitExceeded(f"{self._name} still runs since the last call")
         answers: list[Value] = []
         errors: list[BaseException] = []
 
@@ -41,5 +41,5 @@ class BoundedCall(Generic[Value]):
         if errors:
             raise errors[0]
         if not answers:
-            raise TimeLimitExceeded(f"{self._name} did not come back within {seconds:g} s")
+            raise TimeLimitExceeded(f"{self._name} did not finish within {seconds:g} s")
         return answers[0]

@@ -48,7 +48,7 @@ def export_items(
 
 
 def _write_workbook(headers: tuple[str, ...], lines: Iterator[list[Any]]) -> Path:
-    """A workbook in a file of its own, which somebody else removes."""
+    """A workbook in a temporary file, which the caller removes."""
     from penstock.exports.workbook import write_workbook
 
     with _new_file() as path:

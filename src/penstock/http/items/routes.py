@@ -120,14 +120,14 @@ def list_pending(
     user_id: Annotated[Literal["me", "all"], Query(alias="userId", description="`all` is for admins.")] = "me",
     job_type: Annotated[str | None, Query(alias="jobType", max_length=64)] = None,
     job_id: Annotated[
-        UUID | None, Query(alias="jobId", description="Only of this job; who may see it decides, not `userId`.")
+        UUID | None, Query(alias="jobId", description="Only of this job; `userId` is ignored then.")
     ] = None,
     page_size: PageSize = 100,
     after: After = None,
     earliest: From = None,
     latest: To = None,
 ) -> Response:
-    """Open items of jobs that go on, those that changed longest ago first. Where the operator has switched it on."""
+    """Open items of active jobs, those that changed longest ago first. The operator has to switch it on."""
     if not service.app.settings.pending_dashboard_enabled:
         raise SwitchedOff(
             "there is no list of all that waits here; PENDING_DASHBOARD_ENABLED switches it on",
@@ -161,7 +161,7 @@ def _whose(user_id: str, who: Identity) -> str | None:
     if user_id == "me":
         return who.user
     if not who.admin:
-        raise NotAllowed("only admins see what waits for all users", code="ADMINS_ONLY")
+        raise NotAllowed("only admins see what waits in all users' jobs", code="ADMINS_ONLY")
     return None
 
 

@@ -37,14 +37,12 @@ def cancel_job(
 
 @routes.post("/{job_id}/pause", summary="Pause a job", response_model=JobStatusResponse, responses=_WITH_BODY)
 def pause_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
-    """Items in hand finish, no new ones start."""
+    """Claimed items finish, no new ones start."""
     job = service.app.acting_as(who.caller).jobs.pause(job_id, reason=_reason(why))
     return Json(complete_status(job, who, service))
 
 
-@routes.post(
-    "/{job_id}/resume", summary="Let a paused job go on", response_model=JobStatusResponse, responses=_WITH_BODY
-)
+@routes.post("/{job_id}/resume", summary="Resume a paused job", response_model=JobStatusResponse, responses=_WITH_BODY)
 def resume_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """From where it was."""
     job = service.app.acting_as(who.caller).jobs.resume(job_id, reason=_reason(why))
@@ -53,7 +51,7 @@ def resume_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) 
 
 @routes.post("/{job_id}/commit", summary="Use a job's result", response_model=JobStatusResponse, responses=_WITH_BODY)
 def commit_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
-    """The owner has used it; it waits no longer."""
+    """The owner has used the result; it is not waiting any more."""
     job = service.app.acting_as(who.caller).jobs.commit(job_id, reason=_reason(why))
     return Json(complete_status(job, who, service))
 
@@ -73,7 +71,7 @@ def abandon_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None)
 def reprocess_job(
     job_id: UUID, who: SignedIn, service: AService, choice: Annotated[Reprocess | None, Body()] = None
 ) -> Response:
-    """In a new run. Items that have used up their tries, and those that failed for good, only where that is asked."""
+    """In a new run. Items without tries left, and those that failed permanently, only if the request says so."""
     choice = choice or Reprocess()
     if (choice.scope == "items") != (choice.item_ids is not None):
         raise InvalidInput("scope 'items' needs itemIds, and scope 'job' has none", field="itemIds")
@@ -91,7 +89,7 @@ def reprocess_job(
 
 @routes.post(
     "/{job_id}/kickoff",
-    summary="Work on a job for a while",
+    summary="Run a job for some seconds",
     response_model=JobStatusResponse,
     responses=_CHANGE_RESPONSES | documented(429),
 )
@@ -101,7 +99,7 @@ def kickoff_job(
     service: AService,
     duration_ms: Annotated[int, Query(alias="durationMs", ge=100, le=_LONGEST_KICKOFF_MS)] = 5000,
 ) -> Response:
-    """The request ends when the time is over or the job is; again and again, it brings the job to its end."""
+    """The request ends when the time is over or the job is finished; repeated, it brings the job to its end."""
     with service.kickoffs.take():
         job = service.app.acting_as(who.caller).jobs.kickoff(job_id, duration=duration_ms / 1000.0)
     return Json(complete_status(job, who, service))

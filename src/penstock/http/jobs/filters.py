@@ -1,4 +1,4 @@
-"""Which page of the list of jobs somebody asks for: the same words for the list and for following it."""
+"""Which page of the list of jobs is requested: the same parameters for the list and for its live stream."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_page_request(
     latest: Annotated[str | None, Query(alias="to", description="Only jobs created before then.", **_TIME)] = None,
     cursor: Annotated[str | None, Query(description="From the `next` link of the page before.", max_length=200)] = None,
 ) -> PageRequest:
-    """What the query says; what it cannot mean is refused."""
+    """The query's parameters; contradictions are refused."""
     job_filter = JobFilter(
         states=_states(status, state),
         kind=job_type,

@@ -34,7 +34,7 @@ _LAST_SEQUENCE = 2**31 - 1
 
 
 def visible_job(job_id: UUID, who: SignedIn, service: AService) -> UUID:
-    """A job that whoever asks may see: said before the stream begins."""
+    """A job that the caller may see: checked before the stream begins."""
     service.app.acting_as(who.caller).jobs.get(job_id)
     return job_id
 
@@ -61,7 +61,7 @@ async def follow_job(
                 read = partial(read_news, job_id, who, service, after=after, limit=HISTORY_PAGE)
                 job, lines = await run_in_threadpool(read)
             except StoreUnavailable as error:
-                _log.warning("cannot see a job; looking again", error=error.message, code=error.code)
+                _log.warning("cannot read a job; trying again", error=error.message, code=error.code)
                 await asyncio.sleep(LOOK_SECONDS)
                 if service.change_feed.is_closed:
                     return
@@ -84,7 +84,7 @@ async def follow_job(
 
 
 def _sequence(text: str | None) -> int:
-    """What a browser sends back; anything else begins anew."""
+    """The sequence number a browser sends back; anything else starts from the beginning."""
     if text is None or not (text.isascii() and text.isdigit() and len(text) <= len(str(_LAST_SEQUENCE))):
         return 0
     return min(int(text), _LAST_SEQUENCE)

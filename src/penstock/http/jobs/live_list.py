@@ -35,7 +35,7 @@ from penstock.operations.read_jobs import JobPage
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
 LOOK_SECONDS = 1.0
 _REST = 10.0
-"""A look that takes long, as a search through many jobs may, is followed by a rest of so many times its length."""
+"""After a slow query, such as a search through many jobs, the pause is so many times its length."""
 _log = structlog.get_logger("penstock.change_feed")
 
 
@@ -65,7 +65,7 @@ async def follow_jobs(
             try:
                 news = page_sent.news(await run_in_threadpool(look))
             except PenstockError as error:
-                _log.warning("cannot see the list of jobs; looking again", error=error.message, code=error.code)
+                _log.warning("cannot read the list of jobs; trying again", error=error.message, code=error.code)
             else:
                 if news is not None:
                     yield ServerSentEvent(event="jobs", raw_data=json_text(news))
@@ -74,7 +74,7 @@ async def follow_jobs(
 
 
 class _PageSent:
-    """What somebody has been sent of a page."""
+    """What a client has been sent of a page."""
 
     def __init__(self) -> None:
         self._marks: dict[UUID, object] | None = None

@@ -81,7 +81,7 @@ def _add_upload(routes: APIRouter, with_intake: Iterable[Kind]) -> None:
     @routes.post(
         "/api/jobs",
         status_code=202,
-        summary="Hand files in",
+        summary="Submit files",
         response_model=FilesTaken,
         responses=documented(400, 401, 403, 413, 422, 429, 503),
         openapi_extra=upload_body(sorted(by_name)) | (form.extra() if isinstance(form, StartForm) else {}),

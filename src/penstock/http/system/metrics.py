@@ -90,7 +90,7 @@ class OfLanes(Collector):
         except PenstockError:
             return
         for name in ("penstock_queue_depth", "penstock_pending_count"):
-            gauge = GaugeMetricFamily(name, "Items that wait or are in hand, by kind.", labels=("kind",))
+            gauge = GaugeMetricFamily(name, "Items that wait or run, by kind.", labels=("kind",))
             for kind, count in waiting.items():
                 gauge.add_metric((kind,), count)
             yield gauge
@@ -102,7 +102,7 @@ class OfLanes(Collector):
             yield gauge
         throttle = GaugeMetricFamily(
             "penstock_api_throttle_rate",
-            "Share of calls that a provider refused for now.",
+            "Share of calls that a provider throttled.",
             labels=("kind", "worker", "provider"),
         )
         for lane in lanes:

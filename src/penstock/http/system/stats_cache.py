@@ -1,4 +1,4 @@
-"""Figures that many requests ask for and that need not be of this very second: read once, and kept for a while."""
+"""Figures that many requests ask for and that may be some seconds old: read once, and cached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_KEPT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CachedValue(Generic[Value]):
-    """A value, when it was read, and until when it will do."""
+    """A value, when it was read, and until when it is used."""
 
     value: Value
     at: datetime

@@ -13,7 +13,7 @@ export function tell(text) {
 /** Something went wrong: a text, or a Problem. It stays until somebody has read it. */
 export function warn(problem) {
   if (problem?.name === "AbortError") return;
-  const text = problem instanceof Error ? `That did not work: ${problem.message}.` : problem;
+  const text = problem instanceof Error ? `Something went wrong: ${problem.message}.` : problem;
   shown("bad", "alert", text, problem?.code);
   if (problem instanceof Error && problem.code === undefined) console.error(problem);
 }

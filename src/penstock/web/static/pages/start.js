@@ -164,7 +164,7 @@ function showProblem(form, problem) {
   }
   const above = one("[data-problem]", form);
   above.hidden = !problem || Boolean(at);
-  if (!above.hidden) fill(above, make("span", {}, "That did not work: ", sentence(problem)));
+  if (!above.hidden) fill(above, make("span", {}, "Something went wrong: ", sentence(problem)));
   at?.focus();
   if (problem && problem.name !== "Problem") console.error(problem);
 }
