@@ -41,7 +41,7 @@ class EventLoopRunner:
             self._take_over(slots)
 
     def resize(self, concurrency: int) -> None:
-        """Slots too many end with the call in hand; new ones are made for what waits."""
+        """Surplus slots end with their current call; new ones are made for what waits."""
         self.concurrency = concurrency
         self.start_waiting()
 
@@ -80,14 +80,14 @@ class EventLoopRunner:
         return sum(slots.abandoned for slots in (self._slots, *self._old_slots) if slots.thread.is_alive)
 
     def close(self) -> None:
-        """Nothing to let go of: the loop is shared."""
+        """Nothing to close: the loop is shared."""
 
     def has_overdue(self, moment: float) -> bool:
         """Has it a call that had to end before that moment?"""
         return any(call.deadline is not None and call.deadline <= moment for call in self._slots.calls())
 
     def runs(self, task: asyncio.Task[Any]) -> bool:
-        """Is the task one of its own, with a call in hand?"""
+        """Is the task one of its own, and does it run a call?"""
         return task in tuple(self._slots.running.values())
 
     def move(self, new: LoopThread, blocker: asyncio.Task[Any] | None) -> None:
@@ -135,7 +135,7 @@ class _Slots:
             self._loop.call_soon_threadsafe(function, *arguments)  # type: ignore[arg-type]
 
     def calls(self) -> list[Call]:
-        """From any thread: what is in hand here."""
+        """From any thread: the calls held here."""
         reported_calls = [call for call, _, _ in (*tuple(self.reports), *tuple(self.handing))]
         return [*tuple(self.waiting), *tuple(self.running), *reported_calls]
 
@@ -171,7 +171,7 @@ class _Slots:
                 task.cancel()
 
     def abandon(self, call: Call) -> None:
-        """Leave a running call to itself."""
+        """Give up a running call."""
         task = self.running.pop(call, None)
         if task is not None and not self.thread.is_leaving:
             self.abandoned += 1

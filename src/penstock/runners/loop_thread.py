@@ -30,7 +30,7 @@ class Moves(Protocol):
         """Has it a call that had to end before that moment?"""
 
     def runs(self, task: asyncio.Task[Any]) -> bool:
-        """Is the task one of its own, with a call in hand?"""
+        """Is the task one of its own, and does it run a call?"""
 
     def move(self, new: LoopThread, blocker: asyncio.Task[Any] | None) -> None:
         """Go on with another loop; ``blocker`` is the task that keeps the old one, where that is known."""

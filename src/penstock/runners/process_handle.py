@@ -62,7 +62,7 @@ class Call:
 
 
 class Nonsense(Exception):
-    """A child wrote what is not an answer."""
+    """A child wrote something that is not an answer."""
 
 
 class ForeignError(RuntimeError):
@@ -182,7 +182,7 @@ class Child:
         return bool(limits.memory_bytes and self.calls and self.resident_bytes() > limits.memory_bytes // 2)
 
     def kill(self) -> None:
-        """SIGKILL it and all its group, and hear it no more. Must come before `reap`, also for a dead child."""
+        """SIGKILL it and all its group, and stop reading from it. Must come before `reap`, also for a dead child."""
         self.killed = True
         self.deadline = self.sample_at = None
         self.connection.close()
@@ -190,7 +190,7 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
 
     def reap(self) -> str:
-        """Take leave of a dead child; says how it died."""
+        """Reap a dead child; the answer says how it died."""
         code = self._process.wait()
         if self.exit_descriptor is not None:
             os.close(self.exit_descriptor)

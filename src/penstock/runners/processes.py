@@ -186,7 +186,7 @@ class ProcessPool:
             self._leave_nothing()
 
     def _pause(self) -> float | None:
-        """How long nothing can become due."""
+        """Seconds until the next deadline."""
         alive = [child for child in self._children.values() if not child.killed]
         moments = [moment for child in alive for moment in (child.deadline, child.sample_at) if moment is not None]
         if self._close_at is not None and alive:
@@ -241,7 +241,9 @@ class ProcessPool:
         except EOFError:
             self._kill(child, None)
         except Nonsense:
-            self._kill(child, WorkerCrashed("the process that ran the handler wrote nonsense to the pool's socket"))
+            self._kill(
+                child, WorkerCrashed("the process that ran the handler wrote something invalid to the pool's socket")
+            )
 
     def _hear(self, child: Child, frame: bytes) -> None:
         call = child.call

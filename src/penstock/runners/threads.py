@@ -60,7 +60,7 @@ class ThreadRunner:
             self._condition.notify(len(calls))
 
     def resize(self, concurrency: int) -> None:
-        """Threads too many end when they are free; new ones are made for what waits."""
+        """Surplus threads end when they are free; new ones are made for what waits."""
         with self._condition:
             self.concurrency = concurrency
             self._spawn()
@@ -136,7 +136,7 @@ class ThreadRunner:
         return True
 
     def _give_up(self, call: Call) -> bool:
-        """Let a running call go its own way; its thread does not count any more."""
+        """Give up a running call; its thread does not count any more."""
         if call not in self._running:
             return False
         self._running.discard(call)

@@ -1,4 +1,4 @@
-"""A thread for what is made of a handler's answer, where that may run somebody's code and must not hold up others.
+"""A thread that reads handlers' answers, where that may run users' code and must not hold up others.
 
 A kind's ``classify``, and the way of an object back from a child process, are not ours: they may hang. They run here,
 one after the other. The watchdog asks what has taken too long; then this thread is left to it, and a new one goes on
@@ -32,11 +32,11 @@ class AnswerReader:
 
     @property
     def abandoned(self) -> int:
-        """Threads that were left to what hangs in them."""
+        """Threads that were given up because their code hangs."""
         return sum(thread.is_alive() for thread in self._hung_threads)
 
     def put(self, ended_call: EndedCall) -> None:
-        """Have this one concluded."""
+        """Queue a call whose answer is to be read."""
         with self._condition:
             self._waiting.append(ended_call)
             self._begin()
@@ -49,7 +49,7 @@ class AnswerReader:
             return [call for call, _, _ in (*current, *self._waiting)]
 
     def give_up(self, seconds: float) -> EndedCall | None:
-        """The one that has taken longer than so many seconds, if there is one: it is not waited for any more."""
+        """Give up the answer that has taken longer than so many seconds, if there is one."""
         with self._condition:
             hung = self._current
             if hung is None or self._thread is None or time.monotonic() - self._since < seconds:

@@ -1,4 +1,4 @@
-"""Calling what may hang, for so long and no longer."""
+"""Calling a function that may hang, and waiting for a bounded time."""
 
 from __future__ import annotations
 

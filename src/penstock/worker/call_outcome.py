@@ -62,7 +62,7 @@ def outcome_of_value(kind: Kind, item: ClaimedItem, value: JSON, max_bytes: int)
 
 
 def outcome_of_error(kind: Kind, item: ClaimedItem, error: BaseException) -> Outcome:
-    """The handler raised; the kind may know better what that means."""
+    """The handler raised; the kind's ``classify`` may say what that means."""
     text = _text(error)
     if kind.classify is not None:
         try:
@@ -80,7 +80,7 @@ def outcome_of_error(kind: Kind, item: ClaimedItem, error: BaseException) -> Out
 
 
 def outcome_of_slow_reading(kind: Kind, item: ClaimedItem, error: BaseException | None, seconds: float) -> Outcome:
-    """What is made of the answer takes too long (a ``classify`` that hangs): decided without asking anybody."""
+    """Reading the answer takes too long (a ``classify`` that hangs): decided without it."""
     policy = kind.policy.allowing(item.max_retries)
     if type(error).__module__ == Killed.__module__ and isinstance(error, Killed):
         return outcome_for_error(error, item.attempt, policy)  # one of ours, with a message of ours
@@ -90,13 +90,13 @@ def outcome_of_slow_reading(kind: Kind, item: ClaimedItem, error: BaseException 
 
 
 def outcome_of_lost_call(kind: Kind, item: ClaimedItem) -> Outcome:
-    """No runner knows of the call any more: a fault of ours, and nobody knows whether the handler ran."""
+    """No runner knows of the call any more: a defect of ours, and whether the handler ran is unknown."""
     text = "the worker lost sight of this call, and nobody knows how far it came"
     return retry_or_fail(text, LOST, item.attempt, kind.policy.allowing(item.max_retries))
 
 
 def _unreadable(kind: Kind, item: ClaimedItem, error: BaseException | None, reading_error: BaseException) -> Outcome:
-    """An outcome made from nothing that the handler's objects can influence."""
+    """An outcome that the handler's objects cannot influence."""
     reason = f"reading it ends in {class_name(reading_error)}"
     if error is None:
         return outcomes.failed(f"the result cannot be kept as JSON: {reason}", "PAYLOAD_NOT_STORABLE")

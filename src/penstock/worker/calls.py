@@ -148,15 +148,15 @@ class Calls:
         )
 
     def _say(self, job_id: UUID, message: str) -> None:
-        """A message for those who watch is not worth a failed item: while somebody has the job locked, it is lost."""
+        """A progress message is not worth a failed item: it is lost while another transaction has locked the job."""
         try:
             self._store.write(lambda transaction: say(transaction, job_id, message), bounded=True)
         except StoreLocked:
-            _log.info("a message was not kept: somebody's open transaction has the job", job=str(job_id))
+            _log.info("a message was not kept: another open transaction has locked the job", job=str(job_id))
 
 
 def _nothing(_: Any) -> None:
-    """What a call does before it is told."""
+    """The function of a call that is not set yet."""
 
 
 def _each_item(store: Store, job_id: Any, status: ItemStatus | None) -> Iterator[Item]:
@@ -199,7 +199,7 @@ async def _closing_async(plan: Any) -> AsyncIterator[Any]:
 
 
 def _renewing_deadline(plan: Iterable[JSON], call: Call) -> Iterable[JSON]:
-    """What a plan yields; each item is a sign that it goes on."""
+    """What a plan yields; each item renews its deadline."""
     return plan if call.timeout is None else _with_deadline(plan, call)
 
 
@@ -216,7 +216,7 @@ async def _renewing_deadline_async(plan: Any, call: Call) -> AsyncIterator[JSON]
 
 
 def _skipping(inputs: Any, count: int) -> Any:
-    """What was produced, without the first ``count``."""
+    """The inputs without the first ``count``."""
     if inspect.isasyncgen(inputs):
         return _skipping_async(inputs, count)
     return islice(inputs, count, None)

@@ -12,7 +12,7 @@ from penstock.operations.record import ItemResult
 class CompletionBuffer:
     """Outcomes, a wake-up, and how many calls are still out.
 
-    The first outcome does not go to the database alone while others are about to finish: the lane waits a little
+    The first outcome does not go to the database alone while others are about to finish: the lane waits a moment
     for company, but not when nothing else is out, so that a single job is never kept waiting.
     """
 

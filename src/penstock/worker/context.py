@@ -47,7 +47,7 @@ class ItemContext(Generic[Params, Input]):
 
     @property
     def owner(self) -> str | None:
-        """Whose job it is; None when nobody's."""
+        """The job's owner; None when it has none."""
         return self._claimed_item.user_id
 
     @property
@@ -89,7 +89,7 @@ class ItemContext(Generic[Params, Input]):
 
     @property
     def stopped(self) -> bool:
-        """Was the job stopped? A handler in a thread looks at this now and then; others are stopped for real."""
+        """Was the job stopped? A handler in a thread should check this now and then; others are interrupted."""
         return self.stop.set
 
     def kept_file(self, digest: str) -> Path:
@@ -125,7 +125,7 @@ class JobContext(Generic[Params, Result]):
     stop: StopFlag
 
     def say(self, message: str) -> None:
-        """Tell the people who watch what is going on."""
+        """Set the message that people see while the job runs."""
         self._say(message)
 
     def items(self, status: ItemStatus | None = None) -> Iterator[Item]:

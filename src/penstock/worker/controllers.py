@@ -1,4 +1,4 @@
-"""What one lane learns from its work, and what it does about it: the controllers, their signals and their settings.
+"""The controllers of one lane: the signals they get and the settings they answer.
 
 The controllers themselves are pure (``penstock.worker.control``); here they are given samples of the real world, and
 their settings are kept to be seen: in ``/metrics``, in a job's answer and in the lane's samples in the database.

@@ -1,4 +1,4 @@
-"""Telling of failures: a bounded number of log lines, and the hooks that an application has registered.
+"""Reporting failures: a bounded number of log lines, and the hooks that an application has registered.
 
 A job of a hundred thousand items that all fail must not write as many tracebacks. For each kind and code the first
 few failures of a minute are logged with the end of their traceback; the others are counted, and the count is logged
@@ -57,7 +57,7 @@ OnFailure = Callable[[Failure], object]
 
 
 def failure_of(item: ClaimedItem, outcome: Outcome) -> Failure | None:
-    """What there is to tell of an outcome; None where it is no failure: done, not found, skipped, put off."""
+    """The failure of an outcome; None where it is none: done, not found, skipped, put off."""
     retried = outcome.status is ItemStatus.PENDING and outcome.counts
     if outcome.error is None or not (retried or outcome.status is ItemStatus.ERROR):
         return None
@@ -77,14 +77,14 @@ def failure_of(item: ClaimedItem, outcome: Outcome) -> Failure | None:
 
 
 class Failures:
-    """Tells of the failures of one worker."""
+    """Reports the failures of one worker."""
 
     def __init__(self, hooks: Sequence[OnFailure] = ()) -> None:
         self._log = FailureLog()
         self._hooks = _HookThread(hooks) if hooks else None
 
     def report(self, failures: Sequence[Failure]) -> None:
-        """These were recorded; this never waits for anybody."""
+        """Report failures that were recorded; this never blocks."""
         for failure in failures:
             self._log.add(failure)
             if self._hooks is not None:
@@ -95,7 +95,7 @@ class Failures:
         self._log.flush()
 
     def close(self, seconds: float = LAST_WORDS_SECONDS) -> None:
-        """Log what was only counted; hooks get so many seconds for what they have not heard yet."""
+        """Log what was only counted; hooks get so many seconds for what they have not received yet."""
         self._log.flush(at_end=True)
         if self._hooks is not None:
             self._hooks.close(seconds)
@@ -176,7 +176,7 @@ class _HookThread:
         self._thread.start()
 
     def put(self, failure: Failure) -> None:
-        """Let the hooks hear of it, unless too many wait already."""
+        """Queue a failure for the hooks, unless too many wait already."""
         try:
             self._waiting.put_nowait(failure)
         except queue.Full:
@@ -185,7 +185,7 @@ class _HookThread:
                 _log.warning("on_failure hooks are too slow: failures are dropped", waiting=_MOST_WAITING)
 
     def close(self, seconds: float) -> None:
-        """Wait so long for what has not been heard."""
+        """Wait so long for the failures that are still queued."""
         give_up = time.monotonic() + seconds
         try:
             self._waiting.put(None, timeout=seconds)
@@ -194,7 +194,7 @@ class _HookThread:
         else:
             self._thread.join(max(0.0, give_up - time.monotonic()))
         if self._dropped_count or self._thread.is_alive():
-            _log.warning("on_failure hooks did not hear of every failure", dropped=self._dropped_count)
+            _log.warning("on_failure hooks did not get every failure", dropped=self._dropped_count)
 
     def _run(self) -> None:
         while (failure := self._waiting.get()) is not None:

@@ -1,4 +1,4 @@
-"""What this machine has left: processor time of ours, memory of the limit we live under."""
+"""How busy this machine is: our processor time, and our memory by its limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeping leases while handlers run, and telling the lanes what is not theirs any more.
+"""Extending leases while handlers run, and telling the lanes which ones they have lost.
 
 Every heartbeat asks which of the jobs in hand were stopped (their handlers are stopped), and extends the leases that
 have used up half of their time. What is held past its time limit and the watchdog's grace is extended no more: if

@@ -1,4 +1,4 @@
-"""Persisting what a plan yields, in batches as large as the database takes them well.
+"""Persisting what a plan yields, in batches of the size that the database handles well.
 
 A batch is a transaction, or several where its rows are heavy.
 What happens when a batch fails: nothing of it is there. A database that is away or busy is asked again with a smaller
@@ -30,10 +30,10 @@ from penstock.worker.controllers import Controllers
 
 _TRIES = 5
 _LOCKED_SECONDS = 0.25
-"""Between two tries while somebody has the job locked."""
+"""Seconds between two tries while another transaction has locked the job."""
 _ENCODED_AT_ONCE = 200
 _WAIT_THAT_COUNTS_MS = 50.0
-"""Less is the everyday wait for one's turn, or for the interpreter, which the plan's own thread keeps busy."""
+"""A shorter wait is ordinary: for the write lock, or for the interpreter, which the plan's own thread keeps busy."""
 _log = structlog.get_logger("penstock.plan")
 
 
@@ -82,7 +82,9 @@ class PlanWriter:
                 position = self._write(plan_item, items[first:last], position)
             except StoreLocked:
                 if stop.set:
-                    raise Stopped(f"job {plan_item.job_id} was stopped while somebody's transaction had it") from None
+                    raise Stopped(
+                        f"job {plan_item.job_id} was stopped while another transaction had locked it"
+                    ) from None
                 time.sleep(_LOCKED_SECONDS)
                 continue
             except StoreUnavailable as error:

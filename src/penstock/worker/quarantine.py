@@ -1,4 +1,4 @@
-"""Suspects: items that were in hand in several deaths of workers, and are run apart before they are blamed.
+"""Suspects: items that several workers held when they died; they are run apart before they are blamed.
 
 A suspect is run in a process of its own, as its kind would run it: the same step, its time and its memory limit. That
 process dies with its worker, so three things can happen:
@@ -55,7 +55,7 @@ class App(Protocol):
 
 
 class AppNotLoaded(Exception):
-    """The process could not get at the app, or the app does not know the kind there."""
+    """The process could not load the app, or the app does not know the kind there."""
 
     code = "APP_NOT_LOADED"
 

@@ -1,4 +1,4 @@
-"""Writing a lane's outcomes: as many together as can be, and what cannot be written now waits while the others go on.
+"""Writing a lane's outcomes: as many together as possible; what is locked waits while the others are written.
 
 What can keep outcomes from being written, and what happens then:
 
@@ -33,7 +33,7 @@ from penstock.store.engine import Store
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 _REST = 4.0
-"""A try that took long is repeated after so many times as long: the others' outcomes have most of the time."""
+"""After a slow try the pause is so many times its length: most of the time is for other outcomes."""
 _MAX_BATCH = 10_000
 """How many outcomes are written at once; fewer after the server has found that too slow."""
 _TOO_SLOW = ("STATEMENT_TIMEOUT", "DB_TIMEOUT")
@@ -46,7 +46,7 @@ class Recorded(NamedTuple):
     landed: set[int]
     """The ids of the items whose outcome is in the database now."""
     left: list[ItemResult]
-    """What is still to be written; all the rest was, or came too late."""
+    """What is still to be written; all else was written, or came too late."""
 
 
 @dataclass(slots=True)
@@ -57,11 +57,11 @@ class _Turn:
     """What comes next, and whether it is known that somebody has locked some of it."""
     landed_ids: set[int] = field(default_factory=set)
     blocked_results: list[ItemResult] = field(default_factory=list)
-    """What has to wait for somebody."""
+    """What waits for another transaction's lock."""
     unwritten: list[ItemResult] = field(default_factory=list)
-    """What the database was not there for."""
+    """What could not be written because the database was away."""
     refusals: dict[int, ItemResult] = field(default_factory=dict)
-    """What the database would not have, by item; a failure is written instead."""
+    """What the database refused, by item; a failure is written instead."""
     has_written: bool = False
     took: float = 0.0
     """Seconds for what was known to be locked."""
@@ -71,7 +71,7 @@ class _Turn:
         self.todo.extendleft((part, is_locked) for part in reversed(parts))
 
     def give_up(self, batch: Sequence[ItemResult]) -> None:
-        """Leave this, and what was to come."""
+        """Give up this batch, and those still to be written."""
         self.unwritten += [result for part in (batch, *(some for some, _ in self.todo)) for result in part]
         self.todo.clear()
 
@@ -86,12 +86,12 @@ class Recorder:
         self._batch_limit = _MAX_BATCH
         self._locked_jobs: frozenset[UUID] = frozenset()
         self.waiting: frozenset[int] = frozenset()
-        """The items whose outcome waits for the end of somebody's transaction."""
+        """The items whose outcome waits for the end of another transaction."""
         self._pause = _FIRST_PAUSE
         self._again_at = 0.0
 
     def due_in(self, unwritten: Sequence[ItemResult]) -> float:
-        """In how many seconds something of this can be tried: at once, unless all of it waits for somebody."""
+        """In how many seconds some of this can be tried: now, unless all of it waits for another transaction."""
         if any(result.job_id not in self._locked_jobs for result in unwritten):
             return 0.0
         return max(0.0, self._again_at - time.monotonic())
@@ -158,7 +158,7 @@ class Recorder:
             turn.took += time.monotonic() - began_at
 
     def _write(self, batch: Sequence[ItemResult], *, is_locked: bool) -> tuple[set[int], Sequence[ItemResult]]:
-        """One transaction; the answer is the ids of the items that landed, and what somebody has locked."""
+        """One transaction; the answer is the ids of the items that landed, and what is locked."""
         if is_locked:
             return self._store.write(lambda transaction: record_free(transaction, batch, self._caller), bounded=True)
         try:
@@ -174,7 +174,7 @@ class Recorder:
         fresh = locked_jobs - self._locked_jobs
         if fresh:
             _log.warning(
-                "outcomes wait: somebody's open transaction has their jobs",
+                "outcomes wait: another open transaction has locked their jobs",
                 kind=self._kind,
                 items=len(turn.blocked_results),
                 jobs=len(locked_jobs),

@@ -1,4 +1,4 @@
-"""What the log says of a slice when somebody looks closely; failures have lines of their own (see failures)."""
+"""Debug log lines about a slice; failures have lines of their own (see failures)."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from penstock.worker.lane import Lane
 
 _PATIENCE = 60.0
-"""How long the others may take to bring in what they hold."""
+"""How long the other lanes may take to finish what they hold."""
 _LATER = 30.0
 """When a suspect is tried again that could not be alone."""
 _NOT_ALONE = "it must run alone, and others were still at work"
 
 
 class Solitude:
-    """Who has, or waits to have, a worker for itself."""
+    """Which lane has, or waits to have, the worker for itself."""
 
     def __init__(self, store: Store, lanes: Sequence[Lane]) -> None:
         self._store = store
@@ -53,7 +53,7 @@ class Solitude:
         return self._call if self.waits(lane) else None
 
     def ask(self, lane: Lane, call: Call) -> None:
-        """Run this call as soon as nothing else is in hand; a second suspect comes later."""
+        """Run this call as soon as nothing else runs; a second suspect comes later."""
         with self._lock:
             free = self._lane is None
             if free:
@@ -63,7 +63,7 @@ class Solitude:
             lane.executor.put_off(call, _NOT_ALONE, _LATER)
 
     def look(self, lane: Lane, *, stopping: bool) -> None:
-        """In the lane's own thread, now and then: begin when all others have nothing in hand."""
+        """In the lane's own thread, now and then: start when all other lanes hold nothing."""
         call = self._call
         if call is None or not self.waits(lane):
             return
@@ -80,7 +80,7 @@ class Solitude:
             lane.executor.put_off(call, _NOT_ALONE, _LATER)
 
     def leave(self, call: Call | None) -> None:
-        """The call is over: everybody goes on."""
+        """The call is over: all lanes continue."""
         if call is None or call is not self._call:
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""Looking after what a worker holds, without knowing what can go wrong with it.
+"""A check on everything a worker holds, whatever may have gone wrong with it.
 
 Runners end their calls at their time limit, and tell of each call exactly once. Should that fail for any reason (a
 coroutine that will not be cancelled, a loop that a handler keeps, a fault of ours), the item would stay in hand, and
@@ -59,7 +59,7 @@ def _end_overdue(lane: Lane, open_calls: Sequence[Call], moment: float) -> None:
 
 
 def _end_lost(lane: Lane, open_calls: Sequence[Call], being_concluded: set[Call]) -> None:
-    """What is on its way from one hand to the next may be missing once, but not at the next look."""
+    """A call on its way between two threads may be missing once, but not at the next look."""
     known_calls = being_concluded.union(
         runner_call for runner in lane.executor.runners for runner_call in runner.calls()
     )
@@ -71,7 +71,7 @@ def _end_lost(lane: Lane, open_calls: Sequence[Call], being_concluded: set[Call]
 
 
 def look_at_duties(duties: Sequence[Loop], warned_duties: set[str]) -> None:
-    """Say which duty has been at one turn for a minute: a subscriber or a gauge may hang in it."""
+    """Log which duty has run for a minute: a subscriber or a gauge may hang in it."""
     now = time.monotonic()
     for duty in duties:
         since = duty.busy_since
@@ -79,7 +79,7 @@ def look_at_duties(duties: Sequence[Loop], warned_duties: set[str]) -> None:
             warned_duties.discard(duty.name)
         elif duty.name not in warned_duties:
             warned_duties.add(duty.name)
-            _log.error("a duty of the worker does not come back", duty=duty.name, seconds=round(now - since))
+            _log.error("a duty of the worker hangs", duty=duty.name, seconds=round(now - since))
 
 
 def _say(what: str, lane: Lane, call: Call, **more: object) -> None:

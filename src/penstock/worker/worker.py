@@ -1,4 +1,4 @@
-"""A worker: one lane for each kind, one heartbeat, one ear for new work, and the maintenance duties.
+"""A worker: one lane for each kind, one heartbeat, one listener for new work, and the maintenance duties.
 
 **Stopping** has a deadline that nothing can move: the grace for what runs, and a few seconds to hand back the rest and
 to let go. A handler, a gauge or a subscriber that hangs is left behind in its thread, which does not keep the process.
@@ -63,7 +63,7 @@ _BEATS_TO_RENEW = 2.0
 """How many heartbeats a living worker needs to renew its leases once it can."""
 _FIRST_LOOK_SECONDS = 0.01
 _LONGEST_LOOK_SECONDS = 0.25
-"""How often it is looked whether what others have in hand has ended, at first and after a while."""
+"""How often to check whether items that others hold have ended, at first and after a while."""
 _log = structlog.get_logger("penstock.worker")
 
 
@@ -114,7 +114,7 @@ class Worker:
 
     @property
     def listening(self) -> threading.Event:
-        """Set while work submitted elsewhere is heard of at once."""
+        """Set while notices of work submitted elsewhere arrive."""
         return self._wakeups.listening
 
     def start(self) -> None:
@@ -199,7 +199,7 @@ class Worker:
         return handed_back
 
     def _share(self) -> float:
-        """How long one of the last things may take: part of what is left, so that some is left for the others."""
+        """How long one of the last steps may take: a part of the time left, so that the others get some."""
         return max(0.1, min(_LAST_SECONDS, (self._deadline - time.monotonic()) / 2))
 
     def _join_lanes(self) -> bool:
@@ -217,7 +217,7 @@ class Worker:
         return handed_back
 
     def _do_last(self, name: str, action: Callable[[], None]) -> bool:
-        """Something that may fail or hang at the end, when nobody tries it again."""
+        """Run a last step that may fail or hang; it is not repeated."""
         try:
             BoundedCall(action, name=name)(self._share())
         except BaseException as error:  # noqa: BLE001 - nothing keeps a worker from stopping, and it is logged
@@ -275,7 +275,7 @@ class Worker:
         return self._store.read(lambda transaction: any_in_flight(transaction, names), single_statement=True)
 
     def _poll_seconds(self) -> float:
-        """How often a lane looks for work by itself: more often while nobody can tell it."""
+        """How often a lane polls for work: more often while no notices arrive."""
         usual = self._settings.poll_seconds
         return usual if self._wakeups.listening.is_set() else min(usual, DEAF_POLL_SECONDS)
 
@@ -339,7 +339,7 @@ class Worker:
         self._sampling.run_once()
 
     def _watch(self) -> None:
-        """Look after everything in hand; see :mod:`penstock.worker.watchdog`."""
+        """Check everything the lanes hold; see :mod:`penstock.worker.watchdog`."""
         if self._loop_thread is not None:
             grace = self._settings.timeout_grace_seconds
             self._loop_thread.look(patience=min(_BLOCKED_SECONDS, grace), grace=grace)
@@ -349,7 +349,7 @@ class Worker:
         self.signals.announce("watched")
 
     def _sign(self) -> None:
-        """Say that this worker is there, what it has in hand, and what it gave up that still runs."""
+        """Record that this worker is alive, what it holds, and what it gave up that still runs."""
         held_items = {lane.kind.name: len(lane.executor.held()) for lane in self._lanes}
         abandoned = {lane.kind.name: lane.executor.abandoned for lane in self._lanes}
         topics = sorted(self._transport.topics())

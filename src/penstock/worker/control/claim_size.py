@@ -7,7 +7,7 @@ from penstock.worker.control.pressure import Pressure
 
 
 class ClaimSize:
-    """``clamp(target_slice_ms / avg_item_ms × safety, least, most)``; a small first claim until something is known.
+    """``clamp(target_slice_ms / avg_item_ms × safety, minimum, maximum)``; small at first.
 
     >>> size = ClaimSize(target_ms=5000, safety=0.7, minimum=1, maximum=1000, first=16)
     >>> size.setting
@@ -38,7 +38,7 @@ class ClaimSize:
         return self.setting
 
     def under(self, pressure: Pressure) -> int:
-        """The size to claim under a pressure: half while the machine is short of something, never below the least.
+        """The size to claim under a pressure: half while the machine is short of something, never below the minimum.
 
         >>> size = ClaimSize(target_ms=5000, safety=0.7, minimum=1, maximum=1000, first=16)
         >>> size.under(Pressure.NONE), size.under(Pressure.MEMORY)

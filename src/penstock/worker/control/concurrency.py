@@ -1,4 +1,4 @@
-"""How many items run at once: a little more while it helps, much less when something is wrong.
+"""How many items run at once: a little more while it helps, much less on errors and throttling.
 
 Additive increase, multiplicative decrease, with five things added:
 
@@ -56,7 +56,7 @@ class ConcurrencySample:
 
 
 class Concurrency:
-    """Slots in use, between ``least`` and ``most``; a shortage of processor time never takes it below ``cores``.
+    """Slots in use, between ``minimum`` and ``maximum``; a shortage of processor time never takes it below ``cores``.
 
     >>> slots = Concurrency(minimum=1, maximum=32, first=4)
     >>> slots.observe(ConcurrencySample(items=40, elapsed_seconds=1.0))
@@ -94,7 +94,7 @@ class Concurrency:
         return self._setting
 
     def observe(self, sample: ConcurrencySample) -> int:
-        """One window went so; the answer is the setting for the next."""
+        """Take in one window; the answer is the setting for the next."""
         refused_share = sample.throttled / sample.items if sample.items > 0 else 0.0
         spike = self._is_spike(sample)
         self._remember_errors(sample)

@@ -1,4 +1,4 @@
-"""How many rows one INSERT carries: small at first, doubling until the database says it is enough.
+"""How many rows one INSERT carries: small at first, doubling until the database slows down.
 
 The doubling stops at a soft limit (latency, a wait for a connection, an error) and never passes the hard ones (rows,
 bytes). Two latencies make the soft limit: above the lower one the batch stops growing, above the upper one it halves.
@@ -94,7 +94,7 @@ class IngestBatch:
         return self._backoff.delay(self._failures, chance=chance) if self._failures else 0.0
 
     def observe(self, sample: IngestSample) -> int:
-        """One batch went so; the answer is the rows of the next."""
+        """Take in one batch; the answer is the rows of the next."""
         if sample.failed:
             self._failures += 1
             self._shrink(0.25)

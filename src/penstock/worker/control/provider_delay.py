@@ -1,4 +1,4 @@
-"""When the next call to a provider may start: its rate, its Retry-After, and what its refusals taught us.
+"""When the next call to a provider may start: by its rate, its Retry-After and its refusals.
 
 Keep one for each provider (a domain, an API key). It does not sleep and has no clock: the time, in seconds of any clock
 that does not jump, is an argument. It is not thread-safe; calls from several threads need a lock around it.
