@@ -57,7 +57,7 @@ Observer = Callable[[str, Connection | None], None]
 WRITE_LOCK, BEFORE_COMMIT, AFTER_COMMIT = "write lock", "before COMMIT", "after COMMIT"
 _TRIES = 5
 LOCK_SECONDS = 1.0
-"""How long a statement of a worker waits for a row that somebody has locked, at most."""
+"""The longest that a worker's statement waits for a locked row."""
 
 
 class Store:
@@ -75,7 +75,7 @@ class Store:
         self._away = False
         self._queue = self.dialect.write_lock(engine.url)
         self.write_lock: AbstractContextManager[None] = self._queue or nullcontext()
-        """Held by whoever writes, where one does at a time."""
+        """Held by the writer, where there is one at a time."""
         self._connections = self.dialect.connections(engine)
         self._passing_for_reads = KeptConnections(engine, max_idle=0, penstock_begins="BEGIN")
         self._dialects: WeakKeyDictionary[SQLAlchemyDialect, SQLAlchemyDialect] = WeakKeyDictionary()
@@ -206,7 +206,7 @@ class Store:
         return failure
 
     def _note_answer(self) -> None:
-        """Whoever reaches the database first after it was away wakes those who wait for it."""
+        """The first caller that reaches the database after an outage wakes those who wait for it."""
         if self._away:
             self._away = False
             for listener in tuple(self._listeners):
@@ -237,7 +237,7 @@ class Store:
             self._connections.short_writes.close()
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.rest()
         self.engine.dispose()
         if self._queue is not None:

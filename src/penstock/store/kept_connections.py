@@ -49,7 +49,7 @@ class KeptConnections:
         self._give_back(connection)
 
     def close(self) -> None:
-        """Let go of those that are idle."""
+        """Close the idle ones."""
         with self._changing:
             idle, self._idle = self._idle, []
         for connection in idle:

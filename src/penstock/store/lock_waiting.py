@@ -31,7 +31,7 @@ from penstock.store.revisions import build_concurrently
 
 Result = TypeVar("Result")
 Say = Callable[[str], None]
-"""Takes a line on how a migration goes on."""
+"""Takes a line about a migration's progress."""
 
 _LOOK_SECONDS = 0.2
 _MOST_PAUSE = 5.0
@@ -87,7 +87,7 @@ class Blocker:
 
 
 class LockWaiting:
-    """Tries again and again, within a bound, and knows who was in the way."""
+    """Retries within a bound, and knows who held the lock."""
 
     def __init__(self, store: Store, patience: Patience, say: Say) -> None:
         self._store = store
@@ -114,7 +114,7 @@ class LockWaiting:
             yield
 
     def build(self, index: NewIndex) -> None:
-        """Build an index while everybody goes on; one that was left unfinished is built anew."""
+        """Build an index without blocking others; one that was left unfinished is built anew."""
         placement = placement_of(self._store.engine.dialect)
         parameters = {"schema": placement.schema, "name": placement.index(index.name)}
         with self._store.engine.connect() as connection:
@@ -179,13 +179,13 @@ class LockWaiting:
         holders = "; ".join(map(str, blockers)) or "somebody whom this user may not see"
         return StoreUnavailable(
             f"gave up after {self._patience.wait:g} s of waiting for {what}: it is held by {holders}. "
-            "End that session, or come back later or with a longer --wait: nothing was changed by this step",
+            "End that session, or run it again later or with a longer --wait: nothing was changed by this step",
             code="SCHEMA_LOCKED",
         )
 
 
 class _Watch:
-    """Looks, on a connection of its own, for those whom another connection waits for."""
+    """Finds, on a connection of its own, the sessions that another connection waits for."""
 
     def __init__(self, store: Store, what: str, say: Say, patience: Patience) -> None:
         self.pid: int | None = None

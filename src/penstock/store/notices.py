@@ -15,7 +15,7 @@ _PROOF = "?"
 
 
 def stop_notice(job_id: UUID) -> str:
-    """Handlers of this job need not go on."""
+    """The notice that a job was stopped: its handlers need not continue."""
     return f"{_STOP_MARK}{job_id}"
 
 
@@ -35,7 +35,7 @@ def new_proof() -> str:
 
 
 def is_proof(notice: str) -> bool:
-    """Is this some listener's own affair?"""
+    """Is this a listener's proof, which means nothing to others?"""
     return notice.startswith(_PROOF)
 
 

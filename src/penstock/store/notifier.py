@@ -1,4 +1,4 @@
-"""Hearing of new work, and of jobs that were stopped, without asking for it.
+"""Listening for new work and stopped jobs, instead of polling.
 
 How a worker is told by other processes is the database's: PostgreSQL tells (LISTEN), a SQLite file is looked at
 (:meth:`penstock.store.dialects.dialect.Dialect.new_listener`). A lost connection is made again, and everybody is woken
@@ -21,12 +21,12 @@ from penstock.store.engine import OnNotices, Store
 from penstock.store.peers import Presence
 
 DEAF_POLL_SECONDS = 1.0
-"""How often a worker looks for work at the longest while nobody can tell it."""
+"""The longest pause between two polls while no notices arrive."""
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 0.5
 """Between two tries to listen: one of a worker's threads that looks often is enough, since it wakes the others."""
 _LOOK_AGAIN_SECONDS = 60.0
-"""Whether a pooler has come to keep sessions is not asked every second."""
+"""How often to try again where a pooler does not keep sessions."""
 _log = structlog.get_logger("penstock.notifier")
 
 
@@ -89,7 +89,7 @@ class Notifier:
         self._failures += 1
         wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
         _log.warning(
-            "cannot hear of new work; polling goes on",
+            "cannot listen for new work; polling continues",
             error=str(error).strip(),
             failures=self._failures,
             wait=wait,
@@ -105,14 +105,14 @@ class Notifier:
             self._pause.clear()
 
     def _be_deaf(self) -> None:
-        """From now on the lanes look for themselves, and more often: wake them so that they do."""
+        """From now on the lanes poll, and more often: wake them so that they do."""
         if self.listening.is_set():
             self.listening.clear()
             self._on_notices(None)
 
     def _begin_to_hear(self) -> None:
         if self._failures or self._reported_error:
-            _log.info("new work is heard of", failures=self._failures)
+            _log.info("listening for new work", failures=self._failures)
         self._failures, self._reported_error = 0, None
         self.listening.set()
         self._on_notices(None)  # nobody knows what was missed
@@ -128,7 +128,7 @@ class Notifier:
             if str(error) != self._reported_error:
                 self._reported_error = str(error)
                 _log.warning(
-                    "work submitted elsewhere is found by looking for it, not by notices; "
+                    "work submitted elsewhere is found by polling, not by notices; "
                     "set PENSTOCK_LISTEN_URL to an address that leads to the server directly",
                     reason=str(error),
                     every_seconds=DEAF_POLL_SECONDS,

@@ -1,4 +1,4 @@
-"""Looking on while a store works: the one seam through which tests stop, order and cut what it does.
+"""Observing a store at work: the one place where tests stop, order and cut what it does.
 
 An observer is called, in the thread that works, with a name and the connection:
 
@@ -56,7 +56,7 @@ def observe(store: Store, observer: Observer) -> Iterator[None]:
 
 
 class _ObservedTransaction(Transaction):
-    """One that says what it is about to do."""
+    """A transaction that announces each statement."""
 
     def __init__(self, connection: Connection, store: Store, single_statement: bool, observer: Observer) -> None:
         super().__init__(connection, store, single_statement)

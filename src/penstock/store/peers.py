@@ -52,14 +52,14 @@ class Presence:
         return frozenset(notices)
 
     def leave(self) -> None:
-        """Be gone, as one who says goodbye."""
+        """Leave in order: the others see that it was no death."""
         self._path.unlink(missing_ok=True)
         self._socket.close()
         self._on_close(self.name)
 
 
 class Peers:
-    """Who works on a database from this machine."""
+    """The workers of a database on this machine."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
@@ -77,7 +77,7 @@ class Peers:
         return cls(_ours() / key)
 
     def settle(self, name: str) -> Presence | None:
-        """Be there for the others under this name; None where that is not possible."""
+        """Bind a socket under this name; None where that is not possible."""
         if self._directory is None:
             return None
         bound = _datagrams()
@@ -88,13 +88,13 @@ class Peers:
             bound.bind(str(path))
         except OSError as error:
             bound.close()
-            _log.debug("no socket for this worker; polling and leases do its work", error=str(error))
+            _log.debug("no socket for this worker; polling and leases take its place", error=str(error))
             return None
         self._own.add(name)
         return Presence(bound, path, self._own.discard)
 
     def tell(self, notices: Iterable[str]) -> None:
-        """Send notices to the workers of other processes. What does not reach them they find by looking."""
+        """Send notices to the workers of other processes. What does not reach them they find by polling."""
         others = [name for name in self._names() if name not in self._own]
         if not others:
             return

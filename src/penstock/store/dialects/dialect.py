@@ -1,4 +1,4 @@
-"""What a database must say for itself; everything else is the same SQL everywhere.
+"""What differs between databases; everything else is the same SQL everywhere.
 
 The list is closed on purpose: what needs another difference gets a method or a question here, never an ``if`` of its
 own elsewhere (``tests/architecture/test_dialects.py`` looks for them). docs/explanation/dialects.md says what a new
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from penstock.store.write_lock import WriteLock
 
 NOW = "now"
-"""The parameter through which a held clock is handed to every statement."""
+"""The parameter that gives every statement the time of a manual clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def fields(*columns: Column[Any] | Field) -> tuple[Field, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions:
-    """How a database is connected to; each takes of it what it knows."""
+    """How to connect to a database; each dialect takes what it understands."""
 
     pool_size: int
     synchronous: str
@@ -86,11 +86,11 @@ class Connections(NamedTuple):
 
 
 class CannotListen(Exception):
-    """Notices do not reach us here, and asking again soon will not change that; the message says what will."""
+    """Notices cannot reach us here, and retrying will not help; the message says what will."""
 
 
 class Listener(Protocol):
-    """Hears of what other processes commit, on a connection of its own."""
+    """Listens for what other processes commit, on a connection of its own."""
 
     def listen(self, on_ready: Callable[[], None], on_notices: Callable[[frozenset[str] | None], None]) -> None:
         """Call ``on_ready`` once it listens, and ``on_notices`` with what arrives; None: anything may have happened."""
@@ -100,7 +100,7 @@ class Listener(Protocol):
 
 
 class Dialect(Protocol):
-    """One database's ways. Statements are built once for each, so it must be hashable."""
+    """What one database does differently. Statements are built once for each, so it must be hashable."""
 
     name: str
 
@@ -109,13 +109,13 @@ class Dialect(Protocol):
     is_embedded: bool
     """Is it a file of ours: made when it is first used, brought up to date by whoever opens it, in one transaction?"""
     commits_single_statements: bool
-    """Is a statement a transaction by itself, so that BEGIN and COMMIT need no way to a server and back?"""
+    """Is a statement a transaction by itself, so that no round trips for BEGIN and COMMIT are needed?"""
     writes_beside_others: bool
     """Can we write while another of our transactions does, so that a lane claims while it records?"""
     claims_in_one_statement: bool
     """Can one statement lock jobs, take their items and write the history, and is it worth to begin at watermarks?"""
     carries_notices: bool
-    """Does it tell other processes what a transaction has to tell? Otherwise the store tells those of this machine."""
+    """Does it deliver a transaction's notices to other processes? Otherwise the store does, on this machine."""
     skips_in_indexes: bool
     """Does it skip from one priority to the next in an index when a condition does not name any?"""
     connection_example: str
@@ -127,13 +127,13 @@ class Dialect(Protocol):
         """An engine whose connections are set up as the store needs them, and that knows where our tables are."""
 
     def connections(self, engine: Engine) -> Connections:
-        """Those that are kept; at most half of the pool, so that nobody waits for one that does nothing."""
+        """Those that are kept; at most half of the pool, so that no caller waits for an idle one."""
 
     def write_lock(self, url: URL) -> WriteLock | None:
         """Where writers queue, for a database that has one at a time."""
 
     def after_commit(self, connection: Connection) -> None:
-        """A writer's last duty, while it still has the connection."""
+        """What a writer does after its commit, while it still has the connection."""
 
     def file_of(self, url: URL) -> Path | None:
         """The file of an embedded database; None for a server's, and for one in memory."""
@@ -164,7 +164,7 @@ class Dialect(Protocol):
     # Locks --------------------------------------------------------------------------------------------------------
 
     def begin_bounded(self, connection: Connection, seconds: float) -> None:
-        """Begin a transaction whose statements wait for a lock no longer than this; in one way to the server."""
+        """Begin a transaction whose statements wait for a lock no longer than this; in one round trip."""
 
     def take_turns(self, connection: Connection, name: str) -> None:
         """Wait until nobody else is between this call of the same name and the end of their transaction."""
@@ -213,7 +213,7 @@ class Dialect(Protocol):
     # Errors -------------------------------------------------------------------------------------------------------
 
     def is_passing(self, error: BaseException) -> bool:
-        """Would the same transaction have a chance if it were run again (deadlock, busy)?"""
+        """May the same transaction succeed if it is run again (deadlock, busy)?"""
 
     def is_locked(self, error: BaseException) -> bool:
         """Was a lock waited for as long as the transaction allows?"""
@@ -229,7 +229,7 @@ class Dialect(Protocol):
 
 
 class ManualClockDialect:
-    """The same ways, but the time is a parameter: for tests that hold the clock."""
+    """The same dialect with the time as a parameter: for tests that move the clock."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -248,7 +248,7 @@ class ManualClockDialect:
 
 @cache
 def dialect_of(dialect_name: str, *, has_manual_clock: bool = False) -> Dialect:
-    """The ways of the named database; one object for each, so that statements built for it are built once."""
+    """The dialect of the named database; one object for each, so that statements built for it are built once."""
     from penstock.store.dialects.postgresql.dialect import PostgreSQL
     from penstock.store.dialects.sqlite.dialect import SQLite
 

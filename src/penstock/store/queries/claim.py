@@ -1,4 +1,4 @@
-"""Which items a claim takes. Whose turn it is: ``line``; what is written about the jobs: ``served_jobs``."""
+"""The items that a claim takes. Which jobs are due: ``line``; what is written about the jobs: ``served_jobs``."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _take_stretches(dialect: Dialect) -> Update:
 
 
 class ReturnedItem(NamedTuple):
-    """An item that came back, and in how many deaths of workers it was in hand."""
+    """An item that came back, and how many workers died while they held it."""
 
     id: int
     deaths: int

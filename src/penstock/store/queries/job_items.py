@@ -89,7 +89,7 @@ def _extend_plan(dialect: Dialect) -> Update:
 
 
 def forgive_plan(transaction: Transaction, item_id: int) -> None:
-    """A plan that got further has no deaths behind it."""
+    """A plan that makes progress starts again with no deaths."""
     transaction.execute(_forgive_plan(transaction.dialect), {"item_id": item_id})
 
 

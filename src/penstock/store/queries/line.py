@@ -65,12 +65,12 @@ _PICKED_COLUMNS = tuple(jobs.c[name] for name in PickedJob._fields)
 
 
 def not_before_now(dialect: Dialect, turn: ColumnElement[Any]) -> ColumnElement[Any]:
-    """A turn as it is written: one that has passed is now, so that nobody gets in line where others have looked."""
+    """The time of a next claim as it is written: a past one is now, so that no job is queued behind a look."""
     return case((turn < dialect.now(), dialect.now()), else_=turn)
 
 
 def pick_jobs(transaction: Transaction, kind: str, limit: int, *, job_id: UUID | None = None) -> list[PickedJob]:
-    """The jobs of a kind whose turn it is, or the one that is named, locked; what others have locked is left out."""
+    """The due jobs of a kind, or the named one, locked; what others have locked is left out."""
     parameters = {"kind": kind, "limit": limit, "job_id": job_id}
     return transaction.fetch(PickedJob, _pick_jobs(transaction.dialect, by_job=job_id is not None), parameters)
 
@@ -88,14 +88,14 @@ def _pick_jobs(dialect: Dialect, *, by_job: bool) -> Select[Any]:
 
 
 class NextTurn(NamedTuple):
-    """The next turn of any job, None when none is in line; and the time."""
+    """When the next job is due, None when the queue is empty; and the time."""
 
     next_claim_at: datetime | None
     now: datetime
 
 
 def next_turn(transaction: Transaction, kind: str, *, job_id: UUID | None = None) -> NextTurn:
-    """The next turn of any job of a kind, or of the one that is named."""
+    """When the next job of a kind is due, or the named one."""
     statement = _next_turn(transaction.dialect, by_job=job_id is not None)
     [turn] = transaction.fetch(NextTurn, statement, {"kind": kind, "job_id": job_id})
     return turn
@@ -113,7 +113,7 @@ def _next_turn(dialect: Dialect, *, by_job: bool) -> Select[Any, Any]:
 
 
 def priorities(transaction: Transaction, kind: str) -> list[int]:
-    """The priorities that are in line."""
+    """The priorities in the queue."""
     return transaction.values(int, _priorities(transaction.dialect), {"kind": kind})
 
 
@@ -153,7 +153,7 @@ class Look(NamedTuple):
 
 
 class WideLook(NamedTuple):
-    """The same, and which priority is the next above it: what lies between them nobody has heard of yet."""
+    """The same, and which priority is the next above it: those between them are not known yet."""
 
     priority: int
     since: datetime
@@ -196,7 +196,7 @@ def due_parameters(dialect: Dialect, kind: str, looks: Sequence[Look], limit: in
 
 
 def lock_due(transaction: Transaction, kind: str, looks: Sequence[Look], limit: int) -> list[UUID]:
-    """The ids of the jobs whose turn it is, locked."""
+    """The ids of the due jobs, locked."""
     parameters = due_parameters(transaction.dialect, kind, looks, limit)
     return transaction.values(UUID, _lock_due(transaction.dialect), parameters)
 
@@ -207,7 +207,7 @@ def _lock_due(dialect: Dialect) -> Select[Any]:
 
 
 def picked_jobs(transaction: Transaction, job_ids: Sequence[UUID]) -> list[PickedJob]:
-    """What a claim has to know of the jobs it has locked, in the order of the line."""
+    """What a claim has to know of the jobs it has locked, in the order of the queue."""
     return transaction.fetch(PickedJob, _picked_jobs(transaction.dialect), {"job_ids": job_ids})
 
 
@@ -221,9 +221,9 @@ class FirstTurn(NamedTuple):
 
     priority: int
     first: datetime | None
-    """The first turn that is in line."""
+    """The first due time in the queue."""
     unheard: int | None
-    """The highest priority above it that nobody has heard of."""
+    """The highest priority above it that was not known."""
     now: datetime
     number: int
     """Of this transaction: those that wrote before it have a lower one."""
@@ -234,7 +234,7 @@ class FirstTurn(NamedTuple):
 
 
 def first_turns(transaction: Transaction, kind: str, looks: Sequence[WideLook]) -> list[FirstTurn]:
-    """For each look, from the highest priority down, what is in line there; at least one look is given.
+    """For each look, from the highest priority down, what is queued there; at least one look is given.
 
     A plain read: jobs that somebody has locked count, because they are in line again if that transaction is undone.
     """

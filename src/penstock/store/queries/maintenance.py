@@ -35,7 +35,7 @@ from penstock.store.tables import JOB_FOLLOWS, job_items, jobs
 from penstock.store.transaction import Transaction
 
 _CLOCKS_DIFFER = 1.0
-"""Seconds by which a turn may lie ahead of our own statement's time and still be somebody's now."""
+"""How many seconds a next claim may lie ahead of our statement's time and still be another transaction's now."""
 
 
 def current_moment(transaction: Transaction) -> datetime:
@@ -188,7 +188,7 @@ def _fail_overdue(dialect: Dialect) -> Update:
 
 
 def stale_jobs(transaction: Transaction, *, seconds: float, limit: int) -> list[UUID]:
-    """Jobs that should flow, but have no turn, no item in a worker's hands, and no recent sign of life."""
+    """Jobs that should run, but have no next claim, no item that a worker holds, and no recent sign of life."""
     return transaction.values(UUID, _stale_jobs(transaction.dialect), {"seconds": seconds, "limit": limit})
 
 
@@ -212,7 +212,7 @@ def _stale_jobs(dialect: Dialect) -> Select[Any]:
 
 
 def postponed_jobs(transaction: Transaction, kind: str, *, limit: int) -> list[UUID]:
-    """Jobs of a kind with fresh items whose turn is still to come: the clock has been set back since it was written."""
+    """Jobs with fresh items whose next claim is in the future: the clock has been set back since it was written."""
     return transaction.values(UUID, _postponed_jobs(transaction.dialect), {"kind": kind, "limit": limit})
 
 

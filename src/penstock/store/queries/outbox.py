@@ -86,7 +86,7 @@ def _append_message(dialect: Dialect) -> Insert:
 def backlog(transaction: Transaction, topics: Sequence[str], *, limit: int) -> BacklogRow:
     """How many messages wait, how many of them failed and why the first did, how many have no subscriber; since when.
 
-    Of the oldest so many: an outbox that nobody empties must not make those who look at it wait.
+    Of the oldest so many: a full outbox must not make this query slow.
     """
     parameters = {"subscribed": topics, "limit": limit}
     [row] = transaction.fetch(BacklogRow, _backlog(transaction.dialect), parameters)
@@ -174,7 +174,7 @@ def _taken_messages(dialect: Dialect) -> Select[Any]:
 
 
 def mark_sent(transaction: Transaction, lease: UUID, messages: Sequence[int]) -> int:
-    """The transport has these; the answer is how many of them the take still held."""
+    """Mark messages as sent; the answer is how many of them the take still held."""
     return transaction.execute(_mark_sent(transaction.dialect), {"lease": lease, "messages": messages})
 
 
@@ -188,7 +188,7 @@ def _mark_sent(dialect: Dialect) -> Update:
 
 
 def postpone(transaction: Transaction, lease: UUID, message_id: int, *, error: str, seconds: float) -> int:
-    """This one could not be sent: try again later; the answer is 0 when the take does not hold any more."""
+    """Postpone a message that could not be sent; the answer is 0 when the take does not hold it any more."""
     parameters = {"lease": lease, "message_id": message_id, "error": error, "seconds": seconds}
     return transaction.execute(_postpone(transaction.dialect), parameters)
 

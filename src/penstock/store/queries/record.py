@@ -79,7 +79,7 @@ class EndedItem(NamedTuple):
     counts: bool
     """Is a try used up?"""
     deaths: int
-    """Of workers that had it in hand."""
+    """How many workers died while they held it."""
 
 
 _ENDED_ITEMS = HandedRows(

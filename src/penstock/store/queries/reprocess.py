@@ -90,7 +90,7 @@ class DroppedItem(NamedTuple):
 
 
 def drop_finalize(transaction: Transaction, job_id: UUID) -> DroppedItem | None:
-    """The finalize item of the run before, even one in a worker's hands: this run adds it again after its last item."""
+    """The finalize item of the run before, even one that a worker holds: this run adds it again after its last item."""
     return transaction.fetch_one(DroppedItem, _drop_finalize(transaction.dialect), {"job_id": job_id})
 
 

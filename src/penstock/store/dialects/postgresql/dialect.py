@@ -1,4 +1,4 @@
-"""PostgreSQL's ways: rows handed in as arrays, workers woken by NOTIFY."""
+"""PostgreSQL: rows are handed in as arrays, workers are woken by NOTIFY."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _write_channel(_element: _Channel, compiler: SQLCompiler, **_options: Any) -
 
 
 class PostgreSQL:
-    """The one for scale."""
+    """PostgreSQL's answers to the contract."""
 
     name = "postgresql"
     is_embedded = False
@@ -266,7 +266,7 @@ class PostgreSQL:
         return False
 
     def did_not_happen(self, error: BaseException) -> bool:
-        """The last word of a server that found us idle; the driver's "connection lost" comes on top of it."""
+        """A server's reason for ending an idle session; the driver's "connection lost" hides it."""
         cause: BaseException | None = error
         while cause is not None:
             if getattr(cause, "sqlstate", None) in _IDLE_STATES:

@@ -1,4 +1,4 @@
-"""Hearing PostgreSQL's notices, and proving that they are heard.
+"""Listening for PostgreSQL's notices, and proving that they arrive.
 
 A listener that hears nothing looks the same as one that has nothing to hear: behind a pooler in transaction mode, on
 another database than the one that is written to, behind a firewall that has forgotten the connection. So it sends a
@@ -74,7 +74,7 @@ class PostgreSQLListener:
         try:
             if not is_direct(link) and not self._has_own_session(link):
                 raise CannotListen(
-                    "the pooler hands the server's sessions round (transaction mode), so that nothing can be heard"
+                    "the pooler hands the server's sessions round (transaction mode), so that no notices arrive"
                 )
         except BaseException:
             link.close()
@@ -103,7 +103,7 @@ class PostgreSQLListener:
         )
 
     def _prove_again(self) -> None:
-        """After a silence: nobody knows whether there was nothing to hear."""
+        """After a silence it is unknown whether there were no notices or the connection is dead."""
         if self._proof is None and monotonic() - self._heard_at > _PROVE_AFTER_SECONDS:
             self._prove()
 

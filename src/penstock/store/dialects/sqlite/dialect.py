@@ -1,4 +1,4 @@
-"""SQLite's ways: one writer at a time, rows handed in as one JSON text."""
+"""SQLite: one writer at a time, rows are handed in as one JSON text."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class JsonArray(TypeDecorator[list[Any]]):
 
 
 class SQLite:
-    """The embedded default."""
+    """SQLite's answers to the contract."""
 
     name = "sqlite"
     is_embedded = True
@@ -226,7 +226,7 @@ class SQLite:
         return insert(table).on_conflict_do_nothing()
 
     def together(self, others: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
-        """One after the other: there is no way to the server and back to be saved."""
+        """One after the other: there are no round trips to save."""
         return (*others, last)
 
     def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:

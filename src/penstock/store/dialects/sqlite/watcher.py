@@ -1,4 +1,4 @@
-"""Hearing of what others write to a SQLite file, which cannot tell another process.
+"""Noticing what other processes write to a SQLite file, which has no notifications.
 
 A process of the same user and machine is told by a socket of its own (``store.peers``). For everybody else SQLite's
 ``data_version`` changes with every commit: reading it takes microseconds, so it is looked at ten times a second.

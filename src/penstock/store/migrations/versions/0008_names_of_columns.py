@@ -1,4 +1,4 @@
-"""Columns of jobs, and the index of those in line, are called what they hold."""
+"""Columns of jobs, and the index of the queue, are named by what they hold."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ down_revision = "0007"
 branch_labels = None
 depends_on = None
 compatible_from = "0008"
-"""Programs of before ask for the old names."""
+"""Older programs use the old names."""
 needs_stopped_workers = True
 
 NEW_NAMES = {
@@ -30,7 +30,7 @@ def upgrade() -> None:
 
 
 def _rename_index(old: str, new: str) -> None:
-    """SQLite cannot rename an index: it is built again, over the few jobs that are in line."""
+    """SQLite cannot rename an index: it is built again, over the few jobs that are queued."""
     dialect = op.get_context().dialect
     if dialect.name == "sqlite":
         op.drop_index(old, "jobs")
