@@ -62,7 +62,7 @@ export function lifecycle(place, told, table) {
   const nodes = new Map(names.map((name) => [name, stateDrawn(name)]));
   const picture = draw(
     "svg",
-    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "The job's way so far" },
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "The job's states so far" },
     draw("defs", {}, head("way-head"), head("taken-head")),
     [...ways.values()],
     [...nodes.values()],
@@ -97,7 +97,7 @@ export function lifecycle(place, told, table) {
       }
       const shown = path.length > MOST_NAMED ? ["…", ...path.slice(-MOST_NAMED)] : path;
       const words = shown.join(" → ");
-      picture.setAttribute("aria-label", `The job's way so far: ${words}`);
+      picture.setAttribute("aria-label", `The job's states so far: ${words}`);
       say(told, words);
       reveal(path.at(-1));
     },

@@ -69,6 +69,6 @@ export function follow(path, onEvent, { onState = () => {} } = {}) {
 /** The line under the page's head that says when there is no connection. */
 export function showConnection(there) {
   const line = one("#connection");
-  if (!there) say(line, "No connection to the server. What you see may be old; this page goes on by itself.");
+  if (!there) say(line, "No connection to the server. What you see may be old; this page reconnects by itself.");
   line.hidden = there;
 }

@@ -20,7 +20,7 @@ export function actions(place, { results, resultsName, changed }) {
   async function pause() {
     const answer = await ask({
       title: "Pause this job?",
-      text: "Items in hand are finished, and no new ones start until somebody resumes it.",
+      text: "Running items finish, and no new ones start until somebody resumes it.",
       confirm: ACTIONS.pause,
       reason: "optional",
     });
@@ -32,7 +32,7 @@ export function actions(place, { results, resultsName, changed }) {
     const answer = await ask({
       title: "Cancel this job?",
       text:
-        "Items in hand are stopped; what is done stays. " +
+        "Running items are stopped; what is done stays. " +
         (left > 1 ? `${number(left)} items are left as they are. ` : "") +
         "A canceled job cannot be resumed.",
       confirm: "Cancel the job",
@@ -79,7 +79,7 @@ export function actions(place, { results, resultsName, changed }) {
       look: "main-action",
       when: () => offers("resume"),
       act: () => send("POST", path("resume"), {}),
-      told: "The job goes on.",
+      told: "The job is resumed.",
     },
     {
       name: "commit",
@@ -102,7 +102,7 @@ export function actions(place, { results, resultsName, changed }) {
       busy: "Running…",
       when: () => ["queued", "running"].includes(job.state),
       act: kickoff,
-      told: "It ran for a while.",
+      told: "It ran for some seconds.",
     },
     {
       name: "reprocess",

@@ -13,7 +13,7 @@ const STEERED = [
     { title: "Time for an item", unit: "ms", of: signal("average_item_ms") },
   ],
   [
-    "Items worked on at once",
+    "Items that run at once",
     { title: "Concurrency", of: setting("concurrency") },
     { title: "Tried again", unit: "%", of: share("retry_rate") },
     { title: "Failed", unit: "%", of: share("error_rate") },
@@ -22,9 +22,9 @@ const STEERED = [
     "Rows written at a time",
     { title: "Batch size", unit: "rows", of: setting("ingest_rows") },
     { title: "Time to write a batch", unit: "ms", of: signal("ingest_ms") },
-    { title: "Database's answer", unit: "ms", of: signal("db_latency_ewma") },
+    { title: "Database latency", unit: "ms", of: signal("db_latency_ewma") },
   ],
-  ["How long a claim holds", { title: "Lease", unit: "s", of: setting("lease_seconds") }],
+  ["Lease length", { title: "Lease", unit: "s", of: setting("lease_seconds") }],
 ];
 
 /** The charts; asked for again while the job runs and somebody looks. */

@@ -78,14 +78,14 @@ function showNothing() {
   if (rows.count) return fill(place);
   if (next) {
     const further = button("Look further", older);
-    const text = `None of the ${LOOKED_THROUGH} jobs that were looked through is like that. There are older ones.`;
-    return fill(place, empty("Nothing among those", text, further));
+    const text = `None of the ${LOOKED_THROUGH} jobs that were searched matches. There are older ones.`;
+    return fill(place, empty("No match among those", text, further));
   }
   if (wanted.cursor) {
     return fill(place, empty("That was all", "There is nothing older.", button("To the newest", newest)));
   }
   if (isFiltered(wanted)) {
-    const text = "No job is like that. Change a filter, or clear them all.";
+    const text = "No job matches. Change a filter, or clear them all.";
     return fill(place, empty("Nothing matches", text, button("Clear filters", clear)));
   }
   const start = document.getElementById("start");
@@ -102,7 +102,7 @@ function showPaging() {
   one("#older").hidden = !next || !rows.count;
   const short = Boolean(next && wanted.q && rows.count && rows.count < AT_ONCE);
   one("#further").hidden = !short;
-  if (short) say(one("#further"), `Nothing more among the ${LOOKED_THROUGH} jobs that were looked through.`);
+  if (short) say(one("#further"), `No more matches among the ${LOOKED_THROUGH} jobs that were searched.`);
   say(one("#older"), short ? "Look further" : "Older");
 }
 

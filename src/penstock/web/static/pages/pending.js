@@ -88,7 +88,7 @@ function show() {
   fields.jobId.setAttribute("aria-invalid", String(wrong));
   const problem = one("#job-id-problem");
   problem.hidden = !wrong;
-  say(problem, wrong ? "That is not the whole id of a job; its page has it, and its address." : "");
+  say(problem, wrong ? "That is not a whole job id; copy it from the job's page." : "");
   if (wrong) return;
   // What has ended is not in the list of what waits, but in its job's own.
   const ended = chosen.jobId !== "" && chosen.statuses.split(",").some((status) => !WAITING.includes(status));

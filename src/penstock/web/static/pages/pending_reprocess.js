@@ -19,7 +19,7 @@ export function hintFor(items) {
   if (open === 0) return "";
   if (open === items.length) {
     return (
-      "What you selected waits or is in hand: it runs anyway. " +
+      "What you selected waits or runs already. " +
       "Only items that ended with an error or were not found can be reprocessed."
     );
   }

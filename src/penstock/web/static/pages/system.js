@@ -42,7 +42,7 @@ const workers = keyedTable(one("#workers"), {
 });
 const lanes = keyedTable(one("#lanes"), {
   caption: "Worker queues",
-  none: "No worker has said anything within the last minute.",
+  none: "No worker has reported within the last minute.",
   keyOf: (lane) => `${lane.kind} ${lane.worker}`,
   columns: [
     { name: "Kind", cell: (lane) => lane.kind },
@@ -81,7 +81,7 @@ const jobs = keyedTable(one("#jobs"), {
 });
 const providers = keyedTable(one("#providers"), {
   caption: "Providers",
-  none: "No application asks anybody just now.",
+  none: "No application uses a provider now.",
   keyOf: (provider) => `${provider.name} ${provider.kind} ${provider.worker}`,
   columns: [
     { name: "Provider", cell: (provider) => provider.name },
@@ -254,5 +254,5 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) clearTimeout(timer);
   else look();
 });
-fill(one("#first-look"), loading("Asking how it is doing…"));
+fill(one("#first-look"), loading("Loading the figures…"));
 look();
