@@ -294,6 +294,7 @@ def test_one_lanes_heartbeat_is_not_anothers(app: Penstock, gated: Callable[...,
             self.kind = app.kinds.get(kind)
             self.controllers = type("Steering", (), {"lease_seconds": staticmethod(lease_seconds)})
             self.calls = [Call(one, Gated(), None) for one in claimed(app, kind, 1)]
+            self.executor = self
 
         def held(self) -> list[Call]:
             return self.calls
