@@ -357,9 +357,9 @@ def test_the_number_of_a_message_is_never_another_ones(bench: Workbench) -> None
 
 def test_a_backlog_is_counted_only_so_far(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     append(bench.store, *range(7))
-    monkeypatch.setattr(outbox, "MOST_COUNTED", 7)
+    monkeypatch.setattr(outbox, "MAX_COUNTED", 7)
     assert backlog(bench.store).waiting == 7
-    monkeypatch.setattr(outbox, "MOST_COUNTED", 5)
+    monkeypatch.setattr(outbox, "MAX_COUNTED", 5)
     assert backlog(bench.store).waiting == 5
 
 

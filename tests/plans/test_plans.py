@@ -493,7 +493,7 @@ def test_a_page_is_found_in_order_and_only_itself_is_sorted(large: Store, name: 
 
 @pytest.mark.parametrize("name", JOB_LISTS)
 def test_a_list_of_jobs_is_read_from_its_newest_end(large: Store, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_jobs, "MOST_SEARCHED", SEARCHED)
+    monkeypatch.setattr(read_jobs, "MAX_SEARCHED", SEARCHED)
     plans = explained(large, JOB_LISTS[name])
     for one in plans:
         assert IN_ORDER.search(one.plan), one.plan

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from penstock.errors import TooManyRequests
 
-_MOST_KEPT = 10_000
+_MAX_KEPT = 10_000
 
 
 class RateLimit:
@@ -41,7 +41,7 @@ class RateLimit:
             tokens = min(self._capacity, tokens + (now - since) * self._per_second)
             is_allowed = tokens >= 1.0
             self._buckets[key] = (tokens - 1.0 if is_allowed else tokens, now)
-            while len(self._buckets) > _MOST_KEPT:
+            while len(self._buckets) > _MAX_KEPT:
                 # Whoever has not asked for longest: their bucket is full again, or nearly.
                 self._buckets.popitem(last=False)
         if not is_allowed:

@@ -43,7 +43,7 @@ _LARGE_FLOAT = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9.]+e\+[0-9]+)')
 """A text, which is passed over, or a float with an exponent."""
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,79}")
 _LONGEST_KEY = 40
-_MOST_STEPS = 12
+_MAX_STEPS = 12
 
 
 def encode(value: JSON, *, max_bytes: int, at: str) -> str:
@@ -152,8 +152,8 @@ class _Unkeepable(Exception):
     def path(self, at: str) -> str:
         """Where it is, as one would write it in Python."""
         steps = self._steps[::-1]
-        steps_text = "".join(_step(step) for step in steps[:_MOST_STEPS])
-        return f"{at}{steps_text}…" if len(steps) > _MOST_STEPS else f"{at}{steps_text}"
+        steps_text = "".join(_step(step) for step in steps[:_MAX_STEPS])
+        return f"{at}{steps_text}…" if len(steps) > _MAX_STEPS else f"{at}{steps_text}"
 
 
 def _step(step: object) -> str:

@@ -43,7 +43,7 @@ _TAKEN_SECONDS = 60.0
 _SENDING_SECONDS = 45.0
 """No send begins later than this after the take, so that few are still under way when it runs out."""
 AT_ONCE = 100
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 """A backlog is counted so far and no further: as many mean as many or more."""
 
 
@@ -240,7 +240,7 @@ def backlog(transaction: Transaction, topics: Collection[str]) -> Backlog:
 
     ``topics`` are the topics that running workers subscribe to.
     """
-    row = queries.backlog(transaction, list(topics), limit=MOST_COUNTED)
+    row = queries.backlog(transaction, list(topics), limit=MAX_COUNTED)
 
     def seconds_since(since: datetime | None) -> float | None:
         return None if since is None else max(0.0, (row.now - since).total_seconds())
@@ -265,7 +265,7 @@ def drop_unsubscribed(transaction: Transaction, live_topics: Collection[str], *,
 
     Without this a topic that nobody wants would fill the database.
     """
-    topics = queries.drop_unsubscribed(transaction, list(live_topics), seconds=days * 86400.0, limit=MOST_COUNTED)
+    topics = queries.drop_unsubscribed(transaction, list(live_topics), seconds=days * 86400.0, limit=MAX_COUNTED)
     dropped_by_topic = Counter(topics)
     if dropped_by_topic:
         transaction.log(

@@ -35,11 +35,11 @@ from penstock.store.queries import read_items as queries
 from penstock.store.queries.read_items import PageRow
 from penstock.store.transaction import Transaction
 
-MOST_ON_A_PAGE = 1_000
+MAX_ON_A_PAGE = 1_000
 _STAMPED_BEFORE = timedelta(seconds=5)
 """The longest a transaction that changes items is thought to take."""
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
-_MOST_CODES = 100
+_MAX_CODES = 100
 _log = structlog.get_logger("penstock.pages")
 
 
@@ -205,13 +205,13 @@ def open_counts(transaction: Transaction, *, user: str | None) -> dict[str, int]
 
 def error_groups(transaction: Transaction, job_id: UUID) -> list[ErrorGroup]:
     """A job's failures by error code, the most frequent first."""
-    rows = item_counts.errors_by_code(transaction, job_id, limit=_MOST_CODES)
+    rows = item_counts.errors_by_code(transaction, job_id, limit=_MAX_CODES)
     return [ErrorGroup(ItemStatus(row.status), row.error_code, row.items, row.example) for row in rows]
 
 
 def _require_limit(limit: int) -> int:
-    if not 1 <= limit <= MOST_ON_A_PAGE:
-        raise InvalidInput(f"a page has 1 to {MOST_ON_A_PAGE:,} items, not {limit:,}", field="pageSize")
+    if not 1 <= limit <= MAX_ON_A_PAGE:
+        raise InvalidInput(f"a page has 1 to {MAX_ON_A_PAGE:,} items, not {limit:,}", field="pageSize")
     return limit
 
 

@@ -1,6 +1,6 @@
 """Reading: a job, a page of jobs, its items, its history.
 
-**A search** reads what it looks through, so it has a bound: one page looks through the next ``MOST_SEARCHED`` jobs of
+**A search** reads what it looks through, so it has a bound: one page looks through the next ``MAX_SEARCHED`` jobs of
 the list and no further. Where these are used up before the page is full, the page is short, or even empty, and still
 has a place to go on from: behind the last job that was looked at.
 """
@@ -25,7 +25,7 @@ from penstock.store.queries.list_jobs import JobConditions, SearchPatterns
 from penstock.store.rows import history_entry_from, item_from, job_from
 from penstock.store.transaction import Transaction
 
-MOST_SEARCHED = 20_000
+MAX_SEARCHED = 20_000
 HISTORY_PAGE = 1_000
 """So many lines of a history are read at a time."""
 LONGEST_SEARCH = 255
@@ -117,7 +117,7 @@ def list_jobs(
     else:
         patterns = _patterns(job_filter.text)
         rows = list_queries.search_jobs(
-            transaction, conditions, patterns, search_limit=MOST_SEARCHED, limit=limit, payloads=payloads
+            transaction, conditions, patterns, search_limit=MAX_SEARCHED, limit=limit, payloads=payloads
         )
     return [job_from(row) for row in rows]
 
@@ -143,8 +143,8 @@ def page_of_jobs(
         return JobPage(jobs, JobCursor(jobs[-1].created_at, jobs[-1].id))
     if job_filter.text is None:
         return JobPage(jobs)
-    last = list_queries.last_searched(transaction, _conditions(caller, job_filter, after), search_limit=MOST_SEARCHED)
-    if last is None or last.jobs < MOST_SEARCHED:
+    last = list_queries.last_searched(transaction, _conditions(caller, job_filter, after), search_limit=MAX_SEARCHED)
+    if last is None or last.jobs < MAX_SEARCHED:
         return JobPage(jobs)
     return JobPage(jobs, JobCursor(last.created_at, last.id))
 

@@ -23,8 +23,8 @@ from penstock.store.queries.reprocess import Choice, ChosenCount, CountCorrectio
 from penstock.store.transaction import Transaction
 
 FAILED_ONES = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
-_MOST_ITEMS = 10_000
-_MOST_CODES = 100
+_MAX_ITEMS = 10_000
+_MAX_CODES = 100
 
 
 def reprocess(
@@ -52,12 +52,12 @@ def reprocess(
         )
     if not set(statuses) <= ENDED_STATUSES:
         raise InvalidInput("only items that ended can run again: DONE, ERROR, NOT_FOUND or SKIPPED", field="statuses")
-    if item_ids is not None and not 0 < len(item_ids) <= _MOST_ITEMS:
-        raise InvalidInput(f"name 1 to {_MOST_ITEMS:,} items, not {len(item_ids):,}", field="item_ids")
+    if item_ids is not None and not 0 < len(item_ids) <= _MAX_ITEMS:
+        raise InvalidInput(f"name 1 to {_MAX_ITEMS:,} items, not {len(item_ids):,}", field="item_ids")
     for item_id in item_ids or ():
         ITEM_ID.require(item_id)
-    if error_codes is not None and not 0 < len(error_codes) <= _MOST_CODES:
-        raise InvalidInput(f"name 1 to {_MOST_CODES} error codes, not {len(error_codes):,}", field="error_codes")
+    if error_codes is not None and not 0 < len(error_codes) <= _MAX_CODES:
+        raise InvalidInput(f"name 1 to {_MAX_CODES} error codes, not {len(error_codes):,}", field="error_codes")
     reason = None if reason is None else storable_text(reason)
     get_job(transaction, job_id, caller)  # nothing of a job that the caller may not see is locked
     queries.lock_held_items(transaction, job_id)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import structlog
 
-_MOST_ABANDONED = 16
+_MAX_ABANDONED = 16
 _LEAVING_SECONDS = 1.0
 _log = structlog.get_logger("penstock.loop")
 
@@ -158,7 +158,7 @@ class EventLoopThread:
 
     def _replace(self, runners: tuple[Moves, ...]) -> None:
         self._old_loops = [loop for loop in self._old_loops if loop.is_alive]
-        if len(self._old_loops) >= _MOST_ABANDONED:
+        if len(self._old_loops) >= _MAX_ABANDONED:
             _log.error(
                 "too many event loops are kept by handlers; this one is not replaced", loops=len(self._old_loops)
             )

@@ -4,7 +4,7 @@ A thread cannot be killed. Past its time limit a call is given up: it ends as ``
 takes its place, and what the late one returns in the end is discarded. A handler that looks at
 ``item.stopped``, or calls ``item.check()``, ends soon after. Work that must be stopped for real belongs in processes.
 
-Threads that were given up and still run are counted. Beyond ``most_abandoned`` of them none is replaced any more, so
+Threads that were given up and still run are counted. Beyond ``max_abandoned`` of them none is replaced any more, so
 that a handler that always hangs takes its own kind's places, and not the machine's memory.
 """
 
@@ -33,13 +33,13 @@ class ThreadRunner:
         *,
         name: str = "penstock",
         idle_seconds: float = 10.0,
-        most_abandoned: int = 64,
+        max_abandoned: int = 64,
     ) -> None:
         self.concurrency = concurrency
         self._on_ended = on_ended
         self._name = name
         self._idle_seconds = idle_seconds
-        self._most_abandoned = most_abandoned
+        self._max_abandoned = max_abandoned
         lock = threading.Lock()
         self._condition = threading.Condition(lock)
         # The watch waits apart: a notice meant for a thread that waits for calls must not go to it.
@@ -111,7 +111,7 @@ class ThreadRunner:
     @property
     def is_exhausted(self) -> bool:
         """Is there no thread, and may none be made?"""
-        return self._threads == 0 and self._abandoned >= self.concurrency + self._most_abandoned
+        return self._threads == 0 and self._abandoned >= self.concurrency + self._max_abandoned
 
     def close(self) -> None:
         """No new call starts; threads end when theirs does."""
@@ -121,7 +121,7 @@ class ThreadRunner:
             self._deadlines.notify_all()
 
     def _spawn(self) -> None:
-        room = self.concurrency + self._most_abandoned - self._abandoned
+        room = self.concurrency + self._max_abandoned - self._abandoned
         for _ in range(min(len(self._waiting) - self._idle, min(self.concurrency, room) - self._threads)):
             if not self._start_thread(self._work, f"{self._name}-{self._threads + 1}"):
                 return  # the next start, or the watchdog, tries again
@@ -142,7 +142,7 @@ class ThreadRunner:
         self._running.discard(call)
         self._threads -= 1
         self._abandoned += 1
-        if self._abandoned >= self._most_abandoned:
+        if self._abandoned >= self._max_abandoned:
             _log.error(
                 "threads that were given up still run; no more of them are replaced",
                 threads=self._name,

@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 """Takes a line about a migration's progress."""
 
 _LOOK_SECONDS = 0.2
-_MOST_PAUSE = 5.0
+_MAX_PAUSE = 5.0
 _PASSING = frozenset({"55P03", "40P01"})
 _CANCELED = "57014"
 _log = structlog.get_logger("penstock.schema")
@@ -154,7 +154,7 @@ class LockWaiting:
                     watch.pid = None
                 # Whoever queued behind us goes first.
                 threading.Event().wait(pause * (0.5 + random.random()))
-                pause = min(2 * pause, _MOST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
 
     @contextmanager
     def _begin(self, watch: _Watch) -> Iterator[Connection]:

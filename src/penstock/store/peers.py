@@ -27,7 +27,7 @@ from sqlalchemy.engine import URL
 from penstock.store.dialects.dialect import dialect_of
 from penstock.store.placement import DEFAULT_SCHEMA
 
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 _log = structlog.get_logger("penstock.peers")
 
 
@@ -48,7 +48,7 @@ class Presence:
         self._coming.poll(timeout * 1000.0)
         with suppress(BlockingIOError):
             while True:
-                notices.update(self._socket.recv(_MOST_BYTES).decode(errors="replace").split("\n"))
+                notices.update(self._socket.recv(_MAX_BYTES).decode(errors="replace").split("\n"))
         return frozenset(notices)
 
     def leave(self) -> None:

@@ -61,7 +61,7 @@ class World:
     items: int | None = None
     until: float = 180.0
     workers: int = 2
-    most_at_once: int = 16
+    max_at_once: int = 16
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class _Simulation:
         self.trace: list[Moment] = []
         self.workers = [
             _Worker(
-                slots=Concurrency(minimum=1, maximum=world.most_at_once, first=4),
+                slots=Concurrency(minimum=1, maximum=world.max_at_once, first=4),
                 size=ClaimSize(target_ms=5000, safety=0.7, minimum=1, maximum=500, first=4),
                 provider=ProviderDelay(chance=chance),
                 batch=IngestBatch(),
@@ -295,7 +295,7 @@ SCENARIOS: dict[str, World] = {
         claim_seconds=0.005,
         items=4000,
         until=600,
-        most_at_once=64,
+        max_at_once=64,
     ),
 }
 """The disturbances we tune for. The first five have work without end; the last runs until all is done."""

@@ -38,7 +38,7 @@ class Controllers:
         machine: HostLoad,
         *,
         slots: int,
-        most_slots: int,
+        max_slots: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._kind = kind
@@ -53,7 +53,7 @@ class Controllers:
             maximum=settings.claim_max,
             first=slots,
         )
-        self.concurrency = Concurrency(maximum=most_slots, first=slots, cores=machine.cores)
+        self.concurrency = Concurrency(maximum=max_slots, first=slots, cores=machine.cores)
         self.ingest = IngestBatch(
             min_rows=settings.ingest_min_rows,
             max_rows=settings.ingest_max_rows,

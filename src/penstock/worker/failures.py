@@ -23,9 +23,9 @@ from penstock.lifecycle.states import ItemRole, ItemStatus
 
 _LOGGED_EACH = 3
 _WINDOW_SECONDS = 60.0
-_MOST_CODES = 1_000
+_MAX_CODES = 1_000
 _TRACEBACK_LINES = 20
-_MOST_WAITING = 1_000
+_MAX_WAITING = 1_000
 LAST_WORDS_SECONDS = 5.0
 """What hooks get when the worker stops: the first report of some libraries takes a second or two by itself."""
 _log = structlog.get_logger("penstock.items")
@@ -122,8 +122,8 @@ class FailureLog:
         now, key = self._clock(), (failure.kind, failure.code)
         with self._lock:
             window = self._windows.get(key)
-            if window is None or now - window.since >= _WINDOW_SECONDS or len(self._windows) > _MOST_CODES:
-                self._flush(now, at_end=len(self._windows) > _MOST_CODES)
+            if window is None or now - window.since >= _WINDOW_SECONDS or len(self._windows) > _MAX_CODES:
+                self._flush(now, at_end=len(self._windows) > _MAX_CODES)
                 window = self._windows[key] = _Window(now)
             window.count += 1
             if window.count > _LOGGED_EACH:
@@ -170,7 +170,7 @@ class _HookThread:
 
     def __init__(self, hooks: Sequence[OnFailure]) -> None:
         self._hooks = tuple(hooks)
-        self._waiting: queue.Queue[Failure | None] = queue.Queue(_MOST_WAITING)
+        self._waiting: queue.Queue[Failure | None] = queue.Queue(_MAX_WAITING)
         self._dropped_count = 0
         self._thread = threading.Thread(target=self._run, name="penstock-on-failure", daemon=True)
         self._thread.start()
@@ -182,7 +182,7 @@ class _HookThread:
         except queue.Full:
             self._dropped_count += 1
             if self._dropped_count == 1:
-                _log.warning("on_failure hooks are too slow: failures are dropped", waiting=_MOST_WAITING)
+                _log.warning("on_failure hooks are too slow: failures are dropped", waiting=_MAX_WAITING)
 
     def close(self, seconds: float) -> None:
         """Wait so long for the failures that are still queued."""

@@ -47,7 +47,7 @@ class PlanWriter:
         self._kind = kind
         self._controllers = controllers
         self._max_item_bytes = max_item_bytes
-        self._most_bytes = max_batch_bytes
+        self._max_bytes = max_batch_bytes
         self._row_bytes = 0.0
 
     @property
@@ -102,7 +102,7 @@ class PlanWriter:
 
     def _until(self, weights: Sequence[int], first: int) -> int:
         """How far the next transaction goes: no more rows and no more bytes than are good for it, but one at least."""
-        last, bytes_left = first + 1, self._most_bytes - weights[first]
+        last, bytes_left = first + 1, self._max_bytes - weights[first]
         end = min(len(weights), first + max(1, self._controllers.ingest.setting))
         while last < end and weights[last] <= bytes_left:
             bytes_left -= weights[last]

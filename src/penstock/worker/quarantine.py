@@ -131,7 +131,7 @@ def run_suspect(suspect: Suspect) -> Any:
         importlib.import_module(suspect.step_module)
         app: App = getattr(importlib.import_module(suspect.app_module), suspect.app_name)
         kind = app.kinds.get(claimed_item.kind)
-        controllers = Controllers(kind, app.settings, app.store.latency, HostLoad(), slots=1, most_slots=1)
+        controllers = Controllers(kind, app.settings, app.store.latency, HostLoad(), slots=1, max_slots=1)
         call = Calls(app.store, kind, app.settings, controllers).call(claimed_item)
     except StoreUnavailable as error:
         raise NotStarted(error.message) from error

@@ -56,7 +56,7 @@ STOP_SECONDS = 5.0
 """After its grace, how long a stopping worker takes at most."""
 _LAST_SECONDS = 2.0
 _GAUGE_SECONDS = 5.0
-_MOST_GAUGE_BYTES = 100_000
+_MAX_GAUGE_BYTES = 100_000
 _BLOCKED_SECONDS = 5.0
 _WATCH_SECONDS = 1.0
 _BEATS_TO_RENEW = 2.0
@@ -330,7 +330,7 @@ class Worker:
     def _read_gauges(self, kind: str) -> JSON:
         """What an application says of itself; nothing, and a line in the log, where that fails."""
         try:
-            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), max_bytes=_MOST_GAUGE_BYTES, at="gauges"))
+            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), max_bytes=_MAX_GAUGE_BYTES, at="gauges"))
         except BaseException as error:  # noqa: BLE001 - figures to look at: no sample is lost for want of them
             _log.warning("the gauges of a kind cannot be read", kind=kind, error=describe_error(error))
             return None
@@ -379,7 +379,7 @@ class Worker:
                 return EventLoopRunner(self._loop_thread, concurrency, on_ended)
             case RunsIn.THREADS:
                 max_abandoned = self._settings.most_abandoned_threads
-                return ThreadRunner(concurrency, on_ended, name=f"penstock-{kind.name}", most_abandoned=max_abandoned)
+                return ThreadRunner(concurrency, on_ended, name=f"penstock-{kind.name}", max_abandoned=max_abandoned)
             case RunsIn.PROCESSES:
                 return ProcessRunner(concurrency, on_ended, memory_bytes=kind.policy.memory_limit)
 

@@ -80,7 +80,7 @@ def test_what_was_before_comes_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_no_setting_ever_leaves_its_bounds(name: str) -> None:
-    most = SCENARIOS[name].most_at_once
+    most = SCENARIOS[name].max_at_once
 
     def is_within(moment: Moment) -> bool:
         return 1 <= moment.claim_size <= 500 and 1 <= moment.concurrency <= most and 64 <= moment.ingest_rows <= 5000

@@ -15,7 +15,7 @@ from penstock.operations import read_items, read_jobs
 from penstock.operations.read_items import ItemCursor, ItemRow, TimeRange
 from penstock.store.transaction import Transaction
 
-MOST_ON_A_PAGE = 500
+MAX_ON_A_PAGE = 500
 DEEPEST = 10_000
 """How many items may lie before a numbered page of some statuses; beyond that, use cursors."""
 
@@ -101,7 +101,7 @@ def _begin_of_page(
         )
     place: ItemCursor | None = None
     while skipped:
-        passed_rows = look(place, min(skipped, MOST_ON_A_PAGE))
+        passed_rows = look(place, min(skipped, MAX_ON_A_PAGE))
         if not passed_rows:
             break
         skipped -= len(passed_rows)

@@ -14,7 +14,7 @@ from penstock.http.auth import AService, SignedIn
 from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
 from penstock.http.items.pages import (
-    MOST_ON_A_PAGE,
+    MAX_ON_A_PAGE,
     GridQuery,
     PendingQuery,
     read_grid,
@@ -34,7 +34,7 @@ routes = APIRouter(tags=["items"])
 lists = APIRouter(tags=["items"], route_class=BlankParams)
 _LOOKED_AT = documented(401, 404, 422, 503)
 
-PageSize = Annotated[int, Query(alias="pageSize", ge=1, le=MOST_ON_A_PAGE, description="Items on a page.")]
+PageSize = Annotated[int, Query(alias="pageSize", ge=1, le=MAX_ON_A_PAGE, description="Items on a page.")]
 After = Annotated[str | None, Query(max_length=200, description="`next` of the page before.")]
 Statuses = Annotated[str | None, Query(max_length=200, description="Some of them, separated by commas.")]
 From = Annotated[

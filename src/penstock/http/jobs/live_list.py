@@ -26,7 +26,7 @@ from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
 from penstock.http.jobs.filters import APageRequest, next_cursor
 from penstock.http.jobs.report import job_listed
-from penstock.http.jobs.routes import MOST_LISTED
+from penstock.http.jobs.routes import MAX_LISTED
 from penstock.http.jobs.schemas import JobListChange
 from penstock.http.responses import json_text
 from penstock.lifecycle.job import Job
@@ -49,7 +49,7 @@ async def follow_jobs(
     who: SignedIn,
     service: AService,
     page_request: APageRequest,
-    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 50,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
 ) -> AsyncIterator[ServerSentEvent]:
     """`jobs` with the page at first, and then whenever it changed: `order` has all ids, `jobs` those that changed."""
     page_sent = _PageSent()

@@ -22,8 +22,8 @@ from penstock.operations.read_jobs import HISTORY_PAGE
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
 lists = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
-MOST_LISTED = 100
-MOST_SAMPLES = 300
+MAX_LISTED = 100
+MAX_SAMPLES = 300
 
 
 @lists.get("", summary="Jobs, newest first", response_model=list[JobListed], responses=documented(401, 422, 503))
@@ -32,7 +32,7 @@ def list_jobs(
     who: SignedIn,
     service: AService,
     page_request: APageRequest,
-    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = MAX_LISTED,
 ) -> Response:
     """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page; the last one has none."""
     page = service.app.acting_as(who.caller).jobs.page(page_request.job_filter, after=page_request.after, limit=limit)
@@ -83,7 +83,7 @@ def get_samples(job_id: UUID, who: SignedIn, service: AService) -> Response:
 
     Workers do several jobs of a kind at once: what they were set to is not one job's alone.
     """
-    samples = service.app.acting_as(who.caller).jobs.samples(job_id, limit=MOST_SAMPLES)
+    samples = service.app.acting_as(who.caller).jobs.samples(job_id, limit=MAX_SAMPLES)
     return Json(JobSamples(samples=[lane_setting(sample) for sample in samples]))
 
 

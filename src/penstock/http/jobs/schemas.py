@@ -18,8 +18,8 @@ from penstock.http.system.schemas import LaneSetting
 from penstock.lifecycle.states import Actor, ErrorType, ItemStatus, JobState, KilledBy, Phase
 from penstock.lifecycle.vocabularies import CELERY, QUEUE_STATE, TASKS
 
-MOST_NAMED = 10_000
-MOST_CODES = 100
+MAX_NAMED = 10_000
+MAX_CODES = 100
 
 Status = Annotated[str, Field(json_schema_extra={"enum": list(TASKS.statuses)}, examples=["running"])]
 QueueState = Annotated[str, Field(json_schema_extra={"enum": list(QUEUE_STATE.statuses)}, examples=["RUNNING"])]
@@ -189,14 +189,14 @@ class Reprocess(BaseModel):
     )
 
     scope: Literal["job", "items"] = "job"
-    item_ids: list[str] | None = Field(default=None, min_length=1, max_length=MOST_NAMED, examples=[["17", "18"]])
+    item_ids: list[str] | None = Field(default=None, min_length=1, max_length=MAX_NAMED, examples=[["17", "18"]])
     statuses: list[ItemStatus] = Field(
         default=[ItemStatus.ERROR, ItemStatus.NOT_FOUND], min_length=1, max_length=len(ItemStatus)
     )
     error_codes: list[Annotated[str, Field(max_length=64)] | None] | None = Field(
         default=None,
         min_length=1,
-        max_length=MOST_CODES,
+        max_length=MAX_CODES,
         description="Only items that ended with one of these codes; null for those without a code.",
         examples=[["UNEXPECTED_ERROR", None]],
     )

@@ -30,7 +30,7 @@ from penstock.lifecycle.intake import HandedFile, Intake, Sender, TakenFiles, Up
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.vocabularies import QUEUE_STATE, TASKS
 
-MOST_FILES = 1_000
+MAX_FILES = 1_000
 _OPTIONS = ("jobType", "encoding", "delimiter", "sheet")
 _LARGEST_QUESTION = 64 * 1024
 IdempotencyKey = Annotated[
@@ -171,7 +171,7 @@ def _report(taken_files: TakenFiles, *, is_source: bool) -> dict[str, Any]:
 @asynccontextmanager
 async def _form(request: Request) -> AsyncIterator[FormData]:
     # One more than is taken, so that it is refused in our own words.
-    form = await request.form(max_files=MOST_FILES + 1, max_fields=20)
+    form = await request.form(max_files=MAX_FILES + 1, max_fields=20)
     try:
         yield form
     finally:

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from penstock.errors import PenstockError
 from penstock.http.system.stats_cache import StatsCache, providers_of
-from penstock.operations.outbox import MOST_COUNTED
+from penstock.operations.outbox import MAX_COUNTED
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _OF_LANES = {
@@ -132,7 +132,7 @@ class OfService(Collector):
         )
         yield GaugeMetricFamily(
             "penstock_outbox_waiting",
-            f"Messages not sent yet; {MOST_COUNTED:,} means as many or more.",
+            f"Messages not sent yet; {MAX_COUNTED:,} means as many or more.",
             value=behind.waiting,
         )
         yield GaugeMetricFamily(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from penstock.operations.outbox import MOST_COUNTED
+from penstock.operations.outbox import MAX_COUNTED
 
 
 @dataclass(kw_only=True)
@@ -93,7 +93,7 @@ class ProviderShown:
 class OutboxShown:
     """What has not been sent yet."""
 
-    waiting: Annotated[int, Field(description=f"{MOST_COUNTED:,} means as many or more.")]
+    waiting: Annotated[int, Field(description=f"{MAX_COUNTED:,} means as many or more.")]
     oldest_seconds: Annotated[float | None, Field(description="How long the oldest that has a subscriber has waited.")]
     failing: Annotated[int, Field(description="Those that failed at least once.")]
     last_error: str | None

@@ -18,7 +18,7 @@ _COUNTED_SECONDS = 45.0
 _JOBS_COUNTED_SECONDS = 15.0
 _SAMPLED_SECONDS = 2.0
 _SAMPLES_LOOKED_AT = timedelta(seconds=60)
-_MOST_KEPT = 1_000
+_MAX_KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class TTLCache(Generic[Value]):
             entry = self._values.get(key)
             if entry is None or time.monotonic() >= entry.until:
                 entry = CachedValue(self._read(key), datetime.now(UTC), time.monotonic() + self._seconds)
-                if len(self._values) >= _MOST_KEPT:
+                if len(self._values) >= _MAX_KEPT:
                     self._values.clear()
                 self._values[key] = entry
             return entry

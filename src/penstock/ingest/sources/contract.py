@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 from penstock.errors import InvalidInput, NotFound, Retryable
 
 TIMEOUT_SECONDS = 30.0
-MOST_ENTRIES = 100_000
+MAX_ENTRIES = 100_000
 DEEPEST = 8
 _UNFINISHED_ENDINGS = (".part", ".tmp", ".crdownload", ".filepart", "~")
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from penstock.errors import Permanent, Retryable
 from penstock.ingest.sources.contract import (
     DEEPEST,
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     CheckedReader,
     Readable,
     Waiting,
@@ -53,14 +53,14 @@ class Folder:
         *,
         settle_seconds: float = 2.0,
         now: Callable[[], float] = time.time,
-        most_entries: int = MOST_ENTRIES,
+        max_entries: int = MAX_ENTRIES,
         deepest: int = DEEPEST,
     ) -> None:
         self._path = os.path.realpath(path)
         self.address = f"folder:{quote_path(self._path)}"
         self._settle_seconds = settle_seconds
         self._now = now
-        self._most_entries = most_entries
+        self._max_entries = max_entries
         self._deepest = deepest
 
     def waiting(self) -> Iterator[Waiting]:
@@ -119,8 +119,8 @@ class Folder:
                 raise too_large(self.address, f"folders more than {self._deepest} deep")
             for entry in self._entries(folder, top=depth == 1):
                 entries += 1
-                if entries > self._most_entries:
-                    raise too_large(self.address, f"more than {self._most_entries} entries")
+                if entries > self._max_entries:
+                    raise too_large(self.address, f"more than {self._max_entries} entries")
                 if is_unfinished(entry.name):
                     continue
                 if entry.is_dir(follow_symlinks=False):

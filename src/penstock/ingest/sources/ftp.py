@@ -24,7 +24,7 @@ from socket import socket
 from penstock.errors import Permanent, Retryable
 from penstock.ingest.sources.contract import (
     DEEPEST,
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     TIMEOUT_SECONDS,
     CheckedReader,
     Readable,
@@ -42,7 +42,7 @@ from penstock.ingest.sources.contract import (
 
 _NOT_KNOWN = ("500", "502", "504")
 _NO_SUCH_FILE = "550"
-_MOST_AT_ONCE = 1 << 20
+_MAX_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Server:
         *,
         settle_seconds: float = 2.0,
         now: Callable[[], float] = time.time,
-        most_entries: int = MOST_ENTRIES,
+        max_entries: int = MAX_ENTRIES,
         deepest: int = DEEPEST,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
@@ -81,7 +81,7 @@ class Server:
         self.address = account.address + quote_path(self._path)
         self._settle_seconds = settle_seconds
         self._now = now
-        self._most_entries = most_entries
+        self._max_entries = max_entries
         self._deepest = deepest
         self._timeout_seconds = timeout_seconds
 
@@ -117,7 +117,7 @@ class Server:
             def read(size: int) -> bytes:
                 nonlocal at_end
                 with self._failures(file):
-                    piece: bytes = transfer.recv(min(size, _MOST_AT_ONCE))
+                    piece: bytes = transfer.recv(min(size, _MAX_AT_ONCE))
                 at_end = not piece
                 return piece
 
@@ -169,8 +169,8 @@ class Server:
                 raise too_large(self.address, f"folders more than {self._deepest} deep")
             for name, kind, facts in _entries(connection, folder):
                 entries += 1
-                if entries > self._most_entries:
-                    raise too_large(self.address, f"more than {self._most_entries} entries")
+                if entries > self._max_entries:
+                    raise too_large(self.address, f"more than {self._max_entries} entries")
                 # A name with a slash would lead out of the folder; no honest server has one.
                 if is_unfinished(name) or "/" in name:
                     continue

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigurationError, InvalidInput, Permanent, Retryable
 from penstock.ingest.sources.contract import (
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     TIMEOUT_SECONDS,
     CheckedReader,
     Readable,
@@ -76,13 +76,13 @@ class Bucket:
         prefix: str,
         access: Access,
         *,
-        most_entries: int = MOST_ENTRIES,
+        max_entries: int = MAX_ENTRIES,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         self.address = f"s3://{bucket}/{quote_path(prefix)}"
         self._bucket = bucket
         self._prefix = prefix
-        self._most_entries = most_entries
+        self._max_entries = max_entries
         self._store = _store(bucket, access, timeout_seconds)
 
     def waiting(self) -> Iterator[Waiting]:
@@ -148,8 +148,8 @@ class Bucket:
             object_count = 0
             for batch in obstore.list(self._store, prefix=self._prefix or None, chunk_size=1_000):
                 object_count += len(batch)
-                if object_count > self._most_entries:
-                    raise too_large(self.address, f"more than {self._most_entries} objects")
+                if object_count > self._max_entries:
+                    raise too_large(self.address, f"more than {self._max_entries} objects")
                 yield from (meta for meta in batch if meta["size"])
 
     @contextmanager
