@@ -242,9 +242,9 @@ def test_a_lane_may_add_a_runner_while_it_is_told_to_stop(app: Penstock) -> None
             pass
 
     def add(lane: Lane, name: str) -> None:
-        if len(lane._runners) < 4:
+        if len(lane.executor._runners) < 4:
             runner: Runner = Added(name)  # type: ignore[assignment]
-            lane._runners[name] = runner  # type: ignore[index]
+            lane.executor._runners[name] = runner  # type: ignore[index]
 
     add(lane, "one")
     assert stopped_in_time(worker.stop)
@@ -292,7 +292,7 @@ def test_a_second_stop_shortens_the_first(app: Penstock, gate: Gate) -> None:
     assert gate.begun.wait(PATIENCE)
     first = threading.Thread(target=worker.stop, args=(3600.0,), daemon=True)
     first.start()
-    assert worker._stopped.wait(PATIENCE)
+    assert worker._stop_event.wait(PATIENCE)
     worker.stop(0.0)
     first.join(PATIENCE)
     assert not first.is_alive()

@@ -12,9 +12,9 @@ from sqlalchemy import create_engine, event, select
 from sqlalchemy.pool import NullPool
 
 from penstock.store.engine import Store, open_store
-from penstock.store.placement import PREFIXED
+from penstock.store.placement import WITH_PREFIX
 from penstock.store.schema import migrate
-from penstock.store.statement_cache import prepared
+from penstock.store.statement_cache import prepare
 from penstock.store.tables import jobs
 
 KINDS = select(jobs.c.kind)
@@ -38,32 +38,32 @@ def opened(tmp_path: Path) -> Iterator[Callable[[str], Store]]:
 def test_a_second_database_finds_its_statements_written(opened: Callable[[str], Store]) -> None:
     first, second = (opened(name).engine.dialect for name in ("first.db", "second.db"))
     assert first is not second
-    assert prepared(KINDS, first) is prepared(KINDS, second)
+    assert prepare(KINDS, first) is prepare(KINDS, second)
 
 
 def test_where_tables_have_other_names_statements_are_others(opened: Callable[[str], Store], tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "shared.db")) as others:
         others.execute("CREATE TABLE users (id integer)")
     alone, shared = opened("alone.db"), opened("shared.db")
-    assert shared.placement == PREFIXED
-    assert prepared(KINDS, alone.engine.dialect) is not prepared(KINDS, shared.engine.dialect)
+    assert shared.placement == WITH_PREFIX
+    assert prepare(KINDS, alone.engine.dialect) is not prepare(KINDS, shared.engine.dialect)
     for store in (alone, shared, alone):
         assert store.read(lambda one: one.values(str, KINDS)) == []
 
 
 def test_a_file_that_gets_other_names_leaves_those_of_others_alone(opened: Callable[[str], Store]) -> None:
     first, second = opened("first.db"), opened("second.db")
-    assert prepared(KINDS, first.engine.dialect) is prepared(KINDS, second.engine.dialect)
-    first.place(PREFIXED)
+    assert prepare(KINDS, first.engine.dialect) is prepare(KINDS, second.engine.dialect)
+    first.place(WITH_PREFIX)
     later = select(jobs.c.title)
-    assert prepared(later, first.engine.dialect) is not prepared(later, second.engine.dialect)
+    assert prepare(later, first.engine.dialect) is not prepare(later, second.engine.dialect)
     assert second.read(lambda one: one.values(str, later)) == []
 
 
 def test_a_dialect_that_writes_otherwise_has_statements_of_its_own(opened: Callable[[str], Store]) -> None:
     store = opened("first.db")
     named = create_engine(store.engine.url, poolclass=NullPool, paramstyle="named")
-    with named.connect() as connection, store.joined(connection) as transaction:
+    with named.connect() as connection, store.use_connection(connection) as transaction:
         statements: list[str] = []
         event.listen(named, "before_cursor_execute", lambda *told: statements.append(told[2]))
         wanted = select(jobs.c.kind).where(jobs.c.kind == "a")

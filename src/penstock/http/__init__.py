@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from penstock.http.forms import FormField, StartForm
     from penstock.http.pagination import read_cursor, written_cursor
     from penstock.http.responses import Json
-    from penstock.http.routing import Routes, add_routes
+    from penstock.http.routing import Router, add_routes
     from penstock.http.tokens import Identity
 else:
     from penstock.lazy import lazy_names
@@ -23,12 +23,12 @@ else:
             "penstock.http.forms": "FormField StartForm",
             "penstock.http.pagination": "read_cursor written_cursor",
             "penstock.http.responses": "Json",
-            "penstock.http.routing": "Routes add_routes",
+            "penstock.http.routing": "Router add_routes",
             "penstock.http.tokens": "Identity",
         },
     )
 
 __all__ = [
-    "Admin", "Anyone", "FormField", "Identity", "Json", "Routes", "SignedIn", "StartForm", "Submitting",
+    "Admin", "Anyone", "FormField", "Identity", "Json", "Router", "SignedIn", "StartForm", "Submitting",
     "add_routes", "documented", "read_cursor", "written_cursor",
 ]  # fmt: skip

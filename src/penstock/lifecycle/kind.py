@@ -58,7 +58,7 @@ class Kind(Generic[Params, Input, Result]):
         ``finalize``; one that could not run is refused, with its place.
         """
         require_kind_name(name)
-        steps = _made(name, definition) if inspect.isclass(definition) else definition
+        steps = _instantiate(name, definition) if inspect.isclass(definition) else definition
         # A function of one step is its own process; everything else has steps.
         is_function = not inspect.isclass(definition) and not hasattr(definition, "process") and callable(definition)
         process = steps if is_function else getattr(steps, "process", None)
@@ -130,7 +130,7 @@ def _of_people(steps: object) -> dict[str, Any]:
     }
 
 
-def _made(name: str, definition: type) -> object:
+def _instantiate(name: str, definition: type) -> object:
     """An instance of a class that needs nothing; one that needs something is registered as an instance."""
     try:
         inspect.signature(definition).bind()
@@ -165,8 +165,8 @@ class Kinds:
         except KeyError:
             if name in self.absent:
                 raise KindUnknown(f"there is no kind {name!r} here: {self.absent[name]}") from None
-            known = ", ".join(sorted(self._by_name)) or "none"
-            raise KindUnknown(f"no kind {name!r} is registered here; known: {known}") from None
+            known_names = ", ".join(sorted(self._by_name)) or "none"
+            raise KindUnknown(f"no kind {name!r} is registered here; known: {known_names}") from None
 
     def gauges(self) -> Mapping[str, Callable[[], Any]]:
         """What reads the figures of each kind that has some."""

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import Header, Path, Query
 from starlette.responses import FileResponse, Response
 
-from penstock.http import FormField, Identity, Json, Routes, SignedIn, StartForm, Submitting, documented
+from penstock.http import FormField, Identity, Json, Router, SignedIn, StartForm, Submitting, documented
 from penstock_apps.catalogs.repository import Catalog, PhotoRecord
 from penstock_apps.catalogs.schemas import (
     CatalogShown,
@@ -66,9 +66,9 @@ _WORK = StartForm(
 )
 
 
-def routes_of(catalogs: Catalogs) -> Routes:
+def routes_of(catalogs: Catalogs) -> Router:
     """The addresses of a catalogs application."""
-    routes = Routes(prefix="/api/catalogs", tags=["catalogs"])
+    routes = Router(prefix="/api/catalogs", tags=["catalogs"])
     found = documented(401, 404, 422, 503)
     started = documented(401, 404, 409, 422, 429, 503)
     started_with_options = documented(400, 401, 404, 409, 413, 422, 429, 503)

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import Header, UploadFile
 from starlette.responses import Response
 
-from penstock.http import FormField, Json, Routes, SignedIn, StartForm, Submitting, documented
+from penstock.http import FormField, Json, Router, SignedIn, StartForm, Submitting, documented
 from penstock_apps.documents.schemas import DocumentJob
 from penstock_apps.documents.service import Documents, metadata
 
@@ -35,9 +35,9 @@ _FORM = StartForm(
 )
 
 
-def routes_of(documents: Documents) -> Routes:
+def routes_of(documents: Documents) -> Router:
     """The three addresses of a documents application."""
-    routes = Routes(prefix="/api/documents/jobs", tags=["documents"])
+    routes = Router(prefix="/api/documents/jobs", tags=["documents"])
 
     @routes.post(
         "",

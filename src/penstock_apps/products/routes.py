@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import Response
 
-from penstock.http import Json, Routes, SignedIn, documented
+from penstock.http import Json, Router, SignedIn, documented
 from penstock.ingest import UploadOptions
 from penstock_apps.products import schemas as shapes
 from penstock_apps.products.forms import SAMPLE
@@ -18,9 +18,9 @@ from penstock_apps.products.service import Products
 _CSV: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {}}, "description": "The table."}}
 
 
-def routes_of(products: Products) -> Routes:
+def routes_of(products: Products) -> Router:
     """The addresses of a products application."""
-    routes = Routes(tags=["products"])
+    routes = Router(tags=["products"])
 
     @routes.post(
         "/api/ingestion/scan",

@@ -16,7 +16,7 @@ from penstock.http import (
     FormField,
     Identity,
     Json,
-    Routes,
+    Router,
     SignedIn,
     StartForm,
     Submitting,
@@ -56,17 +56,17 @@ _NOT_FOUND: dict[int | str, dict[str, Any]] = {
 }
 
 
-def routes_of(recipes: Recipes) -> Routes:
+def routes_of(recipes: Recipes) -> Router:
     """The addresses of a recipes application."""
-    routes = Routes()
+    routes = Router()
     # Routes are tried in their order: those that guests ask most come first.
     for part in (_requests(recipes), _queue(recipes), _saved_recipes(recipes)):
         add_routes(routes, part)
     return routes
 
 
-def _queue(recipes: Recipes) -> Routes:
-    routes = Routes(prefix="/recipes/parse-url", tags=["recipe queue"])
+def _queue(recipes: Recipes) -> Router:
+    routes = Router(prefix="/recipes/parse-url", tags=["recipe queue"])
 
     @routes.post(
         "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted, responses=_SUBMITTED,
@@ -112,8 +112,8 @@ def _queue(recipes: Recipes) -> Routes:
     return routes
 
 
-def _saved_recipes(recipes: Recipes) -> Routes:
-    routes = Routes(prefix="/recipes", tags=["recipes"])
+def _saved_recipes(recipes: Recipes) -> Router:
+    routes = Router(prefix="/recipes", tags=["recipes"])
 
     @routes.post(
         "", status_code=201, summary="Save a recipe", response_model=shapes.RecipeShown,
@@ -160,8 +160,8 @@ def _saved_recipes(recipes: Recipes) -> Routes:
     return routes
 
 
-def _requests(recipes: Recipes) -> Routes:
-    routes = Routes(tags=["parse requests"])
+def _requests(recipes: Recipes) -> Router:
+    routes = Router(tags=["parse requests"])
     answered: dict[int | str, dict[str, Any]] = {
         200: {"model": shapes.RequestShown, "description": "The recipe, if it is known already."},
         202: {"model": shapes.RequestShown, "description": "A request, to be asked for again."},

@@ -7,10 +7,10 @@ from starlette.responses import Response
 from penstock.http.auth import AService
 from penstock.http.errors import documented
 from penstock.http.responses import Json
-from penstock.http.routing import Routes
+from penstock.http.routing import Router
 from penstock.http.system.metrics import CONTENT_TYPE
 
-routes = Routes(tags=["operating"])
+routes = Router(tags=["operating"])
 
 
 @routes.get("/healthz", summary="Is the process alive?", response_model=dict[str, str])

@@ -7,11 +7,11 @@ from starlette.responses import Response
 from penstock.http.auth import Admin, AService
 from penstock.http.errors import documented
 from penstock.http.responses import Json
-from penstock.http.routing import Routes
+from penstock.http.routing import Router
 from penstock.http.system.report import system_report
 from penstock.http.system.schemas import SystemShown
 
-routes = Routes(prefix="/api", tags=["operating"])
+routes = Router(prefix="/api", tags=["operating"])
 
 
 @routes.get(

@@ -1,0 +1,63 @@
+"""Any table, whatever its format: looked at once, and opened as often as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from penstock.errors import ConfigurationError, InvalidInput
+from penstock.ingest import delimited_text
+from penstock.ingest.detection import Found, detect_type
+from penstock.ingest.limits import TableLimits
+from penstock.ingest.tables import Table, TableShape
+from penstock.settings import Settings
+
+
+def table_limits(settings: Settings) -> TableLimits:
+    """The bounds the settings put on a table."""
+    return TableLimits(
+        rows=settings.ingest_max_file_rows,
+        columns=settings.ingest_max_columns,
+        cell_characters=settings.ingest_max_cell_characters,
+        decompressed_bytes=settings.ingest_max_decompressed_bytes,
+    )
+
+
+def look_at_table(
+    path: Path,
+    name: str,
+    limits: TableLimits,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+) -> TableShape:
+    """Find out about a table by its beginning; what the caller says of it wins over what is found."""
+    match detect_type(path, name):
+        case Found.DELIMITED:
+            return delimited_text.look_at(path, limits, encoding=encoding, delimiter=delimiter)
+        case Found.XLSX:
+            with _of_extra():
+                from penstock.ingest import spreadsheets
+            return spreadsheets.look_at(path, limits, sheet=sheet)
+        case other:
+            raise InvalidInput(f"{name} is no table but {other.value}", field="file", code="NOT_A_TABLE")
+
+
+def open_table(path: Path, shape: TableShape, limits: TableLimits) -> Table:
+    """A table whose shape is known."""
+    if shape.format == "delimited":
+        return delimited_text.Delimited(path, shape, limits)
+    with _of_extra():
+        from penstock.ingest.spreadsheets import Spreadsheet
+    return Spreadsheet(path, shape, limits)
+
+
+@contextmanager
+def _of_extra() -> Iterator[None]:
+    """A library that an extra brings is loaded here; where it is missing, that is said."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"XLSX needs {error.name}, which is not here; install penstock[tables]") from error
