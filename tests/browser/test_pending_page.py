@@ -103,7 +103,7 @@ def test_filters_stand_in_the_address(server: WholeServer, page_of: PageOf) -> N
     expect(page.get_by_label("Job ID")).to_have_value(str(two.id))
     page.get_by_label("Job ID").fill("no id")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert").filter(has_text="not the whole id")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="not a whole job id")).to_be_visible()
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(rows(page)).to_have_count(11)
     page.get_by_label("Job type", exact=True).select_option("many")
