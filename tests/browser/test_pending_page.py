@@ -103,7 +103,7 @@ def test_filters_stand_in_the_address(server: WholeServer, page_of: PageOf) -> N
     expect(page.get_by_label("Job ID")).to_have_value(str(two.id))
     page.get_by_label("Job ID").fill("no id")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert").filter(has_text="not the whole id")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="not a whole job id")).to_be_visible()
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(rows(page)).to_have_count(11)
     page.get_by_label("Job type", exact=True).select_option("many")
@@ -146,12 +146,12 @@ def test_what_waits_is_not_reprocessed_and_the_page_says_why(server: WholeServer
     page.get_by_role("button", name="Select loaded").click()
     expect(page.get_by_text("3 selected")).to_be_visible()
     expect(again).to_be_disabled()
-    expect(page.get_by_text("it runs anyway")).to_be_visible()
+    expect(page.get_by_text("runs already")).to_be_visible()
     for name in ("Error", "Not found"):
         expect(page.get_by_label(name)).to_be_disabled()
     no_problems(page)
     page.get_by_role("button", name="Clear selection").click()
-    expect(page.get_by_text("it runs anyway")).to_be_hidden()
+    expect(page.get_by_text("runs already")).to_be_hidden()
 
 
 def test_failed_items_of_a_job_run_again(server: WholeServer, page_of: PageOf) -> None:

@@ -97,7 +97,7 @@ def test_a_database_that_is_away_is_looked_at_again(
     monkeypatch.setattr(Jobs, "page", away)
     with capture_logs() as logs, ada.stream("GET", "/api/jobs/live") as answer:
         assert len(next(changes(answer))["order"]) == 1
-    assert [one["code"] for one in logs if one["event"].startswith("cannot see the list")] == ["DB_CONN_REFUSED"] * 2
+    assert [one["code"] for one in logs if one["event"].startswith("cannot read the list")] == ["DB_CONN_REFUSED"] * 2
 
 
 @on_sqlite

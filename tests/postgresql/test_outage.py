@@ -74,7 +74,7 @@ def lose_the_database(worker: Worker, proxy: FaultProxy, failures: int) -> None:
 
 def failed_so_often(logs: list[Any], times: int) -> bool:
     """Has the listener failed so often?"""
-    return len([one for one in logs if one["event"].startswith("cannot hear")]) >= times
+    return len([one for one in logs if one["event"].startswith("cannot listen")]) >= times
 
 
 def test_a_lane_waits_a_second_at_most_for_a_database_that_is_away(
@@ -155,7 +155,7 @@ def test_a_foreign_notice_does_not_deafen_a_worker(open_app: Callable[..., Penst
         job = elsewhere.submit("double", 4).job
         assert elsewhere.jobs.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
         assert worker.listening.is_set()
-    assert [one for one in logs if one["event"].startswith("cannot hear")] == []
+    assert [one for one in logs if one["event"].startswith("cannot listen")] == []
     assert stopped_jobs(["!hello", "!"]) == frozenset()
 
 
@@ -193,7 +193,7 @@ def test_each_lost_connection_is_made_again_as_soon_as_the_first(
             eventually(partial(failed_so_often, logs, lost))
         assert worker.listening.wait(PATIENCE)
     # A connection may fail twice in a row; what was healthy in between does not count any more.
-    counted = [one["failures"] for one in logs if one["event"].startswith("cannot hear")]
+    counted = [one["failures"] for one in logs if one["event"].startswith("cannot listen")]
     assert counted.count(1) == 4
 
 
@@ -238,7 +238,7 @@ def test_an_address_beyond_the_reach_of_select_is_heard(tmp_path: Path) -> None:
             assert worker.listening.wait(PATIENCE)
             job = elsewhere.submit("double", 4).job
             assert elsewhere.jobs.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
-        assert [one for one in logs if one["event"].startswith("cannot hear")] == []
+        assert [one for one in logs if one["event"].startswith("cannot listen")] == []
     finally:
         for one in held:
             one.close()

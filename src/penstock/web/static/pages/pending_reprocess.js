@@ -1,4 +1,4 @@
-// Running selected items again. Only those that ended can: what waits or is in hand runs anyway.
+// Running selected items again. Only those that ended can: what waits or runs is left alone.
 
 import { send } from "../core/api.js";
 import { ask } from "../components/dialogs.js";
