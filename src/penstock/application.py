@@ -104,6 +104,8 @@ class Application(Generic[Service]):
     """What ``penstock demo`` and ``penstock serve --samples`` show of it."""
     kinds: tuple[str, ...] = ()
     """The kinds it registers, so that who submits one is told why where it could not be installed."""
+    addresses: tuple[str, ...] = ()
+    """Where its routes and pages begin (``/api/notes``, ``/ui/notes``), for the same reason."""
     needs: tuple[str, ...] = ()
     """The modules it cannot do without."""
     extra: str = ""
