@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Query, Request
@@ -23,6 +24,7 @@ from penstock.http import (
     read_cursor,
     written_cursor,
 )
+from penstock.lifecycle import JSON
 from penstock_apps.recipes import schemas as shapes
 from penstock_apps.recipes import translation as words
 from penstock_apps.recipes.repository import SavedRecipe
@@ -47,9 +49,9 @@ _FORM = StartForm(
     answer="id",
     button="Read it",
 )
-_WITHOUT_TOKEN: dict[str, Any] = {"security": [{}]}
+_WITHOUT_TOKEN: dict[str, JSON] = {"security": [{}]}
 """Beside a token, none at all will do."""
-_NOT_FOUND: dict[int | str, dict[str, Any]] = {
+_NOT_FOUND: dict[int | str, dict[str, JSON]] = {
     404: {"model": shapes.RequestNotFound, "description": "There is no such request, or it is somebody else's."}
 }
 
@@ -71,11 +73,11 @@ def _queue(recipes: Recipes) -> APIRouter:
         openapi_extra=_FORM.extra(),
     )  # fmt: skip
     def parse_recipe(
-        given: shapes.ParseUrl, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None
+        body: shapes.ParseUrl, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """A job of your own; a page that somebody else asks for at the same time is fetched once."""
         job = recipes.ask(
-            given.url, user=who.user, use_llm_fallback=given.use_llm_fallback, idempotency_key=idempotency_key,
+            body.url, user=who.user, use_llm_fallback=body.use_llm_fallback, idempotency_key=idempotency_key,
             ip_address=_address(request),
         ).job  # fmt: skip
         return Json({"id": str(job.id), "status": words.status_of(job)}, 202)
@@ -95,11 +97,11 @@ def _queue(recipes: Recipes) -> APIRouter:
         limit: Limit = _PAGE,
     ) -> Response:
         """Finished jobs that nobody has saved or dismissed, newest first, without their results."""
-        found = recipes.mailbox(
+        jobs = recipes.mailbox(
             by=owner(who.user), states=words.STATES[status], include_expired=include_expired, limit=limit
         )
         kept_for = timedelta(minutes=recipes.settings.abandon_minutes)
-        return Json({"jobs": [words.in_mailbox(job, kept_for) for job in found]})
+        return Json({"jobs": [words.in_mailbox(job, kept_for) for job in jobs]})
 
     @routes.post("/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGED)
     def cancel_parse_job(job_id: UUID, who: SignedIn) -> Response:
@@ -117,37 +119,37 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
         "", status_code=201, summary="Save a recipe", response_model=shapes.RecipeShown,
         responses=documented(400, 401, 404, 409, 413, 422, 429, 503),
     )  # fmt: skip
-    def save_recipe(given: shapes.RecipeCreate, who: Submitting) -> Response:
+    def save_recipe(body: shapes.RecipeCreate, who: Submitting) -> Response:
         """With `parse_job_id`, the job it came from is committed in the same transaction: both, or neither."""
-        body = given.model_dump(exclude={"title", "parse_job_id"}, exclude_none=True)
-        return Json(words.saved(recipes.save(who.user or "", given.title, body, given.parse_job_id)), 201)
+        fields = body.model_dump(exclude={"title", "parse_job_id"}, exclude_none=True)
+        return Json(words.saved_recipe(recipes.save(who.user or "", body.title, fields, body.parse_job_id)), 201)
 
     @routes.get("", summary="Your recipes", response_model=shapes.RecipesShown, responses=documented(401, 422, 503))
     def list_recipes(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
         """Newest first."""
         page = recipes.repository.all_saved(who.user or "", after=_after(cursor), limit=limit)
         last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
-        return Json({"recipes": [words.saved(one) for one in page], "next": last})
+        return Json({"recipes": [words.saved_recipe(saved) for saved in page], "next": last})
 
     @routes.get("/{recipe_id}", summary="One recipe", response_model=shapes.RecipeShown, responses=_FOUND)
     def get_recipe(recipe_id: UUID, who: SignedIn) -> Response:
         """As it was saved."""
-        return Json(words.saved(_theirs(recipes, recipe_id, who)))
+        return Json(words.saved_recipe(_theirs(recipes, recipe_id, who)))
 
     @routes.patch(
         "/{recipe_id}", summary="Change a recipe", response_model=shapes.RecipeShown,
         responses=documented(400, 401, 404, 413, 422, 503),
     )  # fmt: skip
-    def change_recipe(recipe_id: UUID, given: shapes.RecipeChange, who: SignedIn) -> Response:
-        """What is not given stays as it is; what is given as null is removed."""
+    def change_recipe(recipe_id: UUID, body: shapes.RecipeChange, who: SignedIn) -> Response:
+        """What is left out stays as it is; what is null is removed."""
         before = _theirs(recipes, recipe_id, who)
-        changes = given.model_dump(exclude_unset=True)
+        changes = body.model_dump(exclude_unset=True)
         title = changes.pop("title", before.title)
         if title is None:
             raise InvalidInput("a recipe has a title", field="title")
-        body = {name: value for name, value in {**before.body, **changes}.items() if value is not None}
-        recipes.repository.change(recipe_id, who.user or "", title, body)
-        return Json(words.saved(_theirs(recipes, recipe_id, who)))
+        fields = {name: value for name, value in {**before.body, **changes}.items() if value is not None}
+        recipes.repository.change(recipe_id, who.user or "", title, fields)
+        return Json(words.saved_recipe(_theirs(recipes, recipe_id, who)))
 
     @routes.delete("/{recipe_id}", status_code=204, summary="Remove a recipe", responses=_FOUND)
     def delete_recipe(recipe_id: UUID, who: SignedIn) -> Response:
@@ -160,18 +162,18 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
 
 def _requests(recipes: Recipes) -> APIRouter:
     routes = APIRouter(tags=["parse requests"])
-    answered: dict[int | str, dict[str, Any]] = {
+    answers: dict[int | str, dict[str, JSON]] = {
         200: {"model": shapes.RequestShown, "description": "The recipe, if it is known already."},
         202: {"model": shapes.RequestShown, "description": "A request, to be asked for again."},
     }
 
-    def ask(given: shapes.RequestedUrl, who: Identity, request: Request, key: str | None, **hit: Any) -> Response:
+    def ask(body: shapes.RequestedUrl, who: Identity, request: Request, key: str | None, **hit: str) -> Response:
         if key is not None:
-            recipes.take_key(key, given.url, user=who.user, ip_address=_address(request))
-        known = recipes.known(given.url)
+            recipes.take_key(key, body.url, user=who.user, ip_address=_address(request))
+        known = recipes.known(body.url)
         if known is not None:
             return Json({**hit, "recipe": words.known_recipe(known)})
-        job = recipes.ask(given.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
+        job = recipes.ask(body.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
         return Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
 
     def poll(request_id: UUID, who: Identity) -> Response:
@@ -183,24 +185,24 @@ def _requests(recipes: Recipes) -> APIRouter:
         return Json(words.request_status(job, recipes.repository.latest(job.unique_key or "") if pruned else None))
 
     @routes.post(
-        "/parse-requests", summary="Ask for a recipe", responses=answered | _GUESTS, response_model=None,
+        "/parse-requests", summary="Ask for a recipe", responses=answers | _GUESTS, response_model=None,
         openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
     def request_parse(
-        given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
+        body: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """The recipe itself if somebody asked not long ago; guests who ask for the same page share a request."""
-        return ask(given, who, request, idempotency_key)
+        return ask(body, who, request, idempotency_key)
 
     @routes.post(
-        "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answered | _GUESTS,
+        "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answers | _GUESTS,
         response_model=None, openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
     def request_parse_v1(
-        given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
+        body: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """The same for clients that read `status` in every answer."""
-        return ask(given, who, request, idempotency_key, status="COMPLETED")
+        return ask(body, who, request, idempotency_key, status="COMPLETED")
 
     for name, path in (
         ("get_parse_request", "/parse-requests/{request_id}"),
@@ -225,17 +227,16 @@ def _requests(recipes: Recipes) -> APIRouter:
     return routes
 
 
-def _polling(poll: Any) -> Any:
+def _polling(poll: Callable[[UUID, Identity], Response]) -> Callable[[UUID, Identity], Response]:
     def request_status(request_id: UUID, who: Anyone) -> Response:
         """PENDING, PROCESSING, COMPLETED with the recipe, or FAILED with the reason."""
-        answer: Response = poll(request_id, who)
-        return answer
+        return poll(request_id, who)
 
     return request_status
 
 
 def _theirs(recipes: Recipes, recipe_id: UUID, who: Identity) -> SavedRecipe:
-    return recipes.repository.saved(recipe_id, who.user or "")
+    return recipes.repository.get_saved(recipe_id, who.user or "")
 
 
 def _after(cursor: str | None) -> tuple[datetime, UUID] | None:
