@@ -23,7 +23,7 @@ _TRUNCATED = ("truncated", "unexpected end", "broken data stream", "image file i
 
 
 @contextmanager
-def opened(path: Path, bounds: Bounds) -> Iterator[ImageFile.ImageFile]:
+def open_picture(path: Path, bounds: Bounds) -> Iterator[ImageFile.ImageFile]:
     """A picture whose header is read and whose pixels are not; what is wrong with it comes out as a photo's failure."""
     try:
         size = path.stat().st_size
@@ -72,4 +72,4 @@ def _formats() -> list[str]:
 
         pillow_heif.register_heif_opener()
     Image.init()
-    return [one for one in FORMATS if one in Image.OPEN]
+    return [name for name in FORMATS if name in Image.OPEN]

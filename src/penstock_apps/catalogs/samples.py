@@ -90,8 +90,8 @@ def _landscape(chance: random.Random, width: int, height: int) -> Image.Image:
     return picture
 
 
-def _colour(chance: random.Random, least: int, most: int) -> tuple[int, int, int]:
-    return chance.randint(least, most), chance.randint(least, most), chance.randint(least, most)
+def _colour(chance: random.Random, low: int, high: int) -> tuple[int, int, int]:
+    return chance.randint(low, high), chance.randint(low, high), chance.randint(low, high)
 
 
 def _exif(number: int) -> Image.Exif:
