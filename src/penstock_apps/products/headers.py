@@ -79,11 +79,11 @@ def map_headers(headers: Sequence[str]) -> dict[str, str | None]:
     """
     fields: dict[str, str | None] = dict.fromkeys(headers)
     wishes = [(wish, header) for header in fields if (wish := _wish(header)) is not None]
-    taken: set[str] = set()
+    assigned: set[str] = set()
     # Sorting is stable: of two that fit equally well, the one further left is served first.
-    for (_, field), header in sorted(wishes, key=lambda one: -one[0][0]):
-        if field not in taken:
-            taken.add(field)
+    for (_, field), header in sorted(wishes, key=lambda wish: -wish[0][0]):
+        if field not in assigned:
+            assigned.add(field)
             fields[header] = field
     return fields
 
