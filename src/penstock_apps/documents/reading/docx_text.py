@@ -30,7 +30,7 @@ class WordText:
         self._cells: list[list[str]] = []
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         return self._collected.full
 
     def text(self) -> str:

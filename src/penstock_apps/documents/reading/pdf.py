@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 _BETWEEN_PAGES = "\n\n"
-_MOST_REPAIRS = 10
+_MAX_REPAIRS = 10
 _LINEARIZED = re.compile(rb"/Linearized\b[^>]*?/L\s+(\d{1,12})\b")
 
 
@@ -100,8 +100,8 @@ def _read_page(page: PageObject, number: int, collected: TextCollector, meter: S
     meter.check()
     if number > 1:
         collected.add(_BETWEEN_PAGES)
-    kept = collected.add(text.strip())
-    return Page(number=number, characters=len(kept), words=len(kept.split()), width=width, height=height)
+    kept_text = collected.add(text.strip())
+    return Page(number=number, characters=len(kept_text), words=len(kept_text.split()), width=width, height=height)
 
 
 def _size(page: PageObject) -> tuple[float | None, float | None]:
@@ -152,7 +152,7 @@ class _Repairs(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         message = clean_line(record.getMessage())
-        if len(self.messages) < _MOST_REPAIRS and message not in self.messages:
+        if len(self.messages) < _MAX_REPAIRS and message not in self.messages:
             self.messages.append(message)
 
 

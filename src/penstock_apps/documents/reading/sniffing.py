@@ -91,21 +91,21 @@ def sniff(data: bytes, *, declared_name: str, bounds: Bounds, declared_media_typ
         raise content.failure.error(f"It is {content.title}.")
     if content.kind is DocumentType.TEXT:
         if content.markup is _Markup.NONE or extension in _OTHER_TEXT:
-            found = DocumentType.TEXT
+            kind = DocumentType.TEXT
         elif content.markup is _Markup.PAGE:
-            found = DocumentType.HTML
+            kind = DocumentType.HTML
         elif claimed is not None:
             # Text with tags in it: both names are honest.
-            found = claimed if claimed is DocumentType.HTML else DocumentType.TEXT
+            kind = claimed if claimed is DocumentType.HTML else DocumentType.TEXT
         else:
-            found = DocumentType.HTML if content.markup is _Markup.FRAGMENT else DocumentType.TEXT
+            kind = DocumentType.HTML if content.markup is _Markup.FRAGMENT else DocumentType.TEXT
     elif content.kind is not None:
-        found = content.kind
+        kind = content.kind
     else:
         raise _refusal(content, claimed, declared_name)
-    if claimed is not None and claimed is not found:
-        raise _mislabelled(declared_name, claimed, found.title)
-    return found
+    if claimed is not None and claimed is not kind:
+        raise _mislabelled(declared_name, claimed, kind.title)
+    return kind
 
 
 def _refusal(content: _Content, claimed: DocumentType | None, declared_name: str) -> Exception:
@@ -119,9 +119,9 @@ def _refusal(content: _Content, claimed: DocumentType | None, declared_name: str
     return _mislabelled(declared_name, claimed, content.title)
 
 
-def _mislabelled(declared_name: str, claimed: DocumentType, found: str) -> Exception:
+def _mislabelled(declared_name: str, claimed: DocumentType, actual: str) -> Exception:
     name = clean_line(declared_name)[-120:]
-    return DocumentFailure.MISLABELLED.error(f"{name!r} claims to be {claimed.title}, but the content is {found}.")
+    return DocumentFailure.MISLABELLED.error(f"{name!r} claims to be {claimed.title}, but the content is {actual}.")
 
 
 def _recognise(data: bytes, bounds: Bounds) -> _Content:
@@ -182,8 +182,8 @@ def _recognise_archive(data: bytes, bounds: Bounds) -> _Content:
 
 def _as_text(data: bytes) -> str | None:
     """A sample of the bytes as characters, or None where they are no text."""
-    marked = byte_order_mark(data)
-    encoding = marked[0] if marked is not None else guess_utf_16(data, whole=True)
+    mark = byte_order_mark(data)
+    encoding = mark[0] if mark is not None else guess_utf_16(data, whole=True)
     if encoding is not None and encoding != "utf-8":
         text = data[:_SAMPLE].decode(encoding, "replace").lstrip("\ufeff")
         strange = sum(not (character.isprintable() or character.isspace()) for character in text)
