@@ -242,9 +242,9 @@ def test_a_lane_may_add_a_runner_while_it_is_told_to_stop(app: Penstock) -> None
             pass
 
     def add(lane: Lane, name: str) -> None:
-        if len(lane._runners) < 4:
+        if len(lane.executor._runners) < 4:
             runner: Runner = Added(name)  # type: ignore[assignment]
-            lane._runners[name] = runner  # type: ignore[index]
+            lane.executor._runners[name] = runner  # type: ignore[index]
 
     add(lane, "one")
     assert stopped_in_time(worker.stop)

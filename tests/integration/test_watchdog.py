@@ -115,7 +115,7 @@ def test_a_classify_that_hangs_is_left_behind(small: Penstock, place: str, relea
     job = small.submit("hangs", items=[1, 2, 3]).job
     with small.working() as worker:
         assert ended(small, job).progress.failed == 3
-        assert sum(lane.abandoned for lane in worker._lanes) == 3
+        assert sum(lane.executor.abandoned for lane in worker._lanes) == 3
     assert {item.error_code for item in small.items.list(job.id)} == {"OUTCOME_UNREADABLE"}
     assert "classify" in (small.items.list(job.id)[0].last_error or "")
 
@@ -351,7 +351,7 @@ def test_a_coroutine_that_will_not_be_cancelled_loses_its_place(small: Penstock,
     job = small.submit("stubborn", items=["stubborn", "fine", "fine"]).job
     with small.working() as worker:
         assert ended(small, job).progress.done == 2
-        assert [lane.abandoned for lane in worker._lanes] == [1]
+        assert [lane.executor.abandoned for lane in worker._lanes] == [1]
     assert [item.error_code for item in small.items.list(job.id)] == ["WORKER_TIMEOUT", None, None]
 
 
@@ -382,7 +382,7 @@ def test_a_handler_that_keeps_the_loop_is_left_with_it(small: Penstock, release:
         assert ended(small, beside).result == "fine"
         assert ended(small, job).progress.done == 1
         assert ended(small, small.submit("keeps", "fine").job).result == "fine"
-        assert sum(lane.abandoned for lane in worker._lanes) == 1
+        assert sum(lane.executor.abandoned for lane in worker._lanes) == 1
     assert small.items.list(job.id)[0].error_code == "WORKER_TIMEOUT"
     assert tries == [1, 1], "what the neighbour lost was not its own try"
     [said] = [line for line in lines if "keeps the event loop, and" in line["event"]]
@@ -404,10 +404,10 @@ def test_threads_that_were_given_up_are_bounded(quick: Settings, release: thread
     with app.working() as worker:
         worker.signals.listen()
         [lane] = worker._lanes
-        while not lane.runners[0].is_exhausted:
+        while not lane.executor.runners[0].is_exhausted:
             assert worker.signals.wait("watched", worker.signals.count("watched") + 1, PATIENCE)
         assert worker.signals.wait("watched", worker.signals.count("watched") + 2, PATIENCE)
-        assert (ran, lane.abandoned) == ([1, 2], 2)
+        assert (ran, lane.executor.abandoned) == ([1, 2], 2)
         assert app.jobs.get(job.id).progress.processed == 2, "those that were given up have their outcome all the same"
         release.set()
         assert ended(app, job).progress.done == 2
@@ -460,6 +460,10 @@ def test_leases_are_not_renewed_past_time_limit_and_grace(small: Penstock) -> No
         kind = small.kinds.get("k")
         controllers = type("Steering", (), {"lease_seconds": staticmethod(lambda count: 60.0)})
 
+        @property
+        def executor(self) -> Held:
+            return self
+
         def held(self) -> list[Call]:
             return calls
 
@@ -493,7 +497,7 @@ def test_a_late_answer_of_a_thread_that_was_given_up_changes_nothing(app: Pensto
         release.set()
         [lane] = worker._lanes
         worker.signals.listen()
-        while lane.abandoned:
+        while lane.executor.abandoned:
             assert worker.signals.wait("watched", worker.signals.count("watched") + 1, PATIENCE)
     assert (app.jobs.get(job.id).result, app.jobs.get(job.id).state) == (2, JobState.SUCCEEDED)
     assert any("was given up has ended" in line["event"] for line in lines)
@@ -514,11 +518,11 @@ def test_canceled_while_its_time_runs_out_it_has_one_end(app: Penstock, release:
         worker.signals.listen()
         assert begun.wait(PATIENCE)
         [lane] = worker._lanes
-        [call] = lane.held()
+        [call] = lane.executor.held()
         if first == "timeout":
-            lane.overrun(call, TimeLimitExceeded("too late"))
+            lane.executor.overrun(call, TimeLimitExceeded("too late"))
         app.jobs.cancel(job.id)
-        lane.overrun(call, TimeLimitExceeded("too late"))
+        lane.executor.overrun(call, TimeLimitExceeded("too late"))
         assert worker.signals.wait("recorded", timeout=PATIENCE)
         release.set()
     assert app.jobs.get(job.id).state is JobState.CANCELED
@@ -541,7 +545,7 @@ def test_paused_while_its_time_runs_out_it_goes_on_when_resumed(app: Penstock, r
         assert begun.wait(PATIENCE)
         app.jobs.pause(job.id)
         [lane] = worker._lanes
-        lane.held()[0].deadline = 0.0
+        lane.executor.held()[0].deadline = 0.0
         assert worker.signals.wait("recorded", timeout=PATIENCE)
         [item] = app.items.list(job.id)
         assert (item.status, item.error_code, item.attempts) == (ItemStatus.PENDING, "WORKER_TIMEOUT", 1)

@@ -36,7 +36,7 @@ class LeaseKeeper:
         """One heartbeat for each lane; the first error, if there is one, is raised after the last."""
         failure: Exception | None = None
         for lane in self._lanes:
-            held = lane.held()
+            held = lane.executor.held()
             if held:
                 try:
                     self._beat_for(lane, held)
@@ -49,7 +49,7 @@ class LeaseKeeper:
         job_ids = {one.owner.job_id for one in held}
         gone = self._store.read(lambda transaction: stopped(transaction, job_ids), single_statement=True)
         if gone:
-            lane.drop(jobs=gone)
+            lane.executor.drop(jobs=gone)
         now = time.monotonic()
         due = [one for one in held if one.renew_at <= now and one.owner.job_id not in gone]
         due = [one for one in due if not self._is_overdue(one, now)]
@@ -63,7 +63,7 @@ class LeaseKeeper:
                 one.renew_at = time.monotonic() + length / 2
         if extended.lost:
             _log.warning("leases were lost: others have the items now", kind=lane.kind.name, items=len(extended.lost))
-            lane.drop(items=extended.lost)
+            lane.executor.drop(items=extended.lost)
 
     def _is_overdue(self, call: Call, now: float) -> bool:
         """Does it run past its time limit? One that has ended, and waits to be written, does not."""

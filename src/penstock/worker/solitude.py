@@ -60,7 +60,7 @@ class Solitude:
                 self._lane, self._call, self._begun = lane, call, False
                 self._until = time.monotonic() + _PATIENCE
         if not free:
-            lane.put_off(call, _NOT_ALONE, _LATER)
+            lane.executor.put_off(call, _NOT_ALONE, _LATER)
 
     def look(self, lane: Lane, *, stopping: bool) -> None:
         """In the lane's own thread, now and then: begin when all others have nothing in hand."""
@@ -69,7 +69,7 @@ class Solitude:
             return
         if stopping or call.stop.set:
             self._begun = True
-            lane.put_off(call, "stopped before it started", 0.0)
+            lane.executor.put_off(call, "stopped before it started", 0.0)
         elif all(one.in_progress() == ([call] if one is lane else []) for one in self._lanes):
             self._store.write(lambda one: note_alone(one, call.owner), bounded=True)
             self._begun = True
@@ -77,7 +77,7 @@ class Solitude:
                 call.runner.start([call])
         elif time.monotonic() >= self._until:
             self._begun = True
-            lane.put_off(call, _NOT_ALONE, _LATER)
+            lane.executor.put_off(call, _NOT_ALONE, _LATER)
 
     def leave(self, call: Call | None) -> None:
         """The call is over: everybody goes on."""

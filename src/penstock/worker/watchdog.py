@@ -21,7 +21,6 @@ import structlog
 
 from penstock.errors import TimeLimitExceeded
 from penstock.worker.call_outcome import lost, undecided
-from penstock.worker.concluding import AnswerReader
 from penstock.worker.loop import Loop
 
 if TYPE_CHECKING:
@@ -32,18 +31,19 @@ _DUTY_SECONDS = 60.0
 _log = structlog.get_logger("penstock.watchdog")
 
 
-def watch(lane: Lane, concluding: AnswerReader, grace: float) -> None:
+def watch(lane: Lane, grace: float) -> None:
     """One look at everything a lane holds."""
-    hung = concluding.give_up(grace)
+    answers = lane.executor.answers
+    hung = answers.give_up(grace)
     if hung is not None:
         call, _, error = hung
         _say("what an item's answer means was not decided in time", lane, call, seconds=grace)
-        lane.end(call, undecided(lane.kind, call.owner, error, grace))
-    being_concluded = set(concluding.calls())
-    open_calls = [call for call in lane.held() if call.is_open and call not in being_concluded]
+        lane.executor.end(call, undecided(lane.kind, call.owner, error, grace))
+    being_concluded = set(answers.calls())
+    open_calls = [call for call in lane.executor.held() if call.is_open and call not in being_concluded]
     _end_overdue(lane, open_calls, time.monotonic() - grace)
     _end_lost(lane, open_calls, being_concluded)
-    for runner in lane.runners:
+    for runner in lane.executor.runners:
         runner.start_waiting()
         if runner.is_exhausted:
             runner.stop_waiting()
@@ -55,16 +55,16 @@ def _end_overdue(lane: Lane, open_calls: Sequence[Call], moment: float) -> None:
             _say("an item is past its time limit and did not end; it is given up", lane, call, timeout=call.timeout)
             if call.runner is not None:
                 call.runner.abandon(call)
-            lane.overrun(call, TimeLimitExceeded(call.too_late()))
+            lane.executor.overrun(call, TimeLimitExceeded(call.too_late()))
 
 
 def _end_lost(lane: Lane, open_calls: Sequence[Call], being_concluded: set[Call]) -> None:
     """What is on its way from one hand to the next may be missing once, but not at the next look."""
-    known = being_concluded.union(concluded for runner in lane.runners for concluded in runner.calls())
+    known = being_concluded.union(concluded for runner in lane.executor.runners for concluded in runner.calls())
     missing = {call for call in open_calls if call not in known and call is not lane.set_aside and call.is_open}
     for call in missing & lane.missing:
         _say("no runner knows this item's call any more", lane, call)
-        lane.end(call, lost(lane.kind, call.owner))
+        lane.executor.end(call, lost(lane.kind, call.owner))
     lane.missing = missing
 
 

@@ -195,7 +195,7 @@ class Worker:
         if self._loop_thread is not None:
             self._loop_thread.close(self._share())
         self._over.set()
-        _log.info("worker stopped", worker=self.name, abandoned=sum(lane.abandoned for lane in self._lanes))
+        _log.info("worker stopped", worker=self.name, abandoned=sum(lane.executor.abandoned for lane in self._lanes))
         return handed_back
 
     def _share(self) -> float:
@@ -210,9 +210,9 @@ class Worker:
             while thread.is_alive() and time.monotonic() < self._deadline - _LAST_SECONDS:
                 thread.join(0.1)
             if thread.is_alive():
-                _log.error("a lane hangs, and is left behind", kind=lane.kind.name, items=len(lane.held()))
+                _log.error("a lane hangs, and is left behind", kind=lane.kind.name, items=len(lane.executor.held()))
                 handed_back &= self._do_last("hand back", lane.hand_back)
-            elif lane.held():
+            elif lane.executor.held():
                 handed_back = False
         return handed_back
 
@@ -283,7 +283,7 @@ class Worker:
         stopped = stopped_jobs(notices or ())
         for lane in self._lanes:
             if stopped:
-                lane.drop(jobs=stopped)
+                lane.executor.drop(jobs=stopped)
             if notices is None or lane.kind.name in notices:
                 lane.completions.wake()
                 self._news.set()
@@ -316,8 +316,8 @@ class Worker:
         for kind, sample in seen.items():
             lanes = [lane for lane in self._lanes if lane.kind.name == kind]
             sample |= {
-                "held": sum(len(lane.held()) for lane in lanes),
-                "abandoned": sum(lane.abandoned for lane in lanes),
+                "held": sum(len(lane.executor.held()) for lane in lanes),
+                "abandoned": sum(lane.executor.abandoned for lane in lanes),
                 "late_outcomes": sum(lane.late_outcomes for lane in lanes),
                 "store_errors": sum(lane.store_errors for lane in lanes),
             }
@@ -350,8 +350,8 @@ class Worker:
 
     def _sign(self) -> None:
         """Say that this worker is there, what it has in hand, and what it gave up that still runs."""
-        held = {lane.kind.name: len(lane.held()) for lane in self._lanes}
-        abandoned = {lane.kind.name: lane.abandoned for lane in self._lanes}
+        held = {lane.kind.name: len(lane.executor.held()) for lane in self._lanes}
+        abandoned = {lane.kind.name: lane.executor.abandoned for lane in self._lanes}
         topics = sorted(self._transport.topics())
         seen = {"kinds": list(held), "held": held, "abandoned": abandoned, "topics": topics}
         self._store.write(lambda one: appear(one, self.name, seen), bounded=True)

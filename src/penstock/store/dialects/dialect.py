@@ -173,6 +173,9 @@ class Dialect(Protocol):
     def now(self) -> ColumnElement[datetime]:
         """The database's clock, the same throughout one statement."""
 
+    def writing_time(self) -> ColumnElement[datetime]:
+        """The database's clock when a row is written: later than any commit that the statement has waited for."""
+
     def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
         """``moment`` plus ``seconds``; null when the seconds are null."""
 
@@ -233,6 +236,10 @@ class ByTheHeldClock:
     def now(self) -> ColumnElement[datetime]:
         """The moment the test has set, handed in with each statement."""
         return bindparam(NOW, type_=Moment)
+
+    def writing_time(self) -> ColumnElement[datetime]:
+        """The same moment."""
+        return self.now()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dialect, name)

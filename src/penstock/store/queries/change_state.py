@@ -142,7 +142,7 @@ def made_by(caller: Caller) -> dict[str, Any]:
 
 def _made_by(dialect: Dialect, to_state: ColumnElement[str]) -> tuple[ColumnElement[Any], ...]:
     """The last columns of a history row."""
-    return to_state, bindparam("by_actor", type_=String), bindparam("by_id", type_=String), dialect.now()
+    return to_state, bindparam("by_actor", type_=String), bindparam("by_id", type_=String), dialect.writing_time()
 
 
 def _new_state() -> ColumnElement[str]:

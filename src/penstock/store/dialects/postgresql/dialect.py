@@ -168,6 +168,10 @@ class PostgreSQL:
         """The start of the statement, which moves on while a transaction waits for a lock."""
         return type_coerce(func.statement_timestamp(), Moment)
 
+    def writing_time(self) -> ColumnElement[datetime]:
+        """What the clock says for each row; a statement sees what others commit after it has begun."""
+        return type_coerce(func.clock_timestamp(), Moment)
+
     def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
         """An interval of so many seconds."""
         interval = cast(type_coerce(seconds, Float), DOUBLE_PRECISION) * literal_column("interval '1 second'", Interval)

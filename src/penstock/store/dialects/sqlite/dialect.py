@@ -140,6 +140,10 @@ class SQLite:
         """Milliseconds are what SQLite's clock has; julianday is in every version."""
         return literal_column("CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000", Moment)
 
+    def writing_time(self) -> ColumnElement[datetime]:
+        """The same: who writes has the lock before the statement begins."""
+        return self.now()
+
     def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
         """Moments are microseconds here."""
         added = cast(type_coerce(seconds, Float) * 1_000_000.0, Integer)
