@@ -30,7 +30,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from penstock.errors import ConfigurationError
 from penstock.lifecycle.quantities import seconds, size_in_bytes
-from penstock.settings import Names, WrittenAs
+from penstock.settings import Folders, Names, WrittenAs
 from penstock.store.migrations.revision import Revision
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from penstock.samples import Samples
 
 __all__ = [
-    "Application", "ApplicationSettings", "Bytes", "Installed", "Migrations", "Names", "Page", "Pages", "Revision",
-    "Seconds", "resolve",
+    "Application", "ApplicationSettings", "Bytes", "Folders", "Installed", "Migrations", "Names", "Page", "Pages",
+    "Revision", "Seconds", "resolve",
 ]  # fmt: skip
 
 Value = TypeVar("Value")

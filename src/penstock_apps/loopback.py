@@ -18,7 +18,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+def serve_locally(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
     """The server for the length of a ``with`` block; its port, which the system chose."""
     server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="penstock-loopback", daemon=True)

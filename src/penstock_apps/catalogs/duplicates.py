@@ -48,13 +48,13 @@ def groups_of(
 
     ``near`` are the pairs of hashes that are near each other, where somebody has found them already.
     """
-    known = list(photos)
+    all_photos = list(photos)
     by_hash: defaultdict[int, list[int]] = defaultdict(list)
-    for number, photo in enumerate(known):
+    for number, photo in enumerate(all_photos):
         by_hash[photo.perceptual_hash].append(number)
-    sets = _DisjointSets(len(known))
+    sets = _DisjointSets(len(all_photos))
     by_bytes: dict[str, int] = {}
-    for number, photo in enumerate(known):
+    for number, photo in enumerate(all_photos):
         sets.join(by_bytes.setdefault(photo.sha256, number), number)
     for alike in by_hash.values():
         for number in alike[1:]:
@@ -63,7 +63,7 @@ def groups_of(
         sets.join(by_hash[first][0], by_hash[second][0])
     groups = []
     for numbers in sets.groups():
-        members = sorted((known[number] for number in numbers), key=_worth)
+        members = sorted((all_photos[number] for number in numbers), key=_worth)
         groups.append(Group(len({photo.sha256 for photo in members}) == 1, tuple(members)))
     return sorted(groups, key=lambda group: group.best.path)
 
@@ -78,11 +78,11 @@ def near_pairs_of_part(
 ) -> Iterator[tuple[int, int]]:
     """What :func:`near_pairs` finds in one of its stretches, divided into parts that can be done side by side."""
     bits = list(range(BITS))
-    shared = bits[stretch :: distance + 1]
-    left = [bit for bit in bits if bit not in shared]
-    for number, sharing in enumerate(_sharing(sorted(set(hashes)), shared)):
+    stretch_bits = bits[stretch :: distance + 1]
+    other_bits = [bit for bit in bits if bit not in stretch_bits]
+    for number, sharing in enumerate(_sharing(sorted(set(hashes)), stretch_bits)):
         if number % parts == part and len(sharing) > 1:
-            yield from _near(sharing, left, distance)
+            yield from _near(sharing, other_bits, distance)
 
 
 def _near(hashes: list[int], bits: list[int], distance: int) -> Iterator[tuple[int, int]]:
@@ -96,10 +96,10 @@ def _near(hashes: list[int], bits: list[int], distance: int) -> Iterator[tuple[i
     for number in range(stretches):
         # Every stretches-th bit: what is next to each other in a picture is alike, what is spread out is not.
         stretch = bits[number::stretches]
-        left = [bit for bit in bits if bit not in stretch]
+        other_bits = [bit for bit in bits if bit not in stretch]
         for sharing in _sharing(hashes, stretch):
             if len(sharing) > 1:
-                yield from _near(sharing, left, distance)
+                yield from _near(sharing, other_bits, distance)
 
 
 def _sharing(hashes: Iterable[int], stretch: list[int]) -> Iterable[list[int]]:

@@ -25,8 +25,8 @@ class PhotoFile:
 
 def require_below_roots(directories: Sequence[str], roots: Iterable[Path]) -> tuple[str, ...]:
     """The folders as they really are, if they are folders and below a root."""
-    known = tuple(roots)
-    if not known:
+    allowed_roots = tuple(roots)
+    if not allowed_roots:
         raise InvalidInput(
             "no folder may be a catalog here: PENSTOCK_CATALOG_ROOTS names none", field="source_directories",
             code="CATALOG_ROOT_REFUSED",
@@ -37,7 +37,7 @@ def require_below_roots(directories: Sequence[str], roots: Iterable[Path]) -> tu
         if "\0" in name or not path.is_absolute():
             raise InvalidInput(f"{name!r} is not a whole path", field="source_directories")
         folder = path.resolve()
-        if not any(folder == root or root in folder.parents for root in known) or not folder.is_dir():
+        if not any(folder == root or root in folder.parents for root in allowed_roots) or not folder.is_dir():
             # The same words for all of them: what lies outside is nobody's business.
             raise InvalidInput(
                 f"{name!r} is not a folder below the allowed roots", field="source_directories",

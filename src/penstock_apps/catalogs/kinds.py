@@ -35,7 +35,7 @@ from penstock_apps.catalogs.payloads import (
     ThumbnailParams,
 )
 from penstock_apps.catalogs.repository import CatalogRepository
-from penstock_apps.counting import counted
+from penstock_apps.plurals import pluralize
 
 _MAX_DETAILS = 100
 _HASHES_OF_A_PART = 50_000
@@ -49,7 +49,7 @@ def describe(result: JSON) -> str:
     if not isinstance(result, dict):
         return ""
     if "groups" in result:
-        first = f"{counted(result['groups'], 'group')} with {result['copies']} copies"
+        first = f"{pluralize(result['groups'], 'group')} with {result['copies']} copies"
     else:
         first = f"{result.get('processed', 0):,} done"
     errors = result.get("errors")
@@ -100,11 +100,11 @@ class Scan(CatalogKind):
         directories = job.params["directories"]
         require_folders(directories)
         catalog = self._require_catalog(job.params)
-        known = {photo.path: (photo.size, photo.modified) for photo in self._repository.photos(catalog)}
+        known_versions = {photo.path: (photo.size, photo.modified) for photo in self._repository.photos(catalog)}
         planned = 0
         for file in walk(directories):
             job.check()
-            if known.get(file.path) != (file.size, file.modified):
+            if known_versions.get(file.path) != (file.size, file.modified):
                 planned += 1
                 yield scan_input(file.path)
             if planned >= self._max_per_job:
@@ -115,18 +115,18 @@ class Scan(CatalogKind):
         directories = job.params["directories"]
         require_folders(directories)
         catalog = UUID(job.params["catalog_id"])
-        known = {photo.path for photo in self._repository.photos(catalog)}
+        known_paths = {photo.path for photo in self._repository.photos(catalog)}
         facts = [(str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE)]
         present = {file.path for file in walk(directories)}
-        new = sum(path not in known for path, _ in facts)
-        saved = self._repository.save(catalog, facts)
-        removed = self._repository.remove(catalog, sorted(known - present))
+        new = sum(path not in known_paths for path, _ in facts)
+        saved_count = self._repository.save(catalog, facts)
+        removed_count = self._repository.remove(catalog, sorted(known_paths - present))
         result: ScanResult = {
             **summarize(job),
             "new": new,
-            "changed": saved - new,
-            "removed": removed,
-            "unchanged": len(present & known) - saved + new,
+            "changed": saved_count - new,
+            "removed": removed_count,
+            "unchanged": len(present & known_paths) - saved_count + new,
         }
         return self._continue(job, result)
 
@@ -187,9 +187,9 @@ class Duplicates(CatalogKind):
 
     def _keep_hashes(self, catalog_id: UUID) -> tuple[str, int]:
         """A catalog's hashes in a kept file: its SHA-256, by which a process finds it, and how many there are."""
-        packed = array("Q", sorted({photo.perceptual_hash for photo in self._repository.photos(catalog_id)}))
-        file = self._app.acting_as(SYSTEM).files.keep(io.BytesIO(packed.tobytes()), name="hashes", owner=None)
-        return file.sha256, len(packed)
+        hashes = array("Q", sorted({photo.perceptual_hash for photo in self._repository.photos(catalog_id)}))
+        file = self._app.acting_as(SYSTEM).files.keep(io.BytesIO(hashes.tobytes()), name="hashes", owner=None)
+        return file.sha256, len(hashes)
 
     def _photos(self, catalog_id: UUID) -> Iterator[Photo]:
         for photo in self._repository.photos(catalog_id):

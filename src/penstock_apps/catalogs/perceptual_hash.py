@@ -33,6 +33,6 @@ def flat(picture: Image.Image) -> Image.Image:
     layer = picture.convert("RGBA")
     paper = Image.new("RGBA", layer.size, "white")
     paper.alpha_composite(layer)
-    printed = paper.convert("RGB")
-    printed.getexif().update(exif)
-    return printed
+    opaque = paper.convert("RGB")
+    opaque.getexif().update(exif)
+    return opaque

@@ -19,7 +19,7 @@ from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.failures import PhotoFailure
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF")
-_TRUNCATED = ("truncated", "unexpected end", "broken data stream", "image file is truncated", "not enough data")
+_TRUNCATION_WORDS = ("truncated", "unexpected end", "broken data stream", "image file is truncated", "not enough data")
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def _meaning(error: Exception) -> Exception:
         errno.ENFILE,
     ):
         return PhotoFailure.UNREADABLE.error(str(error))
-    if isinstance(error, EOFError) or any(word in str(error).lower() for word in _TRUNCATED):
+    if isinstance(error, EOFError) or any(word in str(error).lower() for word in _TRUNCATION_WORDS):
         return PhotoFailure.TRUNCATED.error(str(error))
     return PhotoFailure.CORRUPT.error(str(error))
 

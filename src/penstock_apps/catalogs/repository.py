@@ -128,7 +128,7 @@ class CatalogRepository:
 
     def save(self, catalog_id: UUID, facts: Iterable[tuple[str, Mapping[str, JSON]]]) -> int:
         """Keep what a scan found of photos, by their paths; what was known of them before is replaced."""
-        saved = 0
+        saved_count = 0
         for batch in _in_batches(facts):
             rows = [_row(catalog_id, path, photo_facts) for path, photo_facts in batch]
 
@@ -137,17 +137,17 @@ class CatalogRepository:
                 connection.execute(insert(photos), rows)
 
             self._app.in_transaction(replace)
-            saved += len(rows)
-        return saved
+            saved_count += len(rows)
+        return saved_count
 
     def remove(self, catalog_id: UUID, paths: Iterable[str]) -> int:
         """Forget photos that are not there any more."""
-        removed = 0
+        removed_count = 0
         for batch in _in_batches(paths):
             keys = [_key(path) for path in batch]
             self._app.in_transaction(partial(_forget, catalog_id=catalog_id, keys=keys))
-            removed += len(keys)
-        return removed
+            removed_count += len(keys)
+        return removed_count
 
     def tag(self, catalog_id: UUID, tags: Iterable[tuple[str, list[str]]]) -> None:
         """Keep the words for photos."""

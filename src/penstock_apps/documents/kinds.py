@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from penstock import ItemContext, Permanent
 from penstock.errors import MemoryLimitExceeded
 from penstock.lifecycle import JSON
-from penstock_apps.counting import counted
 from penstock_apps.documents.payloads import DocumentParams, DocumentResult
 from penstock_apps.documents.reading.bounds import Bounds
 from penstock_apps.documents.reading.extraction import extract
 from penstock_apps.documents.vocabulary import DOCUMENTS
+from penstock_apps.plurals import pluralize
 
 if TYPE_CHECKING:
     from penstock_apps.documents.intake import DocumentIntake
@@ -44,8 +44,8 @@ def describe(result: JSON) -> str:
     pages = result.get("page_count")
     parts = (
         str(result.get("document_type", "")),
-        counted(pages, "page") if isinstance(pages, int) else "",
-        counted(int(result.get("word_count", 0)), "word"),
+        pluralize(pages, "page") if isinstance(pages, int) else "",
+        pluralize(int(result.get("word_count", 0)), "word"),
     )
     return ", ".join(part for part in parts if part)
 

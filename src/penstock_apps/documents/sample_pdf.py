@@ -54,5 +54,5 @@ def _content(lines: Sequence[str]) -> bytes:
 
 
 def _string(text: str) -> bytes:
-    encoded = text.encode("windows-1252", "replace")
-    return b"(" + encoded.replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)") + b")"
+    data = text.encode("windows-1252", "replace")
+    return b"(" + data.replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)") + b")"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -61,9 +60,9 @@ class TakenJob:
 class ScanReport:
     """What was found at a source: new jobs, files whose jobs were there already, and files that cannot be used."""
 
-    taken: tuple[tuple[str, Job], ...]
-    already: tuple[tuple[str, Job], ...]
-    failed: tuple[RefusedFile, ...]
+    new_jobs: tuple[tuple[str, Job], ...]
+    known_jobs: tuple[tuple[str, Job], ...]
+    refused_files: tuple[RefusedFile, ...]
 
 
 class ProductIntake(Intake):
@@ -95,14 +94,14 @@ class ProductIntake(Intake):
 
     def take_files(self, files: Sequence[HandedFile], options: UploadOptions, sender: Sender) -> TakenFiles:
         """One job for files that were sent together."""
-        taken = self.take(
+        result = self.take(
             files,
             user=sender.user,
             options=options,
             idempotency_key=sender.idempotency_key,
             ip_address=sender.ip_address,
         )
-        return TakenFiles((taken.job,), taken.files, taken.mapping)
+        return TakenFiles((result.job,), result.files, result.mapping)
 
     def take_source(self, source: str, options: UploadOptions, sender: Sender) -> TakenFiles:
         """A job for each file that waits at a source."""
@@ -110,7 +109,7 @@ class ProductIntake(Intake):
         if key is not None:
             request = {"source": source, **asdict(options)}
             self._app.acting_as(owner(sender.user)).take_key(key, ["products source", request])
-        scanned = self.scan(
+        report = self.scan(
             source,
             user=sender.user,
             options=options,
@@ -118,9 +117,9 @@ class ProductIntake(Intake):
             once_per=f"request {key or uuid4()}",
             ip_address=sender.ip_address,
         )
-        both = [*scanned.already, *scanned.taken]
-        if not both and scanned.failed:
-            first = scanned.failed[0]
+        both = [*report.known_jobs, *report.new_jobs]
+        if not both and report.refused_files:
+            first = report.refused_files[0]
             raise InvalidInput(f"{first.name}: {first.message}", field="source", code=first.code)
         if not both:
             raise InvalidInput(
@@ -131,7 +130,7 @@ class ProductIntake(Intake):
         jobs = tuple(job for _, job in both)
         table = _table_params(jobs[0])
         mapping = None if table is None else table["mapping"]
-        return TakenFiles(jobs, tuple(name for name, _ in both), mapping, scanned.failed)
+        return TakenFiles(jobs, tuple(name for name, _ in both), mapping, report.refused_files)
 
     # Uploads ------------------------------------------------------------------------------------------------------
 
@@ -173,23 +172,23 @@ class ProductIntake(Intake):
             earlier = self._app.acting_as(owner(user)).take_key(idempotency_key, fingerprint, ip_address=ip_address)
             if earlier is not None:
                 return _taken_before(self._app.acting_as(owner(user)).jobs.get(earlier), files)
-        kept = [self._keep(file, user) for file in files]
-        job_type, params, shape = self._job_of(kept, options)
+        stored = [self._keep(file, user) for file in files]
+        job_type, params, shape = self._job_of(stored, options)
         submission = self._app.acting_as(owner(user)).submit(
             job_type,
             params,
-            file=kept[0],
+            file=stored[0],
             idempotency_key=idempotency_key,
             fingerprint=fingerprint,
             ip_address=ip_address,
             job_id=job_id,
-            title=kept[0].name if len(kept) == 1 else f"{kept[0].name} and {len(kept) - 1} more",
+            title=stored[0].name if len(stored) == 1 else f"{stored[0].name} and {len(stored) - 1} more",
         )
         return TakenJob(
             job=submission.job,
             is_new=submission.answer is SubmitOutcome.NEW,
             job_type=job_type,
-            files=tuple(file.name for file in kept),
+            files=tuple(file.name for file in stored),
             mapping=None if shape is None else map_headers(shape.headers),
             headers=None if shape is None else shape.headers,
             shape=shape,
@@ -202,17 +201,20 @@ class ProductIntake(Intake):
         )
 
     def _job_of(
-        self, kept: Sequence[StoredFile], options: UploadOptions
+        self, stored: Sequence[StoredFile], options: UploadOptions
     ) -> tuple[str, TableParams | ArchiveParams | PictureParams, TableShape | None]:
         """Which job files make, with which params."""
-        paths = [self._app.acting_as(SYSTEM).files.path(file.id) for file in kept]
-        kinds = [detect_type(path, file.name) for path, file in zip(paths, kept, strict=True)]
+        paths = [self._app.acting_as(SYSTEM).files.path(file.id) for file in stored]
+        kinds = [detect_type(path, file.name) for path, file in zip(paths, stored, strict=True)]
         tables = [kind for kind in kinds if kind in (Found.DELIMITED, Found.XLSX)]
         archives = kinds.count(Found.ARCHIVE)
-        if len(kept) > 1 and len(tables) + archives:
-            if len(tables) == len(kept) or archives == len(kept):
+        if len(stored) > 1 and len(tables) + archives:
+            if len(tables) == len(stored) or archives == len(stored):
                 what = "table" if tables else "archive"
-                message, code = f"{len(kept)} {what}s were sent: send one at a time, each is a job", "TOO_MANY_FILES"
+                message, code = (
+                    f"{len(stored)} {what}s were sent: send one at a time, each is a job",
+                    "TOO_MANY_FILES",
+                )
             else:
                 message, code = "tables, archives and pictures were sent together: send them apart", "MIXED_FILES"
             raise InvalidInput(message, field="file", code=code)
@@ -220,11 +222,11 @@ class ProductIntake(Intake):
         if options.job_type not in (None, job_type):
             what = "a table" if tables else "no table but pictures"
             raise InvalidInput(
-                f"jobType is {options.job_type!r}, and {kept[0].name!r} is {what}: leave it out, or send another file",
+                f"jobType is {options.job_type!r}, and {stored[0].name!r} is {what}: leave it out, or send another",
                 field="jobType",
                 code="JOB_TYPE_WRONG",
             )
-        first = kept[0]
+        first = stored[0]
         if tables:
             shape, mapping = self._table(paths[0], first.name, options)
             table = TableParams(
@@ -234,7 +236,7 @@ class ProductIntake(Intake):
         if archives:
             look_at_archive(paths[0], self.archive_limits())
             return job_type, ArchiveParams(file_id=str(first.id), name=first.name, archive=first.sha256), None
-        pictures = PictureParams(pictures=[{"sha256": file.sha256, "name": file.name} for file in kept])
+        pictures = PictureParams(pictures=[{"sha256": file.sha256, "name": file.name} for file in stored])
         return job_type, pictures, None
 
     def _table(self, path: Path, name: str, options: UploadOptions) -> tuple[TableShape, dict[str, str | None]]:
@@ -248,10 +250,10 @@ class ProductIntake(Intake):
         )
         mapping = map_headers(shape.headers)
         if not _LOOKED_UP_BY & set(mapping.values()):
-            seen = ", ".join(repr(header[:40]) for header in shape.headers[:10])
+            headers = ", ".join(repr(header[:40]) for header in shape.headers[:10])
             raise InvalidInput(
-                f"no column of {name!r} holds article numbers, barcode numbers or titles (its first line has {seen}): "
-                "name one 'sku', 'gtin' or 'title'",
+                f"no column of {name!r} holds article numbers, barcode numbers or titles (its first line has "
+                f"{headers}): name one 'sku', 'gtin' or 'title'",
                 field="file",
                 code="NO_PRODUCT_COLUMN",
             )
@@ -274,21 +276,21 @@ class ProductIntake(Intake):
         """
         self.require_enabled()
         source = self._source(address)
-        taken: list[tuple[str, Job]] = []
-        already: list[tuple[str, Job]] = []
-        failed: list[RefusedFile] = []
+        new_jobs: list[tuple[str, Job]] = []
+        known_jobs: list[tuple[str, Job]] = []
+        refused_files: list[RefusedFile] = []
         try:
             for file in source.waiting():
                 try:
                     job, is_new = self._take_waiting(source, file, user, options, once_per, ip_address)
                 except (HandlerError, InvalidInput) as error:
-                    failed.append(RefusedFile(file.name, error.code, error.message))
+                    refused_files.append(RefusedFile(file.name, error.code, error.message))
                 else:
-                    (taken if is_new else already).append((file.name, job))
+                    (new_jobs if is_new else known_jobs).append((file.name, job))
         except HandlerError as error:
             # Whoever asks is told as of anything else in the request; a worker's words would be a fault of ours.
             raise InvalidInput(error.message, field="source", code=error.code) from error
-        return ScanReport(tuple(taken), tuple(already), tuple(failed))
+        return ScanReport(tuple(new_jobs), tuple(known_jobs), tuple(refused_files))
 
     def _take_waiting(
         self,
@@ -307,7 +309,7 @@ class ProductIntake(Intake):
         except JobNotFound:
             pass
         with source.open(file) as stream:
-            taken = self.take(
+            result = self.take(
                 [HandedFile(stream, file.name)],
                 user=user,
                 options=options,
@@ -316,12 +318,13 @@ class ProductIntake(Intake):
                 ip_address=ip_address,
                 job_id=job_id,
             )
-        return taken.job, taken.is_new
+        return result.job, result.is_new
 
     def _source(self, address: str) -> Source:
         settings = self._app.settings
-        roots = [Path(root) for root in settings.ingest_roots.split(os.pathsep) if root.strip()]
-        return source_of(address, roots=roots, settings=self._sources, settle_seconds=settings.ingest_settle_seconds)
+        return source_of(
+            address, roots=settings.ingest_roots, settings=self._sources, settle_seconds=settings.ingest_settle_seconds
+        )
 
 
 def _taken_before(job: Job, files: Sequence[HandedFile]) -> TakenJob:

@@ -114,7 +114,7 @@ class ProductSearch:
         query = choose_query(possible, item.attempt + item.run - 1)
         events: list[SearchEvent] = []
         try:
-            found = await self._providers.look_up(
+            match = await self._providers.look_up(
                 query, item.attempt, on_call=lambda call: events.append(_event(item, call))
             )
         except asyncio.CancelledError:
@@ -124,11 +124,11 @@ class ProductSearch:
             await self._events.hand_in(events)
             raise
         await self._events.hand_in(events)
-        if found is None:
+        if match is None:
             raise NotFound(
                 f"no retailer has it by {query.strategy.value} {query.text[:100]!r}", code="PRODUCT_NOT_FOUND"
             )
-        return result_of(found, query, product)
+        return result_of(match, query, product)
 
 
 class ProductTable:
@@ -198,20 +198,20 @@ class ProductPictures:
         return self._app.acting_as(owner(user)).files.keep(io.BytesIO(picture), name=name).sha256
 
 
-def result_of(found: FoundProduct, query: Query, product: Product) -> ProductResult:
+def result_of(match: FoundProduct, query: Query, product: Product) -> ProductResult:
     """What the grid and exports show; what the retailer does not say is known from the row, but for its price."""
     return {
-        "sku": found.sku or product.get("sku"),
-        "gtin": found.gtin or product.get("gtin") or query.gtin,
-        "brand": found.brand or product.get("brand"),
-        "title": found.title or product.get("title"),
-        "price": found.price,
-        "currency": found.currency,
-        "availability": found.availability,
-        "url": found.url,
-        "retailer": found.retailer,
+        "sku": match.sku or product.get("sku"),
+        "gtin": match.gtin or product.get("gtin") or query.gtin,
+        "brand": match.brand or product.get("brand"),
+        "title": match.title or product.get("title"),
+        "price": match.price,
+        "currency": match.currency,
+        "availability": match.availability,
+        "url": match.url,
+        "retailer": match.retailer,
         "matched_by": query.strategy.value,
-        "score": found.score,
+        "score": match.score,
     }
 
 

@@ -144,9 +144,9 @@ def clean(text: str | None, longest: int = _LONGEST_OTHER) -> str:
         if text[0] == " " or text[-1] == " " or "  " in text:
             text = " ".join(text.split())
         return text if len(text) <= longest else text[:longest].rstrip()
-    spaced = " ".join(unicodedata.normalize("NFC", text).split())
+    line = " ".join(unicodedata.normalize("NFC", text).split())
     visible = "".join(
-        character for character in spaced if character in _JOINERS or unicodedata.category(character) not in _INVISIBLE
+        character for character in line if character in _JOINERS or unicodedata.category(character) not in _INVISIBLE
     )
     # Taking characters out may leave two spaces together.
     return " ".join(visible.split())[:longest].rstrip()

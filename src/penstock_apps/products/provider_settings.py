@@ -76,10 +76,10 @@ def _fill_secrets(value: str, info: ValidationInfo) -> str:
             raise ValueError(f"needs the environment variable {match[1]}, which is not set")
         return environment[match[1]]
 
-    filled = _SECRET.sub(secret, value)
-    if not filled.isascii() or not filled.isprintable():
+    header = _SECRET.sub(secret, value)
+    if not header.isascii() or not header.isprintable():
         raise ValueError("is not a header: letters, digits and signs on one line are")
-    return filled
+    return header
 
 
 def _check_header_name(name: str) -> str:

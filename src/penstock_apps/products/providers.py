@@ -87,12 +87,12 @@ def score(query: Query, product: FoundProduct) -> float:
         return 0.0  # two good numbers that differ are two products, whatever their names
     if query.sku and product.sku and query.sku.casefold() == product.sku.casefold():
         return 0.95
-    expected, offered = _tokens(query.brand, query.title), _tokens(product.brand, product.title)
-    if not query.title or not expected or not offered:
+    expected_words, offered_words = _tokens(query.brand, query.title), _tokens(product.brand, product.title)
+    if not query.title or not expected_words or not offered_words:
         return 0.0
-    overlap = 2 * len(expected & offered) / (len(expected) + len(offered))
+    overlap = 2 * len(expected_words & offered_words) / (len(expected_words) + len(offered_words))
     # "500 ml" and "250 ml" share every word but the one that matters.
-    sizes, other_sizes = _with_digits(expected), _with_digits(offered)
+    sizes, other_sizes = _with_digits(expected_words), _with_digits(offered_words)
     if sizes and other_sizes and sizes.isdisjoint(other_sizes):
         overlap /= 2
     return round(min(overlap, 0.9), 3)
@@ -100,8 +100,8 @@ def score(query: Query, product: FoundProduct) -> float:
 
 def best_match(query: Query, candidates: Iterable[FoundProduct], threshold: float = THRESHOLD) -> FoundProduct | None:
     """The answer that fits best, with its score, or None where none fits; the first one on a tie."""
-    scored = [replace(product, score=score(query, product)) for product in candidates]
-    winner = max(scored, key=lambda product: product.score, default=None)
+    candidates_with_scores = [replace(product, score=score(query, product)) for product in candidates]
+    winner = max(candidates_with_scores, key=lambda product: product.score, default=None)
     return winner if winner is not None and winner.score >= threshold else None
 
 
@@ -109,18 +109,18 @@ class Providers:
     """Every retailer, by priority; each attempt starts with the next one."""
 
     def __init__(self, providers: Iterable[Provider], *, threshold: float = THRESHOLD) -> None:
-        self._ordered = tuple(sorted(providers, key=lambda provider: provider.priority))
+        self._in_order = tuple(sorted(providers, key=lambda provider: provider.priority))
         self._threshold = threshold
 
     def __len__(self) -> int:
-        return len(self._ordered)
+        return len(self._in_order)
 
     def order(self, attempt: int = 1) -> tuple[Provider, ...]:
         """Whom to ask first, second … in this attempt (the first attempt is 1)."""
-        if not self._ordered:
+        if not self._in_order:
             return ()
-        at = (max(attempt, 1) - 1) % len(self._ordered)
-        return self._ordered[at:] + self._ordered[:at]
+        at = (max(attempt, 1) - 1) % len(self._in_order)
+        return self._in_order[at:] + self._in_order[:at]
 
     async def look_up(
         self, query: Query, attempt: int = 1, *, on_call: Callable[[ProviderCall], None] | None = None
@@ -134,45 +134,45 @@ class Providers:
 
         def note(provider: Provider, outcome: str) -> None:
             if on_call is not None:
-                on_call(ProviderCall(provider.name, query, outcome, (time.perf_counter() - begun) * 1000.0))
+                on_call(ProviderCall(provider.name, query, outcome, (time.perf_counter() - begun_at) * 1000.0))
 
-        closed: Postponed | None = None
-        later: Retryable | None = None
-        never: Permanent | None = None
+        postponement: Postponed | None = None
+        retryable: Retryable | None = None
+        permanent: Permanent | None = None
         has_answer = False
         for provider in self.order(attempt):
             if not provider.understands(query):
                 continue
-            begun = time.perf_counter()
+            begun_at = time.perf_counter()
             try:
                 product = await provider.look_up(query)
             except Postponed as error:
-                if closed is None or error.retry_after < closed.retry_after:
-                    closed = error
+                if postponement is None or error.retry_after < postponement.retry_after:
+                    postponement = error
                 continue
             except Retryable as error:
                 note(provider, error.code)
                 _LOG.warning("retailer %s could not be asked: %s", provider.name, error.message)
                 # The one that is free again first decides when to ask again.
-                if later is None or (error.retry_after or 0) < (later.retry_after or 0):
-                    later = error
+                if retryable is None or (error.retry_after or 0) < (retryable.retry_after or 0):
+                    retryable = error
                 continue
             except Permanent as error:
                 note(provider, error.code)
                 _LOG.warning("retailer %s could not be asked: %s", provider.name, error.message)
-                never = never or error
+                permanent = permanent or error
                 continue
             has_answer = True
             match = best_match(query, [product], self._threshold) if product is not None else None
             note(provider, "NOT_FOUND" if match is None else "FOUND")
             if match is not None:
                 return match if match.retailer else replace(match, retailer=provider.name)
-        if later is not None:
-            raise later
-        if closed is not None:
-            raise closed
-        if never is not None and not has_answer:
-            raise never
+        if retryable is not None:
+            raise retryable
+        if postponement is not None:
+            raise postponement
+        if permanent is not None and not has_answer:
+            raise permanent
         return None
 
 
@@ -226,10 +226,6 @@ class CallPacing:
             self._delay.answered(now, status=status, retry_after=retry_after)
             if status in _REFUSALS:
                 self._closed_until = max(self._closed_until, now + self._delay.ready_in(now))
-
-    def close_for(self, seconds: float) -> None:
-        """Let nobody call for so long: the retailer said so."""
-        self.learn(429, seconds)
 
 
 def _tokens(*texts: str | None) -> frozenset[str]:

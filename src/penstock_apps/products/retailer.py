@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import orjson
 
 from penstock.lifecycle import JSON
-from penstock_apps.loopback import served
+from penstock_apps.loopback import serve_locally
 from penstock_apps.products.barcodes import barcode_png
 from penstock_apps.products.products import check_digit, same_gtin
 
@@ -132,13 +132,13 @@ class Retailer:
         self.seen_headers.append(headers)
         # Taking from a deque is one step, so two calls never get the same reply.
         try:
-            scripted = self._next.popleft()
+            next_reply = self._next.popleft()
         except IndexError:
             return _Reply(200, orjson.dumps({"data": {"items": self._search(path)}}))
-        if scripted.hangs:
+        if next_reply.hangs:
             self._closing.wait()
             return None
-        return scripted
+        return next_reply
 
     def _search(self, path: str) -> list[_LinkedProduct]:
         parts = urlsplit(path)
@@ -185,7 +185,7 @@ def demo_retailer() -> Iterator[Retailer]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    with served(Handler) as port:
+    with serve_locally(Handler) as port:
         shop = Retailer(f"http://127.0.0.1:{port}")
         try:
             yield shop

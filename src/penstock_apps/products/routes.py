@@ -35,9 +35,9 @@ def routes_of(products: Products) -> APIRouter:
         )
         return Json(
             {
-                "taken": [{"name": name, "jobId": str(job.id)} for name, job in report.taken],
-                "already": len(report.already),
-                "failed": [asdict(file) for file in report.failed],
+                "taken": [{"name": name, "jobId": str(job.id)} for name, job in report.new_jobs],
+                "already": len(report.known_jobs),
+                "failed": [asdict(file) for file in report.refused_files],
             }
         )
 

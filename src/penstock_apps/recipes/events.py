@@ -17,7 +17,7 @@ from penstock.errors import JobNotFound, TransitionRefused
 from penstock.lifecycle import JSON, storable_texts
 from penstock.store import DatabaseConnection
 from penstock_apps.recipes.parsing.ingredients import read_ingredient
-from penstock_apps.recipes.parsing.parsed import FoundRecipe, ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import FoundRecipe, ParsedRecipe
 from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.settings import RecipeSettings
 

@@ -76,9 +76,12 @@ def import_old_jobs(app: Penstock, source_url: str, rule: OwnerRule) -> ImportRe
             except InvalidInput as error:
                 refusals[str(row["id"])] = error.message
 
-    imported = app.system.import_jobs(RECIPE, past_jobs())
+    imported_count = app.system.import_jobs(RECIPE, past_jobs())
     return ImportReport(
-        counts["read"], counts["submitted"] + imported, counts["known"] + counts["past"] - imported, refusals
+        counts["read"],
+        counts["submitted"] + imported_count,
+        counts["known"] + counts["past"] - imported_count,
+        refusals,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from penstock import ItemContext, ItemStatus, JobContext, Permanent
 from penstock.lifecycle import JSON, storable_texts
 from penstock.settings import read_settings
-from penstock_apps.counting import counted
+from penstock_apps.plurals import pluralize
 from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult, is_recipe_result
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def describe(result: JSON) -> str:
     if not is_recipe_result(result):
         return ""
     recipe = result["recipe"]
-    parts = (counted(len(recipe["ingredients"]), "ingredient"), counted(len(recipe["steps"]), "step"))
+    parts = (pluralize(len(recipe["ingredients"]), "ingredient"), pluralize(len(recipe["steps"]), "step"))
     return f"{recipe['title']}: {', '.join(parts)}"
 
 
@@ -80,6 +80,6 @@ class ParseRecipe:
         if result is not None:
             self._app.in_transaction(lambda connection: self._repository.keep(connection, url_hash, result))
             return result
-        known = self._repository.result(url_hash)
-        assert known is not None, "a plan without items has found a fresh recipe"
-        return known
+        kept_result = self._repository.result(url_hash)
+        assert kept_result is not None, "a plan without items has found a fresh recipe"
+        return kept_result

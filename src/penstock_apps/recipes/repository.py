@@ -80,11 +80,11 @@ class RecipeRepository:
 
     def fresh(self, url_hash: str, days: float) -> KnownRecipe | None:
         """What was parsed of a page, unless that is too long ago."""
-        return self._known(_FRESH, {"url_hash": url_hash, "since": datetime.now(UTC) - timedelta(days=days)})
+        return self._find_known(_FRESH, {"url_hash": url_hash, "since": datetime.now(UTC) - timedelta(days=days)})
 
     def latest(self, url_hash: str) -> KnownRecipe | None:
         """What was parsed of a page last, however long ago."""
-        return self._known(_LATEST, {"url_hash": url_hash})
+        return self._find_known(_LATEST, {"url_hash": url_hash})
 
     def result(self, url_hash: str) -> RecipeResult | None:
         """The whole result of that, as a job has it."""
@@ -94,7 +94,7 @@ class RecipeRepository:
         )
         return result
 
-    def _known(self, query: Select[Any], parameters: dict[str, object]) -> KnownRecipe | None:
+    def _find_known(self, query: Select[Any], parameters: dict[str, object]) -> KnownRecipe | None:
         row = self._app.in_transaction(
             lambda connection: connection.execute(query, parameters).one_or_none(), reads=True, single_statement=True
         )
@@ -107,10 +107,10 @@ class RecipeRepository:
 
     def keep(self, connection: Connection, url_hash: str, result: RecipeResult) -> None:
         """Keep what was parsed of a page, in place of what was known."""
-        parsed = result["recipe"]
+        recipe_data = result["recipe"]
         row = {
-            "title": parsed["title"],
-            "ingredients": parsed["ingredients"],
+            "title": recipe_data["title"],
+            "ingredients": recipe_data["ingredients"],
             "result": result,
             "parsed_at": datetime.now(UTC),
         }

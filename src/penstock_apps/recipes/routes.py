@@ -38,10 +38,10 @@ IdempotencyKey = Annotated[
     str | None,
     Header(min_length=1, max_length=255, description="The same request again, with the same key, gives the same job."),
 ]
-_SUBMITTED = documented(400, 401, 409, 413, 422, 429, 503)
-_FOUND = documented(401, 404, 422, 503)
-_CHANGED = documented(401, 404, 409, 422, 503)
-_GUESTS = documented(400, 401, 409, 413, 422, 429, 503)
+_SUBMIT_PROBLEMS = documented(400, 401, 409, 413, 422, 429, 503)
+_READ_PROBLEMS = documented(401, 404, 422, 503)
+_CHANGE_PROBLEMS = documented(401, 404, 409, 422, 503)
+_GUEST_PROBLEMS = documented(400, 401, 409, 413, 422, 429, 503)
 _FORM = StartForm(
     "Read a recipe",
     text="A page with a recipe becomes a recipe you can keep.",
@@ -69,8 +69,8 @@ def _queue(recipes: Recipes) -> APIRouter:
     routes = APIRouter(prefix="/recipes/parse-url", tags=["recipe queue"])
 
     @routes.post(
-        "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted, responses=_SUBMITTED,
-        openapi_extra=_FORM.extra(),
+        "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted,
+        responses=_SUBMIT_PROBLEMS, openapi_extra=_FORM.extra(),
     )  # fmt: skip
     def parse_recipe(
         body: shapes.ParseUrl, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None
@@ -82,7 +82,9 @@ def _queue(recipes: Recipes) -> APIRouter:
         ).job  # fmt: skip
         return Json({"id": str(job.id), "status": words.status_of(job)}, 202)
 
-    @routes.get("/status/{job_id}", summary="How it stands", response_model=shapes.ParseStatus, responses=_FOUND)
+    @routes.get(
+        "/status/{job_id}", summary="How it stands", response_model=shapes.ParseStatus, responses=_READ_PROBLEMS
+    )
     def get_parse_status(job_id: UUID, who: SignedIn) -> Response:
         """Its status, its result once it is complete, and why it failed."""
         return Json(words.job_status(recipes.get(job_id, by=who.caller)))
@@ -103,7 +105,9 @@ def _queue(recipes: Recipes) -> APIRouter:
         kept_for = timedelta(minutes=recipes.settings.abandon_minutes)
         return Json({"jobs": [words.in_mailbox(job, kept_for) for job in jobs]})
 
-    @routes.post("/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGED)
+    @routes.post(
+        "/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGE_PROBLEMS
+    )
     def cancel_parse_job(job_id: UUID, who: SignedIn) -> Response:
         """Possible until it is complete; who else asked for the page is served all the same."""
         job = recipes.cancel(job_id, by=who.caller)
@@ -129,9 +133,9 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
         """Newest first."""
         page = recipes.repository.all_saved(who.user or "", after=_after(cursor), limit=limit)
         last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
-        return Json({"recipes": [words.saved_recipe(saved) for saved in page], "next": last})
+        return Json({"recipes": [words.saved_recipe(recipe) for recipe in page], "next": last})
 
-    @routes.get("/{recipe_id}", summary="One recipe", response_model=shapes.RecipeShown, responses=_FOUND)
+    @routes.get("/{recipe_id}", summary="One recipe", response_model=shapes.RecipeShown, responses=_READ_PROBLEMS)
     def get_recipe(recipe_id: UUID, who: SignedIn) -> Response:
         """As it was saved."""
         return Json(words.saved_recipe(_theirs(recipes, recipe_id, who)))
@@ -151,7 +155,7 @@ def _saved_recipes(recipes: Recipes) -> APIRouter:
         recipes.repository.change(recipe_id, who.user or "", title, fields)
         return Json(words.saved_recipe(_theirs(recipes, recipe_id, who)))
 
-    @routes.delete("/{recipe_id}", status_code=204, summary="Remove a recipe", responses=_FOUND)
+    @routes.delete("/{recipe_id}", status_code=204, summary="Remove a recipe", responses=_READ_PROBLEMS)
     def delete_recipe(recipe_id: UUID, who: SignedIn) -> Response:
         """It is gone for good."""
         recipes.repository.remove(recipe_id, who.user or "")
@@ -170,9 +174,9 @@ def _requests(recipes: Recipes) -> APIRouter:
     def ask(body: shapes.RequestedUrl, who: Identity, request: Request, key: str | None, **hit: str) -> Response:
         if key is not None:
             recipes.take_key(key, body.url, user=who.user, ip_address=_address(request))
-        known = recipes.known(body.url)
-        if known is not None:
-            return Json({**hit, "recipe": words.known_recipe(known)})
+        known_recipe = recipes.find_known(body.url)
+        if known_recipe is not None:
+            return Json({**hit, "recipe": words.known_recipe(known_recipe)})
         job = recipes.ask(body.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
         return Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
 
@@ -181,11 +185,11 @@ def _requests(recipes: Recipes) -> APIRouter:
             job = recipes.get(request_id, by=who.caller)
         except JobNotFound as error:
             return Json({"error": "Request not found", "code": error.code, "message": error.message}, 404)
-        pruned = job.result is None and job.finished and job.unique_key is not None
-        return Json(words.request_status(job, recipes.repository.latest(job.unique_key or "") if pruned else None))
+        is_pruned = job.result is None and job.finished and job.unique_key is not None
+        return Json(words.request_status(job, recipes.repository.latest(job.unique_key or "") if is_pruned else None))
 
     @routes.post(
-        "/parse-requests", summary="Ask for a recipe", responses=answers | _GUESTS, response_model=None,
+        "/parse-requests", summary="Ask for a recipe", responses=answers | _GUEST_PROBLEMS, response_model=None,
         openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
     def request_parse(
@@ -195,7 +199,7 @@ def _requests(recipes: Recipes) -> APIRouter:
         return ask(body, who, request, idempotency_key)
 
     @routes.post(
-        "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answers | _GUESTS,
+        "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answers | _GUEST_PROBLEMS,
         response_model=None, openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
     def request_parse_v1(

@@ -85,7 +85,7 @@ class Recipes:
         fingerprint = _fingerprint(normalize_url(url), use_llm_fallback=True)
         self._app.acting_as(owner(user)).take_key(idempotency_key, fingerprint, ip_address=ip_address)
 
-    def known(self, url: str) -> KnownRecipe | None:
+    def find_known(self, url: str) -> KnownRecipe | None:
         """The recipe of a page that somebody asked for not too long ago."""
         return self.repository.fresh(key_of(normalize_url(url)), self.settings.ttl_days)
 

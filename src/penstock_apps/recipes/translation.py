@@ -52,20 +52,20 @@ def in_mailbox(job: Job, kept_for: timedelta) -> dict[str, JSON]:
     }
 
 
-def request_status(job: Job, known: KnownRecipe | None) -> dict[str, JSON]:
+def request_status(job: Job, known_page: KnownRecipe | None) -> dict[str, JSON]:
     """A request as whoever polls it sees it; what there is nothing to say about is left out."""
     status = PARSE_REQUESTS.word(job.state, job.killed_by)
     answer: dict[str, JSON] = {"requestId": str(job.id), "status": status}
     if status == "COMPLETED":
-        answer["recipe"] = _parsed(job, known)
+        answer["recipe"] = _parsed_recipe(job, known_page)
     if status == "FAILED":
         answer["error"] = job.last_error or job.killed_reason or "The request was canceled."
     return answer
 
 
-def known_recipe(known: KnownRecipe) -> dict[str, JSON]:
+def known_recipe(known_page: KnownRecipe) -> dict[str, JSON]:
     """What is known of a page already."""
-    return {"title": known.title, "ingredients": known.ingredients, "parsedAt": known.parsed_at}
+    return {"title": known_page.title, "ingredients": known_page.ingredients, "parsedAt": known_page.parsed_at}
 
 
 def listed_request(job: Job) -> dict[str, JSON]:
@@ -80,27 +80,31 @@ def listed_request(job: Job) -> dict[str, JSON]:
     }
 
 
-def saved_recipe(saved: SavedRecipe) -> dict[str, JSON]:
+def saved_recipe(recipe: SavedRecipe) -> dict[str, JSON]:
     """A recipe somebody keeps."""
     return {
         "ingredients": [],
         "steps": [],
         "tags": [],
-        **saved.body,
-        "id": str(saved.id),
-        "title": saved.title,
-        "parse_job_id": None if saved.parse_job_id is None else str(saved.parse_job_id),
-        "created_at": saved.created_at,
-        "updated_at": saved.updated_at,
+        **recipe.body,
+        "id": str(recipe.id),
+        "title": recipe.title,
+        "parse_job_id": None if recipe.parse_job_id is None else str(recipe.parse_job_id),
+        "created_at": recipe.created_at,
+        "updated_at": recipe.updated_at,
     }
 
 
-def _parsed(job: Job, known: KnownRecipe | None) -> dict[str, JSON]:
+def _parsed_recipe(job: Job, known_page: KnownRecipe | None) -> dict[str, JSON]:
     """The job's own result; what is known of the page where that has been pruned."""
     if is_recipe_result(job.result):
         recipe = job.result["recipe"]
         return {"title": recipe["title"], "ingredients": recipe["ingredients"], "parsedAt": job.completed_at}
-    return {"title": None, "ingredients": [], "parsedAt": job.completed_at} if known is None else known_recipe(known)
+    return (
+        {"title": None, "ingredients": [], "parsedAt": job.completed_at}
+        if known_page is None
+        else known_recipe(known_page)
+    )
 
 
 def _expires_at(job: Job, kept_for: timedelta) -> datetime | None:

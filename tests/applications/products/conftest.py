@@ -63,7 +63,7 @@ def market(settings: Settings, tmp_path: Path, retailers: str) -> Iterator[Marke
     inbox.mkdir()
     with demo_retailer() as shop:
         (tmp_path / "retailers.json").write_text(json.dumps([shop.configuration()]))
-        app = Penstock(settings=settings.model_copy(update={"ingest_roots": str(inbox), "ingest_settle_seconds": 0.0}))
+        app = Penstock(settings=settings.model_copy(update={"ingest_roots": (inbox,), "ingest_settle_seconds": 0.0}))
         products = app.install(IMPATIENT, ProductSettings(providers=retailers))
         app.system.migrate()
         yield Market(app, products, shop, inbox)

@@ -326,7 +326,7 @@ def test_calls_are_kept_apart_and_nobody_waits_too_long() -> None:
     assert asyncio.run(four_calls()) == [None, None, None, 1.5]
     assert slept == [0.5, 1.0]
     time[0] = 110.0
-    pace.close_for(5)
+    pace.learn(429, 5)
     assert asyncio.run(pace.wait(sleep)) == 5.0
     time[0] = 115.0
     assert asyncio.run(pace.wait(sleep)) is None

@@ -45,9 +45,9 @@ def read_docx(data: bytes, bounds: Bounds) -> Findings:
             *_parts(archive, names, relationships, body.footer_ids, bounds),
             *_notes(archive, names, relationships, bounds),
         ]
-        collected = TextCollector(bounds.max_text_characters)
-        collected.add("\n".join(piece for piece in pieces if piece))
-        findings = Findings(text=collected.text(), truncated=collected.truncated or body.is_finished)
+        collector = TextCollector(bounds.max_text_characters)
+        collector.add("\n".join(piece for piece in pieces if piece))
+        findings = Findings(text=collector.text(), truncated=collector.truncated or body.is_finished)
         _read_properties(archive, names, findings, bounds)
     if not findings.text:
         findings.warnings.append("No text was found; the document may hold only pictures.")

@@ -40,8 +40,8 @@ def read_html(data: bytes, bounds: Bounds) -> Findings:
     feed_html(clean(content.text), page, bounds)
     page.break_line()
     findings = Findings(
-        text=page.collected.text().strip("\n"),
-        truncated=page.collected.truncated,
+        text=page.collector.text().strip("\n"),
+        truncated=page.collector.truncated,
         title=fact(_WHITE_SPACE.sub(" ", "".join(page.title))),
         author=page.metadata.get("author"),
         description=page.metadata.get("description"),
@@ -71,8 +71,8 @@ _NAMES = {
 class _VisibleText:
     """Puts visible characters into lines as the elements come by."""
 
-    def __init__(self, collected: TextCollector) -> None:
-        self.collected = collected
+    def __init__(self, collector: TextCollector) -> None:
+        self.collector = collector
         self.title: list[str] = []
         self.metadata: dict[str, str] = {}
         self.language: str | None = None
@@ -84,7 +84,7 @@ class _VisibleText:
 
     @property
     def is_finished(self) -> bool:
-        return self.collected.full
+        return self.collector.full
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "title" and not self.title and not self._drawing:
@@ -132,11 +132,11 @@ class _VisibleText:
         line = "".join(self._line)
         self._line.clear()
         if self._verbatim:
-            self.collected.add(line.rstrip() + "\n")
+            self.collector.add(line.rstrip() + "\n")
             return
         line = re.sub(" *\t *", "\t", re.sub("  +", " ", line)).strip(" ").rstrip("\t")
         if line.strip():
-            self.collected.add(line + "\n")
+            self.collector.add(line + "\n")
 
     def _note(self, attributes: Mapping[str, str]) -> None:
         name = (attributes.get("name") or attributes.get("property") or "").lower()

@@ -20,17 +20,17 @@ def read_plain_text(data: bytes, bounds: Bounds) -> Findings:
         raise DocumentFailure.TOO_COMPLEX.error(f"It has {count} pages; at most {bounds.max_pages}.")
     if "\x00" in content.text:
         findings.warnings.append("NUL characters were removed.")
-    collected = TextCollector(bounds.max_text_characters)
+    collector = TextCollector(bounds.max_text_characters)
     for number, page in enumerate(content.text.rstrip(_FORM_FEED).split(_FORM_FEED), start=1):
-        if collected.full:
+        if collector.full:
             findings.pages.append(Page(number=number, characters=None, words=None))
             continue
         if number > 1:
-            collected.add(_FORM_FEED)
-        kept_text = collected.add(page)
+            collector.add(_FORM_FEED)
+        kept_text = collector.add(page)
         findings.pages.append(Page(number=number, characters=len(kept_text), words=len(kept_text.split())))
-    findings.text = collected.text()
-    findings.truncated = collected.truncated
+    findings.text = collector.text()
+    findings.truncated = collector.truncated
     findings.page_count = count
     findings.page_count_source = PageCountSource.COUNTED
     if not findings.text.strip():

@@ -25,7 +25,7 @@ from penstock_apps.recipes.parsing.texts import decode_page
 USER_AGENT = "Penstock/0.1 (recipe reader; fetches a page once when a person asks for it)"
 _TYPES = ("text/html", "application/xhtml+xml", "text/plain", "application/xml", "text/xml")
 _ONWARD = (301, 302, 303, 307, 308)
-_GONE = (404, 410)
+_NOT_FOUND = (404, 410)
 _LONGEST_WAIT = 3600.0
 
 
@@ -131,7 +131,7 @@ def _onward(address: str, location: str) -> str:
 
 def _require_good(answer: httpx2.Response) -> None:
     status = answer.status_code
-    if status in _GONE:
+    if status in _NOT_FOUND:
         raise PageFailure.NOT_FOUND.error(f"the site answers {status}")
     if status == 429 or status >= 500:
         raise PageFailure.BUSY.error(f"it answers {status}", after=_retry_after(answer.headers.get("retry-after")))

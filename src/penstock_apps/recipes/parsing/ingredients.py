@@ -45,9 +45,9 @@ _WORDS: dict[str, int | Fraction] = {
 }  # fmt: skip
 _SLASHES = str.maketrans({"⁄": "/", "∕": "/", "–": "-", "—": "-", "−": "-", "‑": "-", "\u00a0": " ", "×": "x"})
 _FRACTION = r"\d+\s*/\s*\d+"
-_MIXED = rf"\d+(?:\s+|-|\s*(?:and|&|und|et|y)\s*){_FRACTION}"
+_MIXED_NUMBER = rf"\d+(?:\s+|-|\s*(?:and|&|und|et|y)\s*){_FRACTION}"
 _THOUSANDS = r"[1-9]\d{0,2}(?:,\d{3})+(?!\d)"
-_NUMBER = rf"{_MIXED}|{_FRACTION}|{_THOUSANDS}|\d+(?:[.,]\d+)?|\.\d+"
+_NUMBER = rf"{_MIXED_NUMBER}|{_FRACTION}|{_THOUSANDS}|\d+(?:[.,]\d+)?|\.\d+"
 _AMOUNT = re.compile(
     rf"(?P<first>{_NUMBER})(?:\s*(?:-|to|or|bis|à|a|tot|till)\s*(?P<last>{_NUMBER}))?(?!\d)", re.IGNORECASE
 )
@@ -89,7 +89,7 @@ def read_ingredient(line: str) -> Ingredient:
     if quantity is None:
         quantity, unit, rest, notes = _vague(rest)
     else:
-        unit, rest, notes = _measured(rest)
+        unit, rest, notes = _measure_of(rest)
     name, remarks = _name(rest)
     if not name:
         return Ingredient(text, text)
@@ -141,7 +141,7 @@ def _in_words(text: str) -> tuple[float | None, float | None, str]:
     dozens, behind = _dozens(f" {rest}")
     if dozens:
         return number * 12, None, behind
-    if numeral in ("a", "an") and _measured(rest)[0] is None:
+    if numeral in ("a", "an") and _measure_of(rest)[0] is None:
         return None, None, text
     return number, None, _PART_OF.sub("", rest) if numeral in ("half", "quarter", "dozen") else rest
 
@@ -158,9 +158,9 @@ def _value(text: str | None) -> float | None:
     if text.isascii() and text.isdecimal() and len(text) < 10:  # most are, and a fraction takes a while to make
         return float(text)
     try:
-        mixed = _PARTS_OF_MIXED.fullmatch(text)
-        if mixed:
-            return round(float(int(mixed[1]) + Fraction(int(mixed[2]), int(mixed[3]))), 4)
+        parts = _PARTS_OF_MIXED.fullmatch(text)
+        if parts:
+            return round(float(int(parts[1]) + Fraction(int(parts[2]), int(parts[3]))), 4)
         if re.fullmatch(_THOUSANDS, text):
             return float(text.replace(",", ""))
         return round(float(Fraction("".join(text.split()).replace(",", "."))), 4)
@@ -171,7 +171,7 @@ def _value(text: str | None) -> float | None:
 # Of what measure ---------------------------------------------------------------------------------------------------
 
 
-def _measured(text: str) -> tuple[str | None, str, list[str]]:
+def _measure_of(text: str) -> tuple[str | None, str, list[str]]:
     """The measure a text begins with, what comes after it, and what is said of its size or beside it."""
     times = _TIMES.match(text)
     text = text[times.end() :] if times else text.lstrip()
@@ -226,7 +226,7 @@ def _more(text: str, end: int) -> tuple[list[str], int]:
 
 def _vague(text: str) -> tuple[float | None, str | None, str, list[str]]:
     """A pinch of salt: one, though nobody says so."""
-    unit, rest, notes = _measured(text)
+    unit, rest, notes = _measure_of(text)
     return (1.0, unit, rest, notes) if unit in VAGUE else (None, None, text, [])
 
 

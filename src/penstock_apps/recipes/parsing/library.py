@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from penstock_apps.recipes.addresses import host_of
 from penstock_apps.recipes.parsing.ingredients import read_ingredient
-from penstock_apps.recipes.parsing.parsed import ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import ParsedRecipe
 from penstock_apps.recipes.parsing.schema_org import servings
 from penstock_apps.recipes.parsing.texts import lines, plain
 

@@ -10,7 +10,7 @@ from lxml.etree import ParserError
 
 from penstock.lifecycle import JSON
 from penstock_apps.recipes.parsing.ingredients import read_ingredient
-from penstock_apps.recipes.parsing.parsed import ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import ParsedRecipe
 from penstock_apps.recipes.parsing.schema_org import Node, is_recipe
 from penstock_apps.recipes.parsing.texts import plain
 

@@ -68,7 +68,7 @@ _PHRASES = {
     ),
 }  # fmt: skip
 # These letters mean different things in capitals and in small: a T is three times a t.
-_CASED = {"T": "tablespoon", "Tb": "tablespoon", "Tbs": "tablespoon", "t": "teaspoon", "c": "cup", "C": "cup"}
+_BY_CASE = {"T": "tablespoon", "Tb": "tablespoon", "Tbs": "tablespoon", "t": "teaspoon", "c": "cup", "C": "cup"}
 
 CONTAINERS = frozenset({"bag", "bottle", "box", "can", "carton", "container", "envelope", "jar", "package", "tin"})
 """Whose size is often told before them: a 15-ounce can."""
@@ -97,4 +97,4 @@ def measure(words: str) -> str | None:
     ('tablespoon', 'tablespoon', 'tablespoon', 'teaspoon', None)
     """
     name = words.replace(".", "")
-    return _CASED.get(name) or _MEANING.get(name.lower())
+    return _BY_CASE.get(name) or _MEANING.get(name.lower())

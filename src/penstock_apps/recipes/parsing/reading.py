@@ -8,10 +8,10 @@ from penstock_apps.recipes.failures import PageFailure
 from penstock_apps.recipes.parsing import json_ld, library, markup
 from penstock_apps.recipes.parsing.language_model import STRATEGY as LLM
 from penstock_apps.recipes.parsing.language_model import WARNING, LanguageModel
-from penstock_apps.recipes.parsing.parsed import FoundRecipe, ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import FoundRecipe, ParsedRecipe
 from penstock_apps.recipes.parsing.schema_org import Node, read
 
-_BROKEN = "Part of the page's data could not be read."
+_PART_UNREADABLE = "Part of the page's data could not be read."
 _SEVERAL = "The page has several recipes; this is the fullest of them."
 _PARTIAL = {
     "ingredients": "No ingredients were found.",
@@ -41,7 +41,7 @@ def recipe_of(page: str, address: str, model: LanguageModel | None = None) -> Fo
 def _ways(page: str, address: str) -> Iterator[FoundRecipe]:
     """What each way finds, in order; later ones are not tried unless somebody asks for more."""
     nodes, unread = json_ld.recipe_nodes(page)
-    yield from _fullest(nodes, address, json_ld.STRATEGY, (_BROKEN,) if unread else ())
+    yield from _fullest(nodes, address, json_ld.STRATEGY, (_PART_UNREADABLE,) if unread else ())
     tree = markup.tree_of(page)
     if tree is None:
         return

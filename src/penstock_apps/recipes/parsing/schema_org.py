@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 from penstock.lifecycle import JSON
 from penstock_apps.recipes.parsing.durations import minutes
 from penstock_apps.recipes.parsing.ingredients import read_ingredient
-from penstock_apps.recipes.parsing.parsed import ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import ParsedRecipe
 from penstock_apps.recipes.parsing.texts import lines, plain
 
 Node = dict[str, JSON]

@@ -8,7 +8,7 @@ import re
 
 _MARK = re.compile(r"<[^<>]{0,2000}>")
 _BREAK = re.compile(r"<\s*(?:/\s*(?:p|li|div|h[1-6]|tr)|br\s*/?)\s*>", re.IGNORECASE)
-_NUMBERED = re.compile(r"^(?:step\s*)?\d{1,2}\s*[.):]\s+", re.IGNORECASE)
+_STEP_NUMBER = re.compile(r"^(?:step\s*)?\d{1,2}\s*[.):]\s+", re.IGNORECASE)
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]+)""", re.IGNORECASE)
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HEAD = 4_096
@@ -32,7 +32,7 @@ def lines(text: str) -> list[str]:
     if "&lt;" in text:
         text = html.unescape(text)
     parts = _MARK.sub(" ", _BREAK.sub("\n", text)).splitlines()
-    return [_NUMBERED.sub("", line) for part in parts if (line := plain(part))]
+    return [_STEP_NUMBER.sub("", line) for part in parts if (line := plain(part))]
 
 
 def decode_page(body: bytes, server_charset: str | None) -> str:
@@ -52,11 +52,11 @@ def decode_page(body: bytes, server_charset: str | None) -> str:
 
 def _codec(name: str) -> str | None:
     """A codec for text by the name a page gives it; what browsers read as Western European is that here, too."""
-    lowered = name.strip().lower()
-    if lowered in ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"):
+    charset = name.strip().lower()
+    if charset in ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"):
         return "cp1252"
     try:
-        codec = codecs.lookup(lowered)
+        codec = codecs.lookup(charset)
     except (LookupError, ValueError):
         return None
     return codec.name if getattr(codec, "_is_text_encoding", True) else None

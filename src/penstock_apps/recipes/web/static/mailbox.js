@@ -14,7 +14,7 @@ const lists = one("#lists");
 let savedIsOld = true;
 let shown = null;
 
-const waiting = waitingRecipes({ open: (id) => go({ open: id }), onCount: counted });
+const waiting = waitingRecipes({ open: (id) => go({ open: id }), onCount: pluralize });
 const saved = savedRecipes({ open: (id) => go({ recipe: id }) });
 const opened = editor({ close: leave, changed: listsAreOld });
 
@@ -84,7 +84,7 @@ function listsAreOld() {
   waiting.load();
 }
 
-function counted(count) {
+function pluralize(count) {
   const chip = one("[data-count]");
   say(chip, number(count));
   chip.hidden = !count;
