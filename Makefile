@@ -7,7 +7,7 @@ STAMP := .venv/.up-to-date
 WORKERS ?= 4
 PYTHON_DIRS := $(foreach d,src tests benches tools,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 
-.PHONY: help setup run test screenshots check format bench bench-peers docs wheel lock lock-peers clean distclean
+.PHONY: help setup run test conformance screenshots check format bench bench-peers docs wheel lock lock-peers clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,10 @@ run: setup ## serve on http://127.0.0.1:8765, with sample jobs on an empty datab
 test: setup ## run the tests (LARGE=1: the largest of them at the sizes they promise)
 	@tools/packages
 	PYTHONDONTWRITEBYTECODE= TESTS_LARGE="$(LARGE)" $(BIN)/python -m pytest -n $(WORKERS) --dist=worksteal $(ARGS)
+
+conformance: setup ## run what every database must pass (DATABASES="sqlite postgresql": on these alone)
+	@tools/packages
+	PYTHONDONTWRITEBYTECODE= TESTS_DATABASES="$(DATABASES)" $(BIN)/python -m pytest -n $(WORKERS) --dist=worksteal tests/conformance $(ARGS)
 
 screenshots: setup ## take the pictures of the pages in docs/images again
 	@tools/packages

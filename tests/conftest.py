@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -16,10 +15,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from penstock.logs import hand_to_logging
+from tests.conformance.databases import chosen_databases, database_named
 
 if TYPE_CHECKING:
     from penstock.store.engine import Store
     from penstock.testing.postgres import PostgresServer
+    from tests.stores import Stores
 
 # The same examples every time, and no more than a minute of them; HYPOTHESIS_PROFILE=thorough looks further.
 _PLAIN = settings(
@@ -115,15 +116,10 @@ def _migrate_new(url: str) -> None:
     store.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=[database.name for database in chosen_databases() if database.is_shared])
 def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of a fresh database of each kind, with all its tables: copies of one that was migrated once."""
-    if request.param == "sqlite":
-        shutil.copy(request.getfixturevalue("_migrated_sqlite"), tmp_path / "penstock.db")
-        yield f"sqlite:///{tmp_path}/penstock.db"
-        return
-    template = request.getfixturevalue("_migrated_postgres")
-    with _database(request.getfixturevalue("postgres_server"), template) as url:
+    with database_named(request.param).copy(request, tmp_path) as url:
         yield url
 
 
@@ -135,65 +131,38 @@ def migrated_postgres_url(postgres_server: PostgresServer, _migrated_postgres: s
 
 
 @pytest.fixture(scope="session")
-def engines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Store]]:
-    """Stores on databases that all tests share, emptied: an engine that has compiled its statements is kept."""
-    from penstock.clock import ManualClock
-    from penstock.store.engine import Store, open_store
-    from penstock.store.schema import migrate
-    from penstock.store.tables import metadata
+def stores(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    """Stores on databases that all tests share, emptied before each."""
+    # Imported here, for the same reason.
+    from tests.stores import Stores
 
-    kept: dict[str, Store] = {}
-    handed_out: dict[str, Store] = {}
-
-    def url_of(database: str) -> str:
-        if database == "memory":
-            return "sqlite://"
-        if database == "file":
-            return f"sqlite:///{tmp_path_factory.mktemp('shared')}/penstock.db"
-        server: PostgresServer = request.getfixturevalue("postgres_server")
-        server.create_database("shared")
-        return server.url("shared")
-
-    def emptied(database: str) -> Store:
-        if database not in kept:
-            kept[database] = open_store(url_of(database), sqlite_synchronous="OFF")
-            migrate(kept[database])
-        if database in handed_out:
-            handed_out[database].rest()
-        with kept[database].engine.begin() as connection:
-            for table in metadata.sorted_tables:
-                connection.execute(table.delete())
-        handed_out[database] = Store(kept[database].engine, ManualClock())
-        return handed_out[database]
-
-    yield emptied
-    for store in handed_out.values():
-        store.close()
+    kept = Stores(request, tmp_path_factory)
+    yield kept
+    kept.close()
 
 
 @pytest.fixture
-def memory_store(engines: Callable[[str], Store]) -> Store:
+def memory_store(stores: Stores) -> Store:
     """SQLite in memory, empty."""
-    return engines("memory")
+    return stores.emptied(database_named("sqlite-memory"))
 
 
 @pytest.fixture
-def file_store(engines: Callable[[str], Store]) -> Store:
+def file_store(stores: Stores) -> Store:
     """SQLite in a file, empty."""
-    return engines("file")
+    return stores.emptied(database_named("sqlite"))
 
 
 @pytest.fixture
-def postgres_store(engines: Callable[[str], Store]) -> Store:
+def postgres_store(stores: Stores) -> Store:
     """PostgreSQL, empty."""
-    return engines("postgres")
+    return stores.emptied(database_named("postgresql"))
 
 
-@pytest.fixture(params=["memory", "file", "postgres"])
-def store(request: pytest.FixtureRequest) -> Store:
+@pytest.fixture(params=[database.name for database in chosen_databases()])
+def store(request: pytest.FixtureRequest, stores: Stores) -> Store:
     """Each of the databases Penstock keeps its jobs in, empty."""
-    chosen: Store = request.getfixturevalue(f"{request.param}_store")
-    return chosen
+    return stores.emptied(database_named(request.param))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

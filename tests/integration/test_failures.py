@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import pytest
 from structlog.testing import capture_logs
 
 from penstock import ItemContext, JobContext, NotFound, Penstock, Permanent, Retryable
-from penstock.clock import ManualClock
 from penstock.errors import Postponed
 from penstock.lifecycle.states import ItemRole
-from penstock.store.engine import Store
-from penstock.testing.drive import LEASE, Workbench
 from penstock.worker import Failure
 from penstock.worker.failures import FailureLog
-from tests.on_store import OnStore
-from tests.properties.engine_kinds import engine_kinds
 
 PATIENCE = 60.0
 
@@ -160,27 +153,3 @@ def test_a_failed_job_is_logged_as_an_error_with_its_reason(app: Penstock) -> No
         assert app.drain(timeout=PATIENCE)
     [failed] = [one for one in lines if one["log_level"] == "error"]
     assert (failed["event"], failed["first"], failed["reason"]) == ("fail: failed", str(job.id), "no such table")
-
-
-@pytest.fixture
-def bench(store: Store) -> Workbench:
-    assert isinstance(store.clock, ManualClock)
-    return Workbench(store, store.clock, engine_kinds())
-
-
-def test_the_oldest_items_and_expired_leases_are_known(bench: Workbench, tmp_path: Path) -> None:
-    app = OnStore(bench.store, tmp_path)
-    bench.submit("single", 1)
-    bench.submit("bulk", items=[1, 2, 3])
-    bench.clock.advance(10)
-    bench.submit("single", 2)
-    bench.claim("bulk", size=1)
-    bench.clock.advance(5)
-    ages = app.system.ages()
-    assert ages.waiting == {"single": 15.0, "bulk": 15.0}
-    assert ages.running == {"bulk": 5.0}
-    assert ages.expired_leases == 0
-    bench.clock.advance(LEASE)
-    assert app.system.ages().expired_leases == 1
-    bench.sweep()
-    assert app.system.ages().expired_leases == 0

@@ -18,8 +18,31 @@ from tests.sizes import size
 
 ITEMS = size(4_000, 20_000)
 KILLS = 8
-PATIENCE = 100.0
+PATIENCE = 300.0
 POLL = 0.01
+
+
+class Mortal:
+    """A worker process that says when it has begun to work."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.is_working = threading.Event()
+        self._listener = threading.Thread(target=self._listen)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        if self._process.stdout.readline().strip() == "working":
+            self.is_working.set()
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._process.kill()
+        self._process.wait()
+        self._listener.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
 
 class Herd:
@@ -27,29 +50,22 @@ class Herd:
 
     def __init__(self, url: str, log: Path, size: int) -> None:
         self._command = [sys.executable, "-m", "tests.integration.mortal_worker", url, str(log)]
-        self._processes = [self._start() for _ in range(size)]
+        self._workers = [Mortal(self._command) for _ in range(size)]
 
-    def _start(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-
-    def kill_one(self, chance: random.Random) -> None:
-        """SIGKILL one that is at work, and start another."""
-        index = chance.randrange(len(self._processes))
-        victim = self._processes[index]
-        assert victim.stdout is not None
-        assert victim.stdout.readline().strip() == "working"
-        self._processes[index] = self._start()
+    def kill_one(self, chance: random.Random) -> bool:
+        """Kill one that is at work, and start another; False when none is at work yet."""
+        at_work = [worker for worker in self._workers if worker.is_working.is_set()]
+        if not at_work:
+            return False
+        victim = chance.choice(at_work)
         victim.kill()
-        victim.wait()
-        victim.stdout.close()
+        self._workers[self._workers.index(victim)] = Mortal(self._command)
+        return True
 
     def stop(self) -> None:
         """The end of all of them."""
-        for process in self._processes:
-            process.kill()
-            process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
+        for worker in self._workers:
+            worker.kill()
 
 
 def processed(app: Penstock, job_id: object) -> int:
@@ -69,11 +85,11 @@ def test_nothing_is_lost_or_done_twice_when_workers_are_killed(postgres_url: str
     pause = threading.Event()
     try:
         for number in range(KILLS):
-            goal = (number + chance.random()) * ITEMS * 0.9 / KILLS
-            while processed(app, job.id) < goal:
+            # Not too near to the end: who is not killed goes on meanwhile.
+            goal = (number + chance.random()) * ITEMS * 0.7 / KILLS
+            while processed(app, job.id) < goal or not herd.kill_one(chance):
                 assert time.monotonic() < deadline, f"stuck at {processed(app, job.id):,} items"
                 pause.wait(POLL)
-            herd.kill_one(chance)
             assert processed(app, job.id) < ITEMS, "the work was over before the last kill: nothing was proved"
         done = app.jobs.wait(job.id, timeout=PATIENCE)
     finally:
