@@ -111,7 +111,7 @@ def _sharing(hashes: Iterable[int], stretch: list[int]) -> Iterable[list[int]]:
 
 
 class _DisjointSets:
-    """Who belongs together (union-find)."""
+    """Sets of photos that belong together (union-find)."""
 
     def __init__(self, count: int) -> None:
         self._leader = list(range(count))

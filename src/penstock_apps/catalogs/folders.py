@@ -38,7 +38,7 @@ def require_below_roots(directories: Sequence[str], roots: Iterable[Path]) -> tu
             raise InvalidInput(f"{name!r} is not a whole path", field="source_directories")
         folder = path.resolve()
         if not any(folder == root or root in folder.parents for root in allowed_roots) or not folder.is_dir():
-            # The same words for all of them: what lies outside is nobody's business.
+            # The same message for all of them: it must not tell what lies outside.
             raise InvalidInput(
                 f"{name!r} is not a folder below the allowed roots", field="source_directories",
                 code="CATALOG_ROOT_REFUSED",

@@ -52,7 +52,7 @@ def make_thumbnails(item: ItemContext[ThumbnailParams, ThumbnailInput]) -> dict[
 
 
 def tag_photo(item: ItemContext[CatalogParams, TagInput]) -> list[str]:
-    """The words for one photo."""
+    """The tags of one photo."""
     from PIL import ImageOps
 
     from penstock_apps.catalogs.perceptual_hash import flat

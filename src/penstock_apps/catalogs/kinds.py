@@ -199,7 +199,7 @@ class Duplicates(CatalogKind):
 
 
 class Tagging(CatalogKind):
-    """Finds words for every photo."""
+    """Tags every photo."""
 
     process = staticmethod(tag_photo)
 
@@ -209,9 +209,9 @@ class Tagging(CatalogKind):
             yield {"path": photo.path, "facts": photo.facts}
 
     def finalize(self, job: JobContext[CatalogParams, list[str]]) -> CatalogResult:
-        """Keep the words."""
-        words = ((str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE))
-        self._repository.tag(UUID(job.params["catalog_id"]), words)
+        """Keep the tags."""
+        tags = ((str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE))
+        self._repository.tag(UUID(job.params["catalog_id"]), tags)
         return summarize(job)
 
 
@@ -222,7 +222,7 @@ def scan_input(path: str) -> ScanInput:
 
 
 def summarize(job: JobContext[Params, JSON]) -> CatalogResult:
-    """What a finalizer returns, in the words people know."""
+    """The result that jobs of all four kinds have in common."""
     failed = job.progress.failed
     result: CatalogResult = {
         "status": "completed_with_errors" if failed else "completed",

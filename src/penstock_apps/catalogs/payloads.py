@@ -75,7 +75,7 @@ class PhotoFacts(TypedDict):
 
 
 class TagInput(TypedDict):
-    """A photo to find words for."""
+    """A photo to tag."""
 
     path: str
     facts: PhotoFacts

@@ -150,7 +150,7 @@ class CatalogRepository:
         return removed_count
 
     def tag(self, catalog_id: UUID, tags: Iterable[tuple[str, list[str]]]) -> None:
-        """Keep the words for photos."""
+        """Keep the tags of photos."""
         self._set(catalog_id, "tags", tags)
 
     def group(self, catalog_id: UUID, groups: Iterable[tuple[str, str | None]]) -> None:

@@ -48,7 +48,7 @@ _NEW = StartForm(
 )
 _WORK = StartForm(
     "Work on a catalog",
-    text="Scan it again, make thumbnails, find copies, or find words for its photos.",
+    text="Scan it again, make thumbnails, find copies, or tag its photos.",
     fields=(
         FormField("catalog", "Catalog", "choice", choices_from="/api/catalogs?limit=500"),
         FormField(
@@ -59,7 +59,7 @@ _WORK = StartForm(
                 ("scan", "Scan it again"),
                 ("thumbnails", "Make thumbnails"),
                 ("detect-duplicates", "Find copies"),
-                ("tag", "Find words for photos"),
+                ("tag", "Tag photos"),
             ),
         ),
     ),
@@ -158,7 +158,7 @@ def routes_of(catalogs: Catalogs) -> APIRouter:
         "/{catalog_id}/tag", status_code=202, summary="Tag photos", response_model=Started, responses=startable
     )
     def tag_photos(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
-        """Finds words for every photo."""
+        """Finds tags for every photo: its season, its camera, its colours."""
         return _job_body(catalogs.start_tagging(catalog_id, by=who.caller, idempotency_key=idempotency_key))
 
     return routes

@@ -144,7 +144,7 @@ class Catalogs:
         return self._start(self.duplicates, catalog, params, options, by=by, idempotency_key=idempotency_key)
 
     def start_tagging(self, catalog_id: UUID, *, by: Caller, idempotency_key: str | None = None) -> Job:
-        """Find words for every photo."""
+        """Tag every photo."""
         catalog = self.get(catalog_id, by=by)
         return self._start(self.tagging, catalog, _params(catalog), {}, by=by, idempotency_key=idempotency_key)
 

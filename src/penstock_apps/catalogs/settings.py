@@ -1,4 +1,4 @@
-"""Where catalogs may be, and who names tags."""
+"""Where catalogs may be, and which functions name tags."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ class CatalogSettings(ApplicationSettings):
         Names,
         Field(
             validation_alias="PENSTOCK_TAGGERS",
-            description="module:function of what names tags for a photo, separated by commas.",
+            description="Functions that name tags for a photo, each as module:function, separated by commas.",
         ),
     ] = ()

@@ -1,6 +1,6 @@
-"""Words for a photo, from what it says of itself and what it looks like.
+"""Tags for a photo, from its facts and from what it looks like.
 
-``PENSTOCK_TAGGERS`` names functions of your own that know more words. They are called where photos are read, in
+``PENSTOCK_TAGGERS`` names functions of your own that know more tags. They are called where photos are read, in
 processes of their own, so they are named (``module:function``) and not handed over.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Facts = Mapping[str, JSON]
 Tagger = Callable[[Facts, "Image.Image"], Iterable[str]]
-"""Answers words for a photo: from what a scan found, and from the picture, upright and small."""
+"""Returns tags for a photo, from what a scan found and from the picture, upright and small."""
 
 TAGGERS = "PENSTOCK_TAGGERS"
 _SEASONS = ("winter", "spring", "summer", "autumn")
@@ -35,7 +35,7 @@ _PANORAMA = 2.0
 
 
 def tags_of(facts: Facts, picture: Image.Image, more: Iterable[Tagger] = ()) -> list[str]:
-    """All words for a photo, each once, in order."""
+    """All tags of a photo, each once, in order."""
     tags = [*_shape(facts), *_moment(facts), *_origin(facts), *_colours(picture)]
     for tagger in more:
         tags += map(str, tagger(facts, picture))

@@ -75,7 +75,7 @@ class HttpJsonProvider:
             if wait is not None:
                 # Nobody was asked, so this is no try of the item.
                 raise Postponed(
-                    f"{self.name} wants to be left alone for {wait:.1f} s", code="PROVIDER_THROTTLED", retry_after=wait
+                    f"{self.name} asks for no calls for {wait:.1f} s", code="PROVIDER_THROTTLED", retry_after=wait
                 )
             try:
                 async with asyncio.timeout(self._settings.timeout_seconds):

@@ -59,8 +59,8 @@ class ProviderCall:
 class Provider(Protocol):
     """A retailer that can be asked.
 
-    ``look_up`` raises ``Postponed`` (PROVIDER_THROTTLED) when it did not ask because the retailer wants to be left
-    alone, ``Retryable`` (PROVIDER_THROTTLED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT) when it asked and that may work
+    ``look_up`` raises ``Postponed`` (PROVIDER_THROTTLED) when it did not ask because the retailer asks for no
+    calls, ``Retryable`` (PROVIDER_THROTTLED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT) when it asked and that may work
     later, and ``Permanent`` (PROVIDER_REFUSED, PROVIDER_ANSWER_UNREADABLE) when it will not.
     """
 
@@ -177,7 +177,7 @@ class Providers:
 
 
 class CallPacing:
-    """Keeps calls to one retailer as far apart as it likes them, and stops them while it asks to be left alone.
+    """Keeps calls to one retailer as far apart as it likes them, and stops them while it asks for none.
 
     One retailer is asked from the loops of several workers of a process, so there is a lock.
     """

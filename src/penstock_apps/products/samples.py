@@ -39,7 +39,7 @@ class ProductSamples(Samples):
 
     @contextmanager
     def set_up(self, settings: ProductSettings) -> Iterator[ProductSettings]:
-        """Open a shop, unless there are retailers already: samples ask none of somebody else's."""
+        """Open a shop, unless there are retailers already: samples are not looked up at other retailers."""
         if settings.providers.strip():
             yield settings
             return

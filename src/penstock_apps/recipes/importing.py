@@ -1,4 +1,4 @@
-"""Coming from the old queue: its table ``recipe_parse_jobs``, brought over with ids, statuses and results.
+"""Import from the old queue: its table ``recipe_parse_jobs``, with ids, statuses and results.
 
 What is over keeps its times; what waited or ran there is submitted here, under its old id. A row that is here already
 is left alone, so it can be run again: after a crash, or for what the old queue took in meanwhile.

@@ -50,7 +50,7 @@ _FORM = StartForm(
     button="Read it",
 )
 _WITHOUT_TOKEN: dict[str, JSON] = {"security": [{}]}
-"""Beside a token, none at all will do."""
+"""A token is accepted, and not needed."""
 _NOT_FOUND: dict[int | str, dict[str, JSON]] = {
     404: {"model": shapes.RequestNotFound, "description": "There is no such request, or it is somebody else's."}
 }
@@ -59,7 +59,7 @@ _NOT_FOUND: dict[int | str, dict[str, JSON]] = {
 def routes_of(recipes: Recipes) -> APIRouter:
     """The addresses of a recipes application."""
     routes = APIRouter()
-    # Routes are tried in their order: those that guests ask most come first.
+    # Routes are tried in their order: those that guests use most come first.
     for part in (_requests(recipes), _queue(recipes), _saved_recipes(recipes)):
         routes.include_router(part)
     return routes
@@ -109,7 +109,7 @@ def _queue(recipes: Recipes) -> APIRouter:
         "/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGE_PROBLEMS
     )
     def cancel_parse_job(job_id: UUID, who: SignedIn) -> Response:
-        """Possible until it is complete; who else asked for the page is served all the same."""
+        """Possible until it is complete. Others who asked for the page still get it."""
         job = recipes.cancel(job_id, by=who.caller)
         return Json({"id": str(job.id), "status": words.status_of(job)})
 

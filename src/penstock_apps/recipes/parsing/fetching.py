@@ -110,7 +110,7 @@ def _client(limits: FetchLimits) -> httpx2.Client:
 
 @contextmanager
 def _get(client: httpx2.Client, address: str) -> Iterator[httpx2.Response]:
-    """An answer whose body is still to come; what goes wrong on the way is told in our words."""
+    """An answer whose body is still to come; errors on the way become ours."""
     try:
         with client.stream("GET", address) as answer:
             yield answer

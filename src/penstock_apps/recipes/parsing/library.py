@@ -45,7 +45,7 @@ def by_site_rules(page: str, address: str) -> ParsedRecipe | None:
 
 
 def strategy_of(address: str) -> str:
-    """Which rules those were, for people who look after them."""
+    """The name of the rules, for operators."""
     return f"{STRATEGY}:{host_of(address)}"
 
 

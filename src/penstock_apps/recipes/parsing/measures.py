@@ -71,7 +71,7 @@ _PHRASES = {
 _BY_CASE = {"T": "tablespoon", "Tb": "tablespoon", "Tbs": "tablespoon", "t": "teaspoon", "c": "cup", "C": "cup"}
 
 CONTAINERS = frozenset({"bag", "bottle", "box", "can", "carton", "container", "envelope", "jar", "package", "tin"})
-"""Whose size is often told before them: a 15-ounce can."""
+"""Their size often stands before them: a 15-ounce can."""
 VAGUE = frozenset({"pinch", "dash", "splash", "drizzle", "knob", "handful"})
 """Which need no number: a pinch is one."""
 BEHIND = frozenset({"clove", "sprig", "stalk"})
