@@ -31,7 +31,7 @@ BAR = Bar(0.9)
 FLAT = Bar(1.5, at_least=False)
 IN_LINE = 2_000
 BATCH = 100
-LINE = "ix_jobs_turn"
+LINE = "ix_jobs_next_claim"
 _READ = b"SELECT indexrelname, idx_tup_read FROM pg_stat_user_indexes"
 
 

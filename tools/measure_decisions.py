@@ -74,7 +74,9 @@ def take(store: Store, size: int) -> Sequence[ClaimedItem]:
 
 def fill(store: Store, items: int) -> float:
     """Submit one job of so many items; the answer is how long it took."""
-    return timed(lambda: store.write(lambda one: submit(one, KIND, None, Request(), items=range(items), most=MOST)))
+    return timed(
+        lambda: store.write(lambda one: submit(one, KIND, None, Request(), items=range(items), max_bytes=MOST))
+    )
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -175,7 +177,7 @@ def measure_synchronous() -> None:
 
 
 def _submit_single(store: Store) -> None:
-    store.write(lambda one: submit(one, SINGLE, {"n": 1}, Request(), items=None, most=MOST))
+    store.write(lambda one: submit(one, SINGLE, {"n": 1}, Request(), items=None, max_bytes=MOST))
 
 
 def measure_building() -> None:

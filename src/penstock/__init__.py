@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.lifecycle.callers import SYSTEM, Caller, admin, owner
     from penstock.lifecycle.job import Item, Job, Submission
     from penstock.lifecycle.kind import Kind
-    from penstock.lifecycle.planned import Planned
+    from penstock.lifecycle.planned_item import Planned
     from penstock.lifecycle.policy import Policy, RunsIn
     from penstock.lifecycle.retry import Backoff
     from penstock.lifecycle.states import ItemStatus, JobState
@@ -38,7 +38,7 @@ else:
             "penstock.lifecycle.callers": "SYSTEM Caller admin owner",
             "penstock.lifecycle.job": "Item Job Submission",
             "penstock.lifecycle.kind": "Kind",
-            "penstock.lifecycle.planned": "Planned",
+            "penstock.lifecycle.planned_item": "Planned",
             "penstock.lifecycle.policy": "Policy RunsIn",
             "penstock.lifecycle.retry": "Backoff",
             "penstock.lifecycle.states": "ItemStatus JobState",

@@ -58,7 +58,7 @@ class Migrations:
     head: str = ""
     """The newest of them."""
     revisions: tuple[Revision, ...] = ()
-    """The revisions themselves, oldest first, where a folder of them would be too much."""
+    """The revisions themselves, oldest first, for an application without a folder of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Application(Generic[Service]):
     addresses: tuple[str, ...] = ()
     """Where its routes and pages begin (``/api/notes``, ``/ui/notes``), for the same reason."""
     needs: tuple[str, ...] = ()
-    """The modules it cannot do without."""
+    """The modules it needs."""
     extra: str = ""
     """What to install to have them, like ``notes[server]``."""
 
@@ -116,7 +116,7 @@ class Application(Generic[Service]):
         return [module for module in self.needs if importlib.util.find_spec(module) is None]
 
     def why_missing(self) -> str | None:
-        """What keeps it from being installed, and what to do; None where it has all it needs."""
+        """Why it cannot be installed, and what to do; None if it can."""
         missing = self.missing()
         if not missing:
             return None

@@ -29,14 +29,14 @@ def choose_applications(names: str) -> list[Application[Any]]:
     there = find_applications()
     if names.strip() == _ALL:
         return list(there.values())
-    chosen = [] if names.strip() in ("", _NONE) else [name.strip() for name in names.split(",") if name.strip()]
-    for name in chosen:
+    chosen_names = [] if names.strip() in ("", _NONE) else [name.strip() for name in names.split(",") if name.strip()]
+    for name in chosen_names:
         if name not in there:
             raise ConfigurationError(
                 f"PENSTOCK_APPLICATIONS names {name!r}; installed are {', '.join(there) or 'none'}",
                 code="APPLICATION_UNKNOWN",
             )
-    return [there[name] for name in chosen]
+    return [there[name] for name in chosen_names]
 
 
 def install_applications(app: Penstock) -> Penstock:

@@ -1,4 +1,4 @@
-"""What time it is, and who may say so.
+"""The clock: the database's own in production, one that a test moves by hand.
 
 In production the database says: every statement compares and writes the database's own clock, so machines that
 disagree about the time cannot take each other's leases. A test holds the clock instead and moves it by hand.
@@ -13,17 +13,17 @@ __all__ = ["Clock", "DatabaseClock", "ManualClock"]
 
 
 class Clock(Protocol):
-    """Either a moment held in the hand, or None for the database's own clock."""
+    """Either a fixed moment, or None for the database's own clock."""
 
     def held(self) -> datetime | None:
-        """The moment to use in statements; None lets the database say."""
+        """The moment to use in statements; None for the database's own clock."""
 
 
 class DatabaseClock:
-    """The clock of production: whatever the database thinks."""
+    """The clock of production: the database's own."""
 
     def held(self) -> datetime | None:
-        """Always None: the database says."""
+        """Always None: the database's own clock is used."""
         return None
 
 

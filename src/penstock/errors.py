@@ -10,21 +10,21 @@
     ├── JobNotFound             no such job, or it belongs to somebody else
     ├── FileNotFound            no such stored file, or it belongs to somebody else
     ├── TransitionRefused       the lifecycle does not allow that now
-    ├── NotSignedIn             nobody knows who asks: no token, or one that is not good
-    ├── NotAllowed              … somebody is known, but may not do that
-    ├── TooManyRequests         … may do it, but not so often
+    ├── NotSignedIn             the caller is unknown: no token, or one that is not valid
+    ├── NotAllowed              … the caller is known, but may not do that
+    ├── TooManyRequests         … or may do it, but not so often
     ├── SwitchedOff             the operator does not offer that here, or not now
     ├── StoreUnavailable        the database cannot be reached, or did not answer
-    │   └── StoreLocked         … answers, but somebody's open transaction has a row that is needed
+    │   └── StoreLocked         … another open transaction holds a row that is needed
     ├── StoreRefused            the database will not keep a value
-    │   └── StatementRefused    … or will not run a statement: a defect of the program, not of what it was asked
+    │   └── StatementRefused    … or will not run a statement: a defect of the program
     ├── ConfigurationError      a setting is missing or contradicts another
     │   ├── LibraryMissing      an application lacks a library; the message names the extra that brings it
     │   └── SchemaOutOfDate     the database needs ``penstock migrate``
-    ├── Stopped                 the work in hand is not wanted any more
+    ├── Stopped                 the job was stopped while its handler ran
     └── HandlerError            what a handler raises to say how its item ends
         ├── Retryable           try again later
-        ├── Postponed           it was not tried: come back later, and do not count this
+        ├── Postponed           it was not tried: try later, and do not count this
         ├── Permanent           do not try again
         ├── NotFound            the thing looked for is not there
         ├── Skip                nothing to do
@@ -130,19 +130,19 @@ class TransitionRefused(PenstockError):
 
 
 class NotSignedIn(PenstockError):
-    """Who asks is not known: there is no token, or it is expired, forged or not for us."""
+    """The caller is unknown: there is no token, or it is expired, forged or meant for another service."""
 
     code = "TOKEN_MISSING"
 
 
 class NotAllowed(PenstockError):
-    """Who asks is known, and may not do that."""
+    """The caller is known, and may not do that."""
 
     code = "NOT_ALLOWED"
 
 
 class TooManyRequests(PenstockError):
-    """More than the limit; ``retry_after`` says in how many seconds the next one is welcome."""
+    """More requests than the limit allows; ``retry_after`` says in how many seconds to retry."""
 
     code = "TOO_MANY_REQUESTS"
 
@@ -152,25 +152,25 @@ class TooManyRequests(PenstockError):
 
 
 class SwitchedOff(PenstockError):
-    """What the operator does not offer here, or not just now."""
+    """The operator has switched this off, or all its places are taken now."""
 
     code = "SWITCHED_OFF"
 
 
 class StoreUnavailable(PenstockError):
-    """The database cannot be reached, or broke off; what was asked may be asked again."""
+    """The database cannot be reached, or the connection broke; the call may be repeated."""
 
     code = "DB_CONN_REFUSED"
 
 
 class StoreLocked(StoreUnavailable):
-    """Somebody's open transaction has a row that is needed; nothing happened, and it may be asked again."""
+    """Another open transaction holds a row that is needed; nothing was changed, and the call may be repeated."""
 
     code = "STORE_LOCKED"
 
 
 class StoreRefused(PenstockError):
-    """The database refused a value or a row; asking again will not help."""
+    """The database refused a value or a row; repeating the call will not help."""
 
     code = "STORE_REFUSED"
 
@@ -200,7 +200,7 @@ class SchemaOutOfDate(ConfigurationError):
 
 
 class Stopped(PenstockError):
-    """The job was stopped, or the worker stops, while a handler ran; handlers let it through."""
+    """The job was stopped, or the worker stops, while a handler ran; a handler lets it through."""
 
     code = "STOPPED"
 
@@ -228,7 +228,7 @@ class Retryable(HandlerError):
 
 
 class Postponed(HandlerError):
-    """It was not even tried, because whoever is needed for it has no time now; that does not count as a try.
+    """The item was not tried, because what it needs is not available now; this does not count as a try.
 
     >>> raise Postponed("the shop is closed for a minute", code="SHOP_CLOSED", retry_after=60)
     Traceback (most recent call last):
@@ -244,7 +244,7 @@ class Postponed(HandlerError):
 
 
 class Permanent(HandlerError):
-    """It will not work however often it is tried."""
+    """It will fail however often it is tried."""
 
     code = "PERMANENT"
 

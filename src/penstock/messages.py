@@ -22,7 +22,7 @@ class InProcessMessages:
         self._subscribers.setdefault(topic, []).append(subscriber)
 
     def topics(self) -> frozenset[str]:
-        """The topics that somebody subscribes to here: messages of others are not for this process."""
+        """The topics that have subscribers here: messages of other topics are not for this process."""
         return frozenset(self._subscribers)
 
     def send(self, message: Message) -> None:

@@ -91,13 +91,13 @@ class Samples(ABC):
         yield settings
 
     def why_left_out(self) -> str | None:
-        """What keeps them from being shown here; None if nothing does."""
+        """Why they cannot be shown here; None if they can."""
         return None
 
     @abstractmethod
     def submit(self, visitor: Visitor) -> Iterable[SampleJob]:
         """The first jobs."""
 
-    def go_on(self, ended: Job, visitor: Visitor) -> Iterable[SampleJob]:
-        """The jobs that follow one of them which has ended."""
+    def go_on(self, ended_job: Job, visitor: Visitor) -> Iterable[SampleJob]:
+        """The jobs to submit after one of them has ended."""
         return ()

@@ -197,7 +197,7 @@ def test_migrate_sweep_and_config(terminal: Terminal) -> None:
     assert terminal.run("config", "--check").code == 0
     assert not (terminal.directory / "penstock.db").exists(), "looking must not create anything"
     migrated, swept = terminal.run_each(["migrate"], ["sweep"])
-    assert (migrated.out, swept.out) == ("the schema is up to date\n", "nothing to put right\n")
+    assert (migrated.out, swept.out) == ("the schema is up to date\n", "nothing to repair\n")
     shown = terminal.run("config", PENSTOCK_POOL_SIZE="11", PENSTOCK_DATABASE_URL="postgresql://u:secret@h/d").out
     assert "PENSTOCK_POOL_SIZE = 11  (environment)" in shown
     assert "postgresql://u:***@h/d" in shown

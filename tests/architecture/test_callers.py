@@ -29,7 +29,7 @@ USUAL = frozenset(("app", "_app"))
 def test_nothing_is_done_in_the_name_of_the_system_unsaid() -> None:
     makers = frozenset(name for path in SERVING for name in _makers(_tree(path)))
     fields = frozenset(name for path in SERVING for name in _fields(_tree(path)))
-    assert {"opened", "_app"} <= makers | fields | USUAL, "the names of apps are found"
+    assert {"open_app", "_app"} <= makers | fields | USUAL, "the names of apps are found"
     found = [
         f"{path.relative_to(SOURCE)}:{line}: {text}"
         for path in SERVING
@@ -46,7 +46,7 @@ def test_nothing_is_done_in_the_name_of_the_system_unsaid() -> None:
         ("def f(shop: 'Penstock | None'): return shop.items.list(1)", 1),
         ("class A:\n def f(self): return self._app.files.get(1)", 1),
         ("class A:\n shop: Penstock\n def f(self): return self.shop.jobs", 1),
-        ("with opened(None) as one: one.jobs.list()", 1),
+        ("with open_app(None) as shop: shop.jobs.list()", 1),
         ("def f():\n shop = Penstock()\n return lambda: shop.jobs.list()", 1),
         ("def f(service): return service.app.jobs.page()", 1),
         ("def f(app): return app.acting_as(SYSTEM).jobs.get(1)", 0),
@@ -58,7 +58,7 @@ def test_nothing_is_done_in_the_name_of_the_system_unsaid() -> None:
 )
 def test_the_test_sees_what_it_looks_for(code: str, count: int) -> None:
     tree = ast.parse(code)
-    assert len(list(unbound_uses(tree, frozenset(["opened"]), frozenset(_fields(tree))))) == count
+    assert len(list(unbound_uses(tree, frozenset(["open_app"]), frozenset(_fields(tree))))) == count
 
 
 def unbound_uses(tree: ast.Module, makers: frozenset[str], fields: frozenset[str]) -> Iterator[tuple[int, str]]:

@@ -76,6 +76,6 @@ def test_such_a_decision_is_found() -> None:
 def test_each_database_answers_the_whole_contract() -> None:
     asked = {name for name in (*vars(Dialect), *Dialect.__annotations__) if not name.startswith("_")}
     for name in DATABASES:
-        for dialect in (dialect_of(name), dialect_of(name, held=True)):
+        for dialect in (dialect_of(name), dialect_of(name, has_manual_clock=True)):
             assert {question for question in asked if not hasattr(dialect, question)} == set()
             assert dialect.name == name

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).parents[2]
 ARTIFACTS = _ROOT / "test-artifacts"
 _SHOWN = _ROOT / "docs" / "images"
-_MOST_BYTES = 120_000
+_MAX_BYTES = 120_000
 _SAME_SHARE = 0.005
 _SEEN = 24
 
@@ -78,9 +78,9 @@ def _reduced(png: bytes, name: str) -> bytes:
         out = io.BytesIO()
         picture.quantize(colours, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
         reduced = out.getvalue()
-        if len(reduced) <= _MOST_BYTES:
+        if len(reduced) <= _MAX_BYTES:
             return reduced
-    raise AssertionError(f"the picture {name} has {len(reduced):,} bytes in 32 colours, more than {_MOST_BYTES:,}")
+    raise AssertionError(f"the picture {name} has {len(reduced):,} bytes in 32 colours, more than {_MAX_BYTES:,}")
 
 
 def _looks_like(file: Path, png: bytes) -> bool:

@@ -225,7 +225,7 @@ def test_a_search_that_came_to_its_bound_goes_on_when_it_is_asked_to(server: Who
 
     page.route(LIVE, nothing)
     page.goto("/ui/jobs?q=needle")
-    expect(page.get_by_role("heading", name="Nothing among those")).to_be_visible()
+    expect(page.get_by_role("heading", name="No match among those")).to_be_visible()
     page.get_by_role("button", name="Look further").click()
     expect(page).to_have_url(re.compile(r"\?q=needle&cursor="))
     expect(page.get_by_role("heading", name="That was all")).to_be_visible()

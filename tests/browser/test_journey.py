@@ -83,7 +83,7 @@ def test_who_canceled_yesterdays_job(server: WholeServer, page_of: PageOf) -> No
     page.get_by_label("Created to").fill(yesterday.date().isoformat())
     expect(page.get_by_role("link", name="today.csv")).to_have_count(0)
     page.get_by_role("link", name="prices.csv").click()
-    history = page.get_by_role("region", name="History")
+    history = page.get_by_role("region", name="Events")
     expect(history.get_by_role("listitem").last).to_contain_text("root (admin)")
     expect(history.get_by_role("listitem").last).to_contain_text("the supplier sent the wrong file")
 

@@ -152,7 +152,7 @@ def test_rows_change_in_place(page_of: PageOf) -> None:
     expect(row(page, "Worker queues", "recipe")).to_have_count(0)
     assert before.is_visible(), "the row is the same element"
     expect(page.get_by_text("Nothing waits.")).to_be_visible()
-    expect(page.get_by_text("No application asks anybody just now.")).to_be_visible()
+    expect(page.get_by_text("No application uses a provider now.")).to_be_visible()
 
 
 def test_messages_that_nobody_subscribes_to_are_no_lag(page_of: PageOf) -> None:

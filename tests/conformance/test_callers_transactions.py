@@ -15,7 +15,7 @@ from penstock.errors import ConfigurationError, StoreRefused
 from penstock.operations.request import Request
 from penstock.operations.submit import submit
 from penstock.store.tables import metadata
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 
 
 @pytest.fixture
@@ -83,8 +83,8 @@ def test_a_rollback_leaves_nothing_and_a_commit_makes_it_claimable(bench: Workbe
     def enqueue(*, fails: bool) -> None:
         with bench.store.engine.connect() as connection, connection.begin():
             connection.execute(insert(other), row)
-            with bench.store.joined(connection) as transaction:
-                submit(transaction, kind, {"n": 1}, Request(owner="ann"), items=None, most=MOST)
+            with bench.store.use_connection(connection) as transaction:
+                submit(transaction, kind, {"n": 1}, Request(owner="ann"), items=None, max_bytes=MAX_BYTES)
             assert woken == []
             if fails:
                 raise ZeroDivisionError

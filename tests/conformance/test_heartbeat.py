@@ -17,7 +17,7 @@ def test_a_heartbeat_keeps_what_is_ours_and_names_what_is_not(bench: Workbench) 
     held = bench.claim("bulk")
     bench.record(held[:1], DONE)
     bench.clock.advance(20)
-    assert write(bench, heartbeat.extend, held, LEASE) == heartbeat.Extended(lost=frozenset({held[0].item_id}))
+    assert write(bench, heartbeat.extend, held, LEASE) == heartbeat.NotExtended(lost=frozenset({held[0].item_id}))
     bench.clock.advance(20)
     assert bench.sweep().leases_expired == 0
     assert bench.record(held[1:], DONE)
@@ -28,7 +28,7 @@ def test_a_worker_hears_of_stopped_jobs(bench: Workbench) -> None:
     bench.claim("bulk")
     write(bench, control.cancel, stopped, SYSTEM)
     write(bench, control.pause, paused, SYSTEM)
-    assert write(bench, heartbeat.stopped, [stopped, running, paused]) == {stopped}
+    assert write(bench, heartbeat.find_stopped_jobs, [stopped, running, paused]) == {stopped}
 
 
 def test_a_message_is_shown_while_the_job_runs(bench: Workbench) -> None:

@@ -62,6 +62,6 @@ def test_again_it_is_left_as_it_is(app: Penstock) -> None:
 
 
 def test_what_is_not_over_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="only what is over") as refused:
+    with pytest.raises(InvalidInput, match="only finished jobs") as refused:
         PastJob(uuid4(), JobState.RUNNING, None, None, BEGAN)
     assert refused.value.field == "state"

@@ -15,7 +15,7 @@ from penstock.lifecycle.payloads import encode_each
 from penstock.operations.items import item_text, item_texts
 from penstock.store.engine import Store
 from penstock.store.tables import job_items
-from penstock.testing.drive import MOST
+from penstock.testing.drive import MAX_BYTES
 from tests.conformance.payload_values import CONVERTED, KEPT, REFUSED
 from tests.on_store import OnStore
 
@@ -52,22 +52,22 @@ def kept_texts(store: Store, job: Job) -> list[tuple[str | None, str | None]]:
 
 
 def one_by_one(batch: list[Any]) -> list[tuple[str, str | None]]:
-    return [item_text(one, MOST, index) for index, one in enumerate(batch)]
+    return [item_text(one, MAX_BYTES, index) for index, one in enumerate(batch)]
 
 
 def test_together_they_become_the_same_texts_as_one_by_one() -> None:
     batch = [Planned({"n": one}, [one]) for one in PLAIN] + [Planned(one) for one in PLAIN] + PLAIN
-    assert item_texts(batch, MOST, 0) == one_by_one(batch)
+    assert item_texts(batch, MAX_BYTES, 0) == one_by_one(batch)
     quick = [one for one in PLAIN if "u0000" not in str(one) and "e+" not in str(one)]
-    assert encode_each(quick, most=MOST) == [text for text, _ in one_by_one(quick)]
-    assert item_texts(quick, MOST, 0) == one_by_one(quick)
+    assert encode_each(quick, max_bytes=MAX_BYTES) == [text for text, _ in one_by_one(quick)]
+    assert item_texts(quick, MAX_BYTES, 0) == one_by_one(quick)
 
 
 @pytest.mark.parametrize("odd", [value for value, _ in CONVERTED], ids=[str(at) for at in range(len(CONVERTED))])
 @pytest.mark.parametrize("face", ["input", "normalized"])
 def test_what_is_converted_is_converted_among_others_too(odd: Any, face: str) -> None:
     batch = [Planned({"n": 1}, {"t": 1}), Planned({"n": 2}, {"t": 2})._replace(**{face: odd}), {"n": 3}]
-    assert item_texts(batch, MOST, 0) == one_by_one(batch)
+    assert item_texts(batch, MAX_BYTES, 0) == one_by_one(batch)
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)))
@@ -76,14 +76,14 @@ def test_what_is_refused_is_refused_among_others_too(number: int, face: str) -> 
     make, path, _ = REFUSED[number]
     odd = Planned({"n": 2}, {"t": None})._replace(**{face: make()})
     with pytest.raises(PayloadNotStorable) as raised:
-        item_texts([{"n": None}, odd, {"n": 3}], MOST, after=40)
+        item_texts([{"n": None}, odd, {"n": 3}], MAX_BYTES, after=40)
     assert raised.value.message.startswith("item 42: items[41]")
     at = "items[41]" if face == "input" else "items[41].normalized"
     assert str(raised.value.field).startswith(at + path)
 
 
 def test_a_backslash_before_u0000_is_no_zero_character() -> None:
-    assert item_texts([r"\u0000"], MOST, 0) == [(r'"\\u0000"', None)]
+    assert item_texts([r"\u0000"], MAX_BYTES, 0) == [(r'"\\u0000"', None)]
 
 
 def test_each_may_be_as_long_as_the_bound_and_no_longer() -> None:
@@ -104,7 +104,7 @@ def test_the_first_that_cannot_be_kept_is_the_one_that_is_named() -> None:
 
 
 def test_nothing_becomes_nothing() -> None:
-    assert item_texts([], MOST, 0) == []
+    assert item_texts([], MAX_BYTES, 0) == []
 
 
 # Into the database ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from penstock.operations import outbox
 from penstock.store.tables import outbox as rows
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 from tests.conformance.transports import Transport, append, backlog
 
 
@@ -80,7 +80,7 @@ def test_those_whose_relay_died_are_sent_again(bench: Workbench) -> None:
 
 def test_nothing_goes_out_that_did_not_happen(bench: Workbench) -> None:
     def fails(transaction: Any) -> None:
-        outbox.append(transaction, "topic", 1, key=None, most=MOST)
+        outbox.append(transaction, "topic", 1, key=None, max_bytes=MAX_BYTES)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -197,9 +197,9 @@ def test_what_a_relay_has_taken_is_not_dropped(bench: Workbench) -> None:
 
 def test_a_backlog_is_counted_only_so_far(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     append(bench.store, *range(7))
-    monkeypatch.setattr(outbox, "MOST_COUNTED", 7)
+    monkeypatch.setattr(outbox, "MAX_COUNTED", 7)
     assert backlog(bench.store).waiting == 7
-    monkeypatch.setattr(outbox, "MOST_COUNTED", 5)
+    monkeypatch.setattr(outbox, "MAX_COUNTED", 5)
     assert backlog(bench.store).waiting == 5
 
 

@@ -21,7 +21,7 @@ from penstock.operations import outbox
 from penstock.operations.items import item_texts
 from penstock.operations.read_jobs import items as items_of
 from penstock.store.engine import Store
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 from tests.conformance.databases import needs
 from tests.conformance.payload_values import BERLIN, CONVERTED, KEPT, REFUSED, Row, nested
 from tests.properties.engine_kinds import engine_kinds
@@ -38,10 +38,10 @@ def assert_kept(bench: Workbench, given: list[Any], expected: list[Any]) -> None
     bulk = bench.submit("bulk", items=[Planned(one, [one]) for one in given]).job
     [alone] = bench.claim("single")
     held = bench.claim("bulk", size=len(given))
-    results = [outcomes.done(encode(one, most=MOST, at="result")) for one in given]
-    whole = outcomes.done(encode(given, most=MOST, at="result"))
+    results = [outcomes.done(encode(one, max_bytes=MAX_BYTES, at="result")) for one in given]
+    whole = outcomes.done(encode(given, max_bytes=MAX_BYTES, at="result"))
     bench.hand_in([(alone, whole), *zip(held, results, strict=True)])
-    bench.store.write(lambda one: outbox.append(one, "topic", given, key=None, most=MOST))
+    bench.store.write(lambda one: outbox.append(one, "topic", given, key=None, max_bytes=MAX_BYTES))
     sent: list[Any] = []
     outbox.relay(bench.store, lambda message: sent.append(message.payload))
     kept = bench.job(single.id)
@@ -69,8 +69,10 @@ def test_what_would_not_come_back_equal_is_refused_and_leaves_nothing(
         "params": lambda value: bench.submit("single", value),
         "items[1]": lambda value: bench.submit("bulk", items=[1, value]),
         "items[2].normalized": lambda value: bench.submit("bulk", items=[1, 2, Planned(1, value)]),
-        "result": lambda value: encode(value, most=MOST, at="result"),
-        "payload": lambda value: bench.store.write(lambda one: outbox.append(one, "topic", value, key=None, most=MOST)),
+        "result": lambda value: encode(value, max_bytes=MAX_BYTES, at="result"),
+        "payload": lambda value: bench.store.write(
+            lambda one: outbox.append(one, "topic", value, key=None, max_bytes=MAX_BYTES)
+        ),
     }
     for at, hand_in in hand_ins.items():
         with pytest.raises(PayloadNotStorable, match=why) as raised:
@@ -165,9 +167,9 @@ def test_any_value_is_refused_or_comes_back_as_the_page_says(bench: Workbench, s
             expected.append(by_the_rules(value))
         except ValueError:
             with pytest.raises(PayloadNotStorable):
-                encode(value, most=MOST, at="result")
+                encode(value, max_bytes=MAX_BYTES, at="result")
             with pytest.raises(PayloadNotStorable):
-                item_texts([None, Planned(1, [value])], MOST, 0)
+                item_texts([None, Planned(1, [value])], MAX_BYTES, 0)
         else:
             kept.append(value)
     if kept:

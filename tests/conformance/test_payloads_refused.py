@@ -15,7 +15,7 @@ from penstock.errors import InvalidInput, PayloadTooLarge
 from penstock.lifecycle import storable_text, storable_texts
 from penstock.lifecycle.states import ItemStatus
 from penstock.store.engine import Store
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 from tests.conformance.payload_values import ID
 from tests.on_store import OnStore
 
@@ -97,8 +97,8 @@ def test_names_that_are_looked_up_again_are_refused_and_not_changed(store: Store
 
 def test_what_is_too_large_is_refused_with_both_sizes(bench: Workbench) -> None:
     with pytest.raises(PayloadTooLarge, match=r"params takes 1,000,002 bytes as JSON; at most 1,000,000 are kept"):
-        bench.submit("single", "x" * MOST)
-    assert bench.submit("single", "x" * (MOST - 2)).job.params == "x" * (MOST - 2)
+        bench.submit("single", "x" * MAX_BYTES)
+    assert bench.submit("single", "x" * (MAX_BYTES - 2)).job.params == "x" * (MAX_BYTES - 2)
 
 
 def test_foreign_text_can_be_cleaned_before() -> None:

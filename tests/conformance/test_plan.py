@@ -18,7 +18,7 @@ from penstock.errors import StoreUnavailable, WorkerCrashed
 from penstock.lifecycle import ItemRole, Phase
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
-from penstock.operations.items import Encoded
+from penstock.operations.items import EncodedItem
 from penstock.operations.plan import add_planned
 from penstock.store.engine import Store
 from penstock.store.tables import job_items
@@ -203,7 +203,7 @@ class Batches:
         monkeypatch.setattr(plan_writer, "_WAIT_THAT_COUNTS_MS", 1e9)
 
     def _add(
-        self, transaction: Transaction, kind: Kind, claimed: ClaimedItem, items: list[Encoded], *, after: int
+        self, transaction: Transaction, kind: Kind, claimed: ClaimedItem, items: list[EncodedItem], *, after: int
     ) -> int:
         answer = add_planned(transaction, kind, claimed, items, after=after)
         with self._lock:

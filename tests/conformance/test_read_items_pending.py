@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from penstock.errors import InvalidInput
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
-from penstock.lifecycle.planned import Planned
+from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ACTIVE, ItemRole, ItemStatus
 from penstock.operations import control
 from penstock.operations.read_items import ItemRow, TimeRange

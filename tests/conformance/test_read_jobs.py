@@ -109,7 +109,7 @@ def test_the_times_bound_a_list(app: Penstock, clock: ManualClock) -> None:
 
 
 def test_a_search_looks_through_so_many_and_leads_on(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_jobs, "MOST_SEARCHED", 4)
+    monkeypatch.setattr(read_jobs, "MAX_SEARCHED", 4)
     titles = ["red", "red", "-", "-", "-", "-", "-", "red", "-", "-", "red", "red"]
     jobs = [app.submit("table", {}, title=title).job for title in reversed(titles)]
     pages: list[list[str | None]] = []

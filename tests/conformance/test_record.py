@@ -9,7 +9,7 @@ from penstock.lifecycle.callers import worker
 from penstock.lifecycle.states import ItemStatus
 from penstock.operations import heartbeat
 from penstock.operations.record import LeaseLost, record
-from penstock.testing.drive import LEASE, Workbench, ended
+from penstock.testing.drive import LEASE, Workbench, item_result
 from tests.conformance.steps import DONE, FAILED, RETRIED, items, write
 
 pytestmark = pytest.mark.usefixtures("rows_are_true_in_the_end")
@@ -35,7 +35,7 @@ def test_every_outcome_is_counted(bench: Workbench) -> None:
 def test_a_slice_thought_to_be_all_ours_lands_whole_or_not_at_all(bench: Workbench) -> None:
     job = bench.submit("bulk", items=[1, 2, 3]).job
     held = bench.claim("bulk", "w1", lease=10)
-    slice_of = [ended(one, DONE) for one in held]
+    slice_of = [item_result(one, DONE) for one in held]
     bench.clock.advance(5)
     bench.store.write(lambda one: heartbeat.extend(one, held[1:], 100.0))
     bench.clock.advance(6)
@@ -47,7 +47,7 @@ def test_a_slice_thought_to_be_all_ours_lands_whole_or_not_at_all(bench: Workben
     assert bench.job(job.id).progress.processed == 0
     assert {one.status for one in items(bench, job.id)} == {ItemStatus.PROCESSING}
     assert write(bench, record, slice_of, worker("w1")) == {one.item_id for one in held[1:]}
-    assert write(bench, record, [ended(again, DONE)], worker("w2"), all_ours=True) == {again.item_id}
+    assert write(bench, record, [item_result(again, DONE)], worker("w2"), all_ours=True) == {again.item_id}
     assert bench.job(job.id).progress.processed == 3
 
 

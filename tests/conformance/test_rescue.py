@@ -15,7 +15,7 @@ from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.states import ItemRole, JobState, KilledBy
 from penstock.operations import control
 from penstock.operations.claim import Care, Claim, claim
-from penstock.operations.heartbeat import Extended, extend, note_alone
+from penstock.operations.heartbeat import NotExtended, extend, note_alone
 from penstock.operations.maintenance import LastLook, rescue_from, sweep
 from penstock.operations.reprocess import reprocess
 from penstock.operations.workers import count_deaths
@@ -275,7 +275,7 @@ def test_a_living_worker_has_the_time_until_the_next_sweep_to_renew(bench: Workb
     assert sweeper.pass_once() == 0
     bench.clock.advance(LEASE + 10)  # nobody could write
     assert sweeper.pass_once() == 0, "the sweep came first, and took what a living worker has in hand"
-    assert bench.store.write(lambda one: extend(one, held[:1], LEASE)) == Extended()
+    assert bench.store.write(lambda one: extend(one, held[:1], LEASE)) == NotExtended()
     bench.clock.advance(5)
     assert sweeper.pass_once() == 1, "the other one was not renewed: its worker is gone"
     assert [one.item_id for one in bench.claim("bulk", "next")] == [held[1].item_id]

@@ -134,7 +134,7 @@ def test_so_does_a_sweep_by_hand(app: Penstock, clock: ManualClock) -> None:
 
 def thinned(store: Store, *, since: datetime, until: datetime | None = None, most: int = 10) -> list[int]:
     """The figures of a kind's samples, at most so many of them."""
-    kept = store.read(lambda one: thinned_samples(one, "left", since=since, until=until, most=most))
+    kept = store.read(lambda one: thinned_samples(one, "left", since=since, until=until, limit=most))
     return [one.data["items"] for one in kept]
 
 

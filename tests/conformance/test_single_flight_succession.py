@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 
 from penstock.lifecycle.callers import owner
 from penstock.lifecycle.job import Job
-from penstock.lifecycle.planned import Planned
+from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ItemRole, JobState
 from penstock.operations import control
 from penstock.store.tables import job_items, jobs

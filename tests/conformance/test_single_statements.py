@@ -21,12 +21,12 @@ from sqlalchemy import event, text
 
 import penstock
 from penstock import ItemContext, JobContext, Penstock, load_settings
-from penstock.http.jobs.reading import read_status
+from penstock.http.jobs.status import read_status
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 from penstock.operations.maintenance import holds_any
 from penstock.store.engine import Store
-from penstock.store.observation import observed
+from penstock.store.observation import observe
 from penstock.store.queries.maintenance import current_moment
 from penstock.store.transaction import Transaction
 from tests.conformance.databases import needs
@@ -158,7 +158,7 @@ def test_whoever_looks_on_does_not_let_a_second_one_pass(store: Store) -> None:
         current_moment(transaction)
         current_moment(transaction)
 
-    with observed(store, lambda *_: None):
+    with observe(store, lambda *_: None):
         store.read(current_moment, single_statement=True)
         store.read(twice)
         with pytest.raises(AssertionError, match="current_moment follows current_moment"):

@@ -12,7 +12,7 @@ from penstock import Penstock
 from penstock.errors import InvalidInput, PayloadNotStorable
 from penstock.operations.request import Request
 from penstock.operations.submit_many import submit_many
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 from penstock.testing.invariants import violations
 from tests.conformance.databases import Database
 from tests.conformance.steps import write
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.usefixtures("rows_are_true_in_the_end")
 
 
 def test_several_of_them_at_once_as_well(bench: Workbench) -> None:
-    write(bench, submit_many, bench.kinds.get("bulk"), [{"n": 1}, {"n": 2}], Request(), most=MOST)
+    write(bench, submit_many, bench.kinds.get("bulk"), [{"n": 1}, {"n": 2}], Request(), max_bytes=MAX_BYTES)
     assert [one.input for one in bench.claim("bulk")] == [{"n": 1}, {"n": 2}]
 
 
 def test_submit_many_answers_in_order(bench: Workbench) -> None:
-    ids = write(bench, submit_many, bench.kinds.get("single"), [10, 20, 30], Request(owner="ann"), most=MOST)
+    ids = write(bench, submit_many, bench.kinds.get("single"), [10, 20, 30], Request(owner="ann"), max_bytes=MAX_BYTES)
     assert [bench.job(one).params for one in ids] == [10, 20, 30]
     assert {one.job_id for one in bench.claim("single")} == set(ids)
 
@@ -35,7 +35,7 @@ def test_submit_many_answers_in_order(bench: Workbench) -> None:
 @pytest.mark.parametrize("request_", [{"unique_key": "u"}, {"idempotency_key": "i"}])
 def test_submit_many_has_no_key(bench: Workbench, request_: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="submit those that have one singly"):
-        write(bench, submit_many, bench.kinds.get("single"), [1, 2], Request(**request_), most=MOST)
+        write(bench, submit_many, bench.kinds.get("single"), [1, 2], Request(**request_), max_bytes=MAX_BYTES)
     assert bench.jobs() == []
 
 

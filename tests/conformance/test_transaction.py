@@ -16,10 +16,10 @@ from penstock.errors import StoreUnavailable
 from penstock.operations.request import Request
 from penstock.operations.submit import submit
 from penstock.store.engine import Store
-from penstock.store.statement_cache import prepared
+from penstock.store.statement_cache import prepare
 from penstock.store.tables import files, jobs
 from penstock.store.transaction import Transaction
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 
 pytestmark = pytest.mark.usefixtures("rows_are_true_in_the_end")
 
@@ -33,7 +33,7 @@ def test_a_write_wakes_those_who_listen_once_it_is_committed(bench: Workbench) -
 
 def test_a_reader_sees_nothing_of_a_write_that_fails(bench: Workbench) -> None:
     def fails(transaction: Any) -> None:
-        submit(transaction, bench.kinds.get("single"), 1, Request(), items=None, most=MOST)
+        submit(transaction, bench.kinds.get("single"), 1, Request(), items=None, max_bytes=MAX_BYTES)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -44,7 +44,7 @@ def test_a_reader_sees_nothing_of_a_write_that_fails(bench: Workbench) -> None:
 def test_a_statement_is_made_ready_once(store: Store) -> None:
     statement = select(jobs.c.id).where(jobs.c.kind == bindparam("kind"))
     dialect = store.engine.dialect
-    assert prepared(statement, dialect) is prepared(statement, dialect)
+    assert prepare(statement, dialect) is prepare(statement, dialect)
     assert store.read(lambda one: one.values(UUID, statement, {"kind": "none"})) == []
 
 

@@ -19,7 +19,7 @@ from penstock.operations.submit import submit
 from penstock.operations.watermarks import look
 from penstock.store.engine import Store
 from penstock.store.tables import jobs
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 from tests.conformance.databases import needs
 from tests.conformance.lane_claims import KIND, Hand, sent_to
 
@@ -40,8 +40,8 @@ def open_transaction(store: Store) -> Iterator[Connection]:
 
 
 def submit_in(connection: Connection, bench: Workbench) -> UUID:
-    with bench.store.joined(connection) as transaction:
-        return submit(transaction, bench.kinds.get(KIND), 1, Request(), items=None, most=MOST).job.id
+    with bench.store.use_connection(connection) as transaction:
+        return submit(transaction, bench.kinds.get(KIND), 1, Request(), items=None, max_bytes=MAX_BYTES).job.id
 
 
 def since(hand: Hand) -> list[object]:

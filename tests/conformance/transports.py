@@ -7,13 +7,13 @@ from typing import Any
 
 from penstock.operations import outbox
 from penstock.store.engine import Store
-from penstock.testing.drive import MOST
+from penstock.testing.drive import MAX_BYTES
 
 
 def append(store: Store, *payloads: Any, key: str | None = "k", topic: str = "topic") -> None:
     def all_of_them(transaction: Any) -> None:
         for payload in payloads:
-            outbox.append(transaction, topic, payload, key=key, most=MOST)
+            outbox.append(transaction, topic, payload, key=key, max_bytes=MAX_BYTES)
 
     store.write(all_of_them)
 

@@ -52,7 +52,9 @@ class Served:
 def serving(app: Penstock, *, worker: bool, more: Sequence[APIRouter] = ()) -> Iterator[Served]:
     """A server in a thread of this process."""
     addresses: SimpleQueue[str] = SimpleQueue()
-    server = Server(create_app(app, worker=worker, more=more), host="127.0.0.1", port=0, grace=5, started=addresses.put)
+    server = Server(
+        create_app(app, worker=worker, more=more), host="127.0.0.1", port=0, grace=5, on_start=addresses.put
+    )
     thread = threading.Thread(target=server.run)
     thread.start()
     one = Served(app, server, addresses.get(timeout=30), [])

@@ -237,4 +237,4 @@ def test_a_limit_does_not_grow_with_those_who_ask() -> None:
     limit = RateLimit(1, "requests", now=lambda: 0.0)
     for number in range(20_000):
         limit.take(str(number))
-    assert len(limit._left) <= 10_000
+    assert len(limit._buckets) <= 10_000

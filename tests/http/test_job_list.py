@@ -66,7 +66,7 @@ def test_a_list_is_asked_for_in_many_ways(app: Penstock, serve: Serve) -> None:
 
 @on_sqlite
 def test_an_empty_page_of_a_search_leads_on(app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_jobs, "MOST_SEARCHED", 2)
+    monkeypatch.setattr(read_jobs, "MAX_SEARCHED", 2)
     app.kind("held")(lambda item: None)
     ada = serve(worker=False).client()
     for title in ("red", "-", "-"):

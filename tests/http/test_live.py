@@ -16,7 +16,7 @@ from sqlalchemy import insert, update
 from penstock import ItemContext, Penstock, owner
 from penstock.errors import StoreUnavailable
 from penstock.http.jobs import live
-from penstock.http.jobs.reading import read_news
+from penstock.http.jobs.status import read_news
 from penstock.store.tables import job_events, jobs
 from tests.http.conftest import Served
 

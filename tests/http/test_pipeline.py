@@ -232,7 +232,7 @@ def test_exports_to_workbooks_have_their_slots(app: Penstock, serve: Serve) -> N
     ada, one = served.client(), service_of(served)
     with ExitStack() as stack:
         for _ in range(4):
-            stack.enter_context(one.exports.taken())
+            stack.enter_context(one.exports.take())
         answer = ada.post(f"/api/jobs/{job.id}/export", params={"format": "xlsx"})
         assert (*problem(answer), answer.headers["retry-after"]) == (429, "TOO_MANY_REQUESTS", "1")
         assert ada.post(f"/api/jobs/{job.id}/export").status_code == 200
@@ -266,7 +266,7 @@ def test_a_kickoff_has_bounds(app: Penstock, serve: Serve) -> None:
         assert (*problem(answer), answer.json()["field"]) == (422, "INVALID_INPUT", "durationMs"), wrong
     with ExitStack() as stack:
         for _ in range(8):
-            stack.enter_context(one.kickoffs.taken())
+            stack.enter_context(one.kickoffs.take())
         answer = ada.post(address, params={"durationMs": 100})
         assert (*problem(answer), answer.headers["retry-after"]) == (429, "TOO_MANY_REQUESTS", "1")
     ada.post(f"/api/jobs/{job.id}/pause")

@@ -317,7 +317,7 @@ def test_a_place_is_read_as_it_was_written(
     place = ItemCursor(moment, number, position)
     assert read_place(written_place(place, in_order=False), in_order=False) == ItemCursor(moment, number)
     assert read_place(written_place(place, in_order=True), in_order=True) == ItemCursor(position=position)
-    walk = ItemCursor(moment, number, began=moment + timedelta(microseconds=number % 7), turned=turned)
+    walk = ItemCursor(moment, number, began=moment + timedelta(microseconds=number % 7), is_returning=turned)
     written = written_place(walk, in_order=False)
     assert read_place(written, in_order=False, descending=True) == walk
     with pytest.raises(InvalidInput):

@@ -99,7 +99,7 @@ def test_a_token_that_is_not_good_signs_nobody_in(served: Served) -> None:
     answer = served.client(None).post("/ui/sign-in", data={"token": "<script>"}, headers=OURS)
     assert answer.status_code == 401
     assert "set-cookie" not in answer.headers
-    assert "That did not work" in answer.text
+    assert "Something went wrong" in answer.text
     assert "<script>" not in answer.text
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from penstock import ItemContext, Penstock, Permanent
-from penstock.store.observation import observed
+from penstock.store.observation import observe
 from tests.http.conftest import Served
 
 PATIENCE = 30.0
@@ -20,7 +20,7 @@ Serve = Callable[..., Served]
 def statements(app: Penstock) -> Iterator[list[str]]:
     """The names of the statements that a store runs."""
     names: list[str] = []
-    with observed(app.store, lambda name, connection: names.append(name)):
+    with observe(app.store, lambda name, connection: names.append(name)):
         yield names
 
 

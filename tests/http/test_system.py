@@ -12,7 +12,7 @@ import pytest
 from penstock import Penstock
 from penstock.app import LaneSample, System
 from penstock.errors import StoreUnavailable
-from penstock.http.jobs.routes import MOST_SAMPLES
+from penstock.http.jobs.routes import MAX_SAMPLES
 from penstock.http.jobs.schemas import JobSamples
 from penstock.http.system.report import totals
 from penstock.http.system.schemas import LaneShown, SystemShown, TotalsShown
@@ -163,12 +163,12 @@ def test_a_jobs_samples_are_its_owners(busy: Penstock, serve: Serve) -> None:
 def test_there_are_never_more_than_some_hundred(busy: Penstock, serve: Serve) -> None:
     job = busy.submit("held", {}, owner="ada").job
     first = job.created_at + timedelta(seconds=1)
-    write_samples(busy, [first + timedelta(seconds=number) for number in range(MOST_SAMPLES + 100)])
+    write_samples(busy, [first + timedelta(seconds=number) for number in range(MAX_SAMPLES + 100)])
     shown = serve(worker=False).client().get(f"/api/jobs/{job.id}/samples").json()["samples"]
     moments = [datetime.fromisoformat(one["at"]) for one in shown]
-    assert MOST_SAMPLES // 2 < len(moments) <= MOST_SAMPLES
+    assert MAX_SAMPLES // 2 < len(moments) <= MAX_SAMPLES
     assert moments == sorted(moments)
-    assert moments[-1] == first + timedelta(seconds=MOST_SAMPLES + 99)
+    assert moments[-1] == first + timedelta(seconds=MAX_SAMPLES + 99)
 
 
 def write_samples(app: Penstock, moments: list[datetime]) -> None:

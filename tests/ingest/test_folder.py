@@ -117,9 +117,9 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 def test_more_entries_than_the_bound(tmp_path: Path) -> None:
     for number in range(4):
         put(tmp_path / f"{number}.csv")
-    assert len(names(folder(tmp_path, most_entries=4))) == 4
+    assert len(names(folder(tmp_path, max_entries=4))) == 4
     with pytest.raises(InvalidInput, match="more than 3 entries") as caught:
-        names(folder(tmp_path, most_entries=3))
+        names(folder(tmp_path, max_entries=3))
     assert caught.value.code == "SOURCE_TOO_LARGE"
 
 

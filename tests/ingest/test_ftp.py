@@ -170,8 +170,8 @@ def test_the_bounds(tmp_path: Path, ftp_servers: Start) -> None:
     put(tmp_path / "a" / "x.csv")
     put(tmp_path / "y.csv")
     account = ftp_servers(tmp_path).account
-    assert len(names(source(account, most_entries=3, deepest=2))) == 2
-    bounds: list[dict[str, Any]] = [{"most_entries": 2}, {"deepest": 1}]
+    assert len(names(source(account, max_entries=3, deepest=2))) == 2
+    bounds: list[dict[str, Any]] = [{"max_entries": 2}, {"deepest": 1}]
     for bound in bounds:
         with pytest.raises(InvalidInput) as caught:
             names(source(account, **bound))

@@ -132,9 +132,9 @@ def test_an_object_replaced_after_its_last_byte(
 def test_more_objects_than_the_bound(filled: obstore.store.S3Store, s3_bucket: str, s3_access: Access) -> None:
     for number in range(3):
         obstore.put(filled, f"{number}.csv", b"1")
-    assert len(names(Bucket(s3_bucket, "", s3_access, most_entries=3))) == 3
+    assert len(names(Bucket(s3_bucket, "", s3_access, max_entries=3))) == 3
     with pytest.raises(InvalidInput) as caught:
-        names(Bucket(s3_bucket, "", s3_access, most_entries=2))
+        names(Bucket(s3_bucket, "", s3_access, max_entries=2))
     assert caught.value.code == "SOURCE_TOO_LARGE"
 
 

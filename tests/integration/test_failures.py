@@ -84,7 +84,7 @@ def test_a_hook_that_hangs_holds_up_no_work_and_what_it_misses_is_said(app: Pens
     assert (job.state.value, job.progress.failed) == ("succeeded", 1_200)
     events = [one["event"] for one in lines]
     assert events.count("on_failure hooks are too slow: failures are dropped") == 1
-    [missed] = [one for one in lines if one["event"] == "on_failure hooks did not hear of every failure"]
+    [missed] = [one for one in lines if one["event"] == "on_failure hooks did not get every failure"]
     assert missed["dropped"] >= 199
 
 

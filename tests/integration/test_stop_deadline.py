@@ -292,7 +292,7 @@ def test_a_second_stop_shortens_the_first(app: Penstock, gate: Gate) -> None:
     assert gate.begun.wait(PATIENCE)
     first = threading.Thread(target=worker.stop, args=(3600.0,), daemon=True)
     first.start()
-    assert worker._stopped.wait(PATIENCE)
+    assert worker._stop_event.wait(PATIENCE)
     worker.stop(0.0)
     first.join(PATIENCE)
     assert not first.is_alive()

@@ -20,7 +20,7 @@ from penstock.operations.record import LeaseLost, record, record_free
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import submit_created
 from penstock.store.transaction import Transaction
-from penstock.testing.drive import LEASE, MOST, SUSPECT_DEATHS, ended, unhurried_marks
+from penstock.testing.drive import LEASE, MAX_BYTES, SUSPECT_DEATHS, item_result, unhurried_marks
 from tests.interleavings.scenes import DONE, FAILED, KEY, RETRIED, Stage
 from tests.interleavings.scheduler import Operation
 
@@ -140,7 +140,7 @@ def _of_holders(those: _Operations, name: str) -> None:
     one, _ = stage.held[name]
     for word, outcome in {"done": DONE, "retry": RETRIED, "fail": FAILED, "give back": outcomes.released()}.items():
         those.add(f"{word} {name}", _recording(stage, [name], outcome), by_worker=True)
-    free = [ended(one, DONE)]
+    free = [item_result(one, DONE)]
     those.add_part(
         f"done {name}, if free",
         lambda transaction: sorted(record_free(transaction, free, worker("w1"))[0]),
@@ -148,14 +148,14 @@ def _of_holders(those: _Operations, name: str) -> None:
     )
     those.add_part(f"beat {name}", lambda transaction: heartbeat.extend(transaction, [one], LEASE), passes_over=True)
     if name.startswith("p"):
-        kind, more = stage.kinds.get(stage.kind), item_texts([7], MOST, 1)
+        kind, more = stage.kinds.get(stage.kind), item_texts([7], MAX_BYTES, 1)
         those.add_part(f"plan more {name}", lambda transaction: add_planned(transaction, kind, one, more, after=1))
 
 
 def _recording(stage: Stage, names: Sequence[str], outcome: Outcome) -> Callable[[int], Any]:
     """As a lane does it: first as if all were still ours."""
     holder = worker(stage.held[names[0]][1])
-    batch = [ended(stage.held[name][0], outcome) for name in names]
+    batch = [item_result(stage.held[name][0], outcome) for name in names]
 
     def run(_slot: int) -> Any:
         try:

@@ -22,7 +22,7 @@ from penstock.operations import control, outbox
 from penstock.operations.reprocess import reprocess
 from penstock.store.tables import jobs
 from penstock.store.tables import outbox as outbox_table
-from penstock.testing.drive import LEASE, MOST, Workbench
+from penstock.testing.drive import LEASE, MAX_BYTES, Workbench
 from tests.interleavings.databases import Database
 from tests.properties.engine_kinds import PlanProcessFinalize, ProcessFinalize, process
 
@@ -115,7 +115,7 @@ class Stage(Workbench):
 
     def publish(self, key: str, payload: str) -> None:
         """Put a message into the outbox."""
-        self.store.write(lambda one: outbox.append(one, "topic", payload, key=key, most=MOST))
+        self.store.write(lambda one: outbox.append(one, "topic", payload, key=key, max_bytes=MAX_BYTES))
 
     def unsent(self) -> int:
         """How many messages have not gone out."""

@@ -21,7 +21,7 @@ from sqlalchemy.engine import ExceptionContext
 
 from penstock.clock import ManualClock
 from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Store
-from penstock.store.observation import NOTIFY, observed
+from penstock.store.observation import NOTIFY, observe
 from penstock.testing.fault_points import StoppedDead, tear_down
 from tests.interleavings.schedule import Fault, Harm
 
@@ -31,7 +31,7 @@ _LOOK = 0.002
 """Seconds after which a thread that has not come to its next point is looked for among those that wait for a lock."""
 _TICK = 0.001
 """Seconds by which the clock goes on with each step."""
-_MOST_STEPS = 500
+_MAX_STEPS = 500
 
 # Nobody else can tell whether these have happened before the COMMIT: a history row belongs to a job that the statement
 # before it has changed and locked, and a notice is sent when the transaction commits.
@@ -178,7 +178,7 @@ class Scheduler:
         """Let operations of the store stop at their points for the length of the block."""
         event.listen(self._store.engine, "handle_error", self._note_error)
         try:
-            with observed(self._store, self._reach):
+            with observe(self._store, self._reach):
                 yield
         finally:
             event.remove(self._store.engine, "handle_error", self._note_error)
@@ -282,8 +282,8 @@ class Scheduler:
             slot = choose(len(steps), possible, current)
             task = self._tasks[slot]
             steps.append(Step(slot, task.point, possible, current))
-            if len(steps) > _MOST_STEPS:
-                raise Hang(f"{_MOST_STEPS} steps, and no end: {self._described()}")
+            if len(steps) > _MAX_STEPS:
+                raise Hang(f"{_MAX_STEPS} steps, and no end: {self._described()}")
             self._clock.advance(_TICK)
             task.state, current = State.RUNNING, slot
             task.go.release()

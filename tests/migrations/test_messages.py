@@ -13,11 +13,11 @@ from sqlalchemy.schema import CreateSchema
 
 from penstock.operations import outbox
 from penstock.store.engine import Store, open_store
-from penstock.store.placement import PREFIXED
+from penstock.store.placement import WITH_PREFIX
 from penstock.store.revisions import pending, run_revision
 from penstock.store.schema import OURS, migrate
 from penstock.store.types import Moment
-from penstock.testing.drive import MOST
+from penstock.testing.drive import MAX_BYTES
 
 BEFORE = "0006"
 
@@ -31,7 +31,7 @@ def before(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         if store.placement.schema is not None:
             connection.execute(CreateSchema(store.placement.schema))
         if request.param == "sqlite with others":
-            store.place(PREFIXED)
+            store.place(WITH_PREFIX)
             connection.execute(text("CREATE TABLE outbox (mine INTEGER)"))
         for module in pending(OURS, None):
             if module.revision <= BEFORE:
@@ -65,7 +65,7 @@ def test_messages_stay_and_numbers_go_on(before: Store) -> None:
     with before.engine.begin() as connection:
         schema, name = before.placement.schema, before.placement.table("outbox")
         connection.execute(text(f"DELETE FROM {name if schema is None else f'{schema}.{name}'}"))
-    before.write(lambda one: outbox.append(one, "t", 4, key=None, most=MOST))
+    before.write(lambda one: outbox.append(one, "t", 4, key=None, max_bytes=MAX_BYTES))
     outbox.relay(before, seen.append)
     assert [message.id for message in seen] == [1, 2, 3, 4, 5]
 

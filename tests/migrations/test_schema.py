@@ -233,7 +233,7 @@ def test_a_newer_schema_is_left_alone_and_said_once(
     empty: Callable[[], Store], compatible_from: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Old programs go on while a new one has migrated already."""
-    monkeypatch.setattr("penstock.store.schema._said", set())
+    monkeypatch.setattr("penstock.store.schema._warned_versions", set())
     store = empty()
     migrate(store)
     newer(store, compatible_from)

@@ -33,15 +33,15 @@ from penstock.lifecycle.job import Job as EngineJob
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON
-from penstock.lifecycle.planned import Planned
+from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ACTIVE, FINISHED, ItemRole, ItemStatus, JobState
 from penstock.operations import heartbeat
 from penstock.operations.maintenance import rescue_from
 from penstock.operations.outbox import Message
 from penstock.store.tables import metadata
-from penstock.testing.drive import LEASE, MOST, SUSPECT_DEATHS, Workbench
+from penstock.testing.drive import LEASE, MAX_BYTES, SUSPECT_DEATHS, Workbench
 from penstock.testing.invariants import pictures, violations, violations_in
-from penstock.worker.call_outcome import raised, returned
+from penstock.worker.call_outcome import outcome_of_error, outcome_of_value
 from tests.model.comparing import differences
 from tests.model.kinds import DEPLOYMENTS, KINDS, kind_of
 from tests.model.model import ASKED_FOR, Ending, Handle, Model, Refused
@@ -301,7 +301,7 @@ class SideBySide:
         lost = self.model.heartbeat([handle(one) for one in held], LEASE)
         assert gone.lost == {one.item_id for one in held if handle(one) in lost}
         jobs = {one.job_id for one in held}
-        assert self.store.read(lambda one: heartbeat.stopped(one, jobs)) == self.model.stopped(jobs)
+        assert self.store.read(lambda one: heartbeat.find_stopped_jobs(one, jobs)) == self.model.stopped(jobs)
 
     def say(self, by: str, index: int, message: str) -> None:
         if self.held[by]:
@@ -327,7 +327,7 @@ class SideBySide:
             self.claim(kind, by, size)
             if len(self.held[by]) == 1:
                 alone = self.held[by][0]
-                self.store.write(partial(heartbeat.note_alone, claimed=alone))
+                self.store.write(partial(heartbeat.note_alone, item=alone))
                 self.model.alone(handle(alone))
             if self.held[by]:
                 self.die(by)
@@ -490,8 +490,8 @@ class SideBySide:
         if what == "released":
             return outcomes.released()
         if what == "done":
-            return returned(kind, one, None if one.role is ItemRole.PLAN else result, MOST)
-        return raised(kind, one, ANSWERS[what]())
+            return outcome_of_value(kind, one, None if one.role is ItemRole.PLAN else result, MAX_BYTES)
+        return outcome_of_error(kind, one, ANSWERS[what]())
 
     def ending(self, what: str, one: ClaimedItem, result: JSON) -> Ending:
         """The same in the model."""

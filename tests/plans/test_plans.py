@@ -49,7 +49,7 @@ from penstock.store.queries.settle import lock_jobs
 from penstock.store.schema import migrate
 from penstock.store.tables import job_items, lane_samples, outbox
 from penstock.store.transaction import Transaction
-from penstock.testing.drive import MOST
+from penstock.testing.drive import MAX_BYTES
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
 
 RULES = Policy(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
@@ -130,7 +130,7 @@ def explained(store: Store, operation: Callable[[Transaction], Any]) -> list[Exp
 
 
 WHOLE_TABLE = {
-    "sqlite": re.compile(r"\bSCAN (jobs|job_items)\b(?! USING (COVERING )?INDEX ix_jobs_turn)"),
+    "sqlite": re.compile(r"\bSCAN (jobs|job_items)\b(?! USING (COVERING )?INDEX ix_jobs_next_claim)"),
     "postgresql": re.compile(r"Seq Scan on (jobs|job_items)\b"),
 }
 
@@ -165,7 +165,7 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "record failed": lambda one: record(one, ending(RUNNING, outcomes.failed("f", "F")), worker("w")),
     "record retried": lambda one: record(one, ending(RUNNING, outcomes.retried("f", "F", 1.0)), worker("w")),
     "extend": lambda one: heartbeat.extend(one, held(RUNNING), 30),
-    "stopped": lambda one: heartbeat.stopped(one, [job_id(n) for n in range(50)]),
+    "stopped": lambda one: heartbeat.find_stopped_jobs(one, [job_id(n) for n in range(50)]),
     "rescue": lambda one: maintenance.rescue(one, KINDS, 5),
     "start followers": lambda one: single_flight.start_followers(one, [job_id(n) for n in range(10)], SYSTEM),
     "succeed followers": lambda one: single_flight.succeed_followers(one, [job_id(RUNNING)], SYSTEM),
@@ -176,12 +176,17 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "abandon unused": lambda one: maintenance.abandon_unused(one, RUNS),
     "mend stale": lambda one: maintenance.rescue_stuck(one, 100.0),
     "mend postponed": lambda one: maintenance.mend_postponed(one, KIND),
-    "submit": lambda one: submit(one, KIND, 1, Request(**REQUEST), items=None, most=MOST),
+    "submit": lambda one: submit(one, KIND, 1, Request(**REQUEST), items=None, max_bytes=MAX_BYTES),
     "submit with keys": lambda one: submit(
-        one, KIND, 1, Request(**REQUEST, unique_key="new", idempotency_key="i", fresh_for=60), items=None, most=MOST
+        one,
+        KIND,
+        1,
+        Request(**REQUEST, unique_key="new", idempotency_key="i", fresh_for=60),
+        items=None,
+        max_bytes=MAX_BYTES,
     ),
     "submit to follow": lambda one: submit(
-        one, KIND, 1, Request(owner="other", unique_key=f"key{DUE}"), items=None, most=MOST
+        one, KIND, 1, Request(owner="other", unique_key=f"key{DUE}"), items=None, max_bytes=MAX_BYTES
     ),
     "pause": lambda one: control.pause(one, job_id(DUE), SYSTEM),
     "cancel": lambda one: control.cancel(one, job_id(RUNNING), SYSTEM),
@@ -318,11 +323,17 @@ FINISHED_ITEMS = [(one.item_id, "1") for one in held(RUNNING)]
 QUERIES: dict[str, tuple[Callable[[Transaction], object], dict[str, str]]] = {
     "pick_jobs": (
         lambda one: line_queries.pick_jobs(one, "kind0", 10),
-        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND next_claim_at<?)", "postgresql": "ix_jobs_turn"},
+        {
+            "sqlite": "ix_jobs_next_claim (kind=? AND priority=? AND next_claim_at<?)",
+            "postgresql": "ix_jobs_next_claim",
+        },
     ),
     "next_turn": (
         lambda one: line_queries.next_turn(one, "kind0"),
-        {"sqlite": "ix_jobs_turn (kind=? AND priority=? AND next_claim_at>?)", "postgresql": "ix_jobs_turn"},
+        {
+            "sqlite": "ix_jobs_next_claim (kind=? AND priority=? AND next_claim_at>?)",
+            "postgresql": "ix_jobs_next_claim",
+        },
     ),
     "take_stretch": (
         lambda one: claim_queries.take_stretch(one, Stretch(job_id(DUE), 1, 5), LEASE),
@@ -399,7 +410,7 @@ def test_a_look_at_the_line_is_one_stretch_for_each_priority(large: Store, name:
     """All conditions are the index's own, nothing is sorted, and what is locked is locked one by one."""
     operation, conditions = SERVERS_QUERIES[name]
     [one] = explained(large, operation)
-    stretches = re.findall(r"using ix_jobs_turn on .*\n\s*Index Cond: (.*)", one.plan)
+    stretches = re.findall(r"using ix_jobs_next_claim on .*\n\s*Index Cond: (.*)", one.plan)
     assert any(all(condition in stretch for condition in conditions) for stretch in stretches), one.plan
     assert not re.search(r"\bSort\b|Seq Scan on jobs", one.plan), one.plan
 
@@ -482,7 +493,7 @@ def test_a_page_is_found_in_order_and_only_itself_is_sorted(large: Store, name: 
 
 @pytest.mark.parametrize("name", JOB_LISTS)
 def test_a_list_of_jobs_is_read_from_its_newest_end(large: Store, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_jobs, "MOST_SEARCHED", SEARCHED)
+    monkeypatch.setattr(read_jobs, "MAX_SEARCHED", SEARCHED)
     plans = explained(large, JOB_LISTS[name])
     for one in plans:
         assert IN_ORDER.search(one.plan), one.plan
@@ -544,7 +555,7 @@ def test_samples_are_found_by_their_time(large: Store) -> None:
         for kind in (None, "kind1"):
             [one] = explained(large, partial(samples, since=since, kind=kind))
             assert not re.search(r"SCAN lane_samples|Seq Scan on lane_samples", one.plan), one.plan
-        asked = partial(thinned_samples, kind="kind1", since=now - timedelta(hours=1), until=now, most=300)
+        asked = partial(thinned_samples, kind="kind1", since=now - timedelta(hours=1), until=now, limit=300)
         first, newest, last = explained(large, asked)
         for one in (first, newest, last):
             assert not re.search(r"SCAN (lane_samples|other)|Seq Scan on lane_samples", one.plan), one.plan
@@ -590,10 +601,10 @@ def test_a_backlog_is_found_among_what_was_sent(large: Store) -> None:
     with large.engine.begin() as connection:
         connection.execute(insert(outbox), many)
     try:
-        [one] = explained(large, partial(backlog, subscribed=["t"]))
+        [one] = explained(large, partial(backlog, topics=["t"]))
         assert "ix_outbox_unsent" in one.plan, one.plan
         assert not re.search(r"SCAN outbox(?! USING (COVERING )?INDEX ix_outbox_unsent)|Seq Scan", one.plan), one.plan
-        assert large.read(partial(backlog, subscribed=["t"])).waiting == 20
+        assert large.read(partial(backlog, topics=["t"])).waiting == 20
     finally:
         with large.engine.begin() as connection:
             connection.execute(delete(outbox))

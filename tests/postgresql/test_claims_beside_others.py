@@ -17,7 +17,7 @@ from penstock.operations.request import Request
 from penstock.operations.submit_many import submit_many
 from penstock.store.engine import Store
 from penstock.store.tables import jobs
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 from penstock.testing.invariants import violations
 from tests.conformance.lane_claims import KIND, Hand, sent_to
 from tests.conformance.steps import DONE
@@ -114,7 +114,7 @@ def test_a_held_snapshot_does_not_make_claims_dearer(hand: Hand) -> None:
     def touched(served: int) -> list[int]:
         kind = bench.kinds.get(KIND)
         for _ in range(served // 500):
-            store.write(lambda one: submit_many(one, kind, [1] * 500, Request(), most=MOST))
+            store.write(lambda one: submit_many(one, kind, [1] * 500, Request(), max_bytes=MAX_BYTES))
             bench.record(hand.claim(500).items, DONE)
             bench.clock.advance(5)
         hand.move_on()

@@ -314,7 +314,7 @@ def test_a_lost_connection_is_a_line_in_the_log_and_not_a_traceback(
         app.submit("long")
         assert worker.signals.wait("claimed", timeout=PATIENCE)
         proxy.refuse()
-        said = {"lane": "the lane's work failed", "duty": "a duty failed", "listener": "cannot hear of new work"}
+        said = {"lane": "the lane's work failed", "duty": "a duty failed", "listener": "cannot listen for new work"}
         eventually(lambda: all(words in caplog.text for words in said.values()))
         with pytest.raises(StoreUnavailable):
             app.jobs.list()

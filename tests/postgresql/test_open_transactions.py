@@ -20,7 +20,7 @@ from penstock.lifecycle.callers import worker as worker_caller
 from penstock.lifecycle.job import ClaimedItem
 from penstock.operations import maintenance
 from penstock.operations.claim import claim
-from penstock.operations.heartbeat import Extended, extend
+from penstock.operations.heartbeat import NotExtended, extend
 from penstock.operations.plan import add_planned
 from penstock.operations.record import ItemResult
 from penstock.runners.contract import Call
@@ -276,7 +276,7 @@ def test_a_heartbeat_passes_over_locked_items_and_does_not_take_them_for_lost(
         ))  # fmt: skip
         found = app.store.write(lambda one: extend(one, held, 3600.0), bounded=True)
         other.rollback()
-    assert found == Extended(lost=frozenset({second}), locked=frozenset({first}))
+    assert found == NotExtended(lost=frozenset({second}), row_locked=frozenset({first}))
     with app.store.engine.connect() as connection:
         longest = select(job_items.c.id).order_by(job_items.c.lock_expires_at.desc()).limit(1)
         assert connection.execute(longest).scalar_one() == third

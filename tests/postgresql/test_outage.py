@@ -89,7 +89,7 @@ def test_a_lane_waits_a_second_at_most_for_a_database_that_is_away(
         job = open_app(direct=True).submit("double", 4).job
         assert app.jobs.wait(job.id, timeout=PATIENCE, every=0.01).result == 8
     waits = [one["wait"] for one in logs if one["event"].startswith("the lane's work failed")]
-    deaf = [one["wait"] for one in logs if one["event"].startswith("cannot hear of new work")]
+    deaf = [one["wait"] for one in logs if one["event"].startswith("cannot listen for new work")]
     assert len(waits) >= 7
     assert deaf
     assert max(waits + deaf) <= 1.0
@@ -164,14 +164,14 @@ def test_a_mistake_in_what_is_woken_does_not_end_the_listening(
 ) -> None:
     app, elsewhere = open_app(), open_app(direct=True)
     worker = app.worker()
-    real, mistakes = worker._wakeups._heard, iter([ValueError("a mistake of ours")])
+    real, mistakes = worker._wakeups._on_notices, iter([ValueError("a mistake of ours")])
 
     def mistaken(notices: frozenset[str] | None) -> None:
         if notices and (mistake := next(mistakes, None)) is not None:
             raise mistake
         real(notices)
 
-    monkeypatch.setattr(worker._wakeups, "_heard", mistaken)
+    monkeypatch.setattr(worker._wakeups, "_on_notices", mistaken)
     worker.start()
     try:
         assert worker.listening.wait(PATIENCE)

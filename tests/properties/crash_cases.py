@@ -20,7 +20,7 @@ from penstock.operations.request import Request
 from penstock.operations.submit import submit_created
 from penstock.operations.submit_many import submit_many
 from penstock.store.tables import jobs
-from penstock.testing.drive import LEASE, MOST, NEVER_STALE, SUSPECT_DEATHS, Workbench, ended
+from penstock.testing.drive import LEASE, MAX_BYTES, NEVER_STALE, SUSPECT_DEATHS, Workbench, item_result
 
 Operation = Callable[[], object]
 Prepare = Callable[[Workbench], Operation]
@@ -104,7 +104,7 @@ def submit_beyond_bound(bench: Workbench) -> Operation:
 
 @case
 def submit_several(bench: Workbench) -> Operation:
-    return in_write(bench, submit_many, bench.kinds.get("single"), [1, 2, 3], Request(), most=MOST)
+    return in_write(bench, submit_many, bench.kinds.get("single"), [1, 2, 3], Request(), max_bytes=MAX_BYTES)
 
 
 @case
@@ -280,7 +280,7 @@ def record_while_paused(bench: Workbench) -> Operation:
 
 @case
 def record_what_is_free(bench: Workbench) -> Operation:
-    done = [ended(one, DONE) for one in given(bench, 1, 2)]
+    done = [item_result(one, DONE) for one in given(bench, 1, 2)]
     return in_write(bench, record_free, done, worker("w1"))
 
 
@@ -498,12 +498,12 @@ def whole_sweep(bench: Workbench) -> Operation:
 
 def messages(bench: Workbench) -> None:
     for number in range(3):
-        bench.store.write(lambda one, number=number: outbox.append(one, "t", number, key="k", most=MOST))  # type: ignore[misc]
+        bench.store.write(lambda one, number=number: outbox.append(one, "t", number, key="k", max_bytes=MAX_BYTES))  # type: ignore[misc]
 
 
 @case
 def outbox_append(bench: Workbench) -> Operation:
-    return in_write(bench, outbox.append, "t", {"n": 1}, key="k", most=MOST)
+    return in_write(bench, outbox.append, "t", {"n": 1}, key="k", max_bytes=MAX_BYTES)
 
 
 @case

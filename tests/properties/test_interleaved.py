@@ -29,7 +29,7 @@ from penstock.operations.request import Request
 from penstock.operations.submit import submit
 from penstock.store.engine import Store
 from penstock.store.transaction import Transaction
-from penstock.testing.drive import Workbench, ended
+from penstock.testing.drive import Workbench, item_result
 from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import engine_kinds
 
@@ -162,7 +162,9 @@ def test_somebody_who_is_just_joining_keeps_the_leader_from_being_paused(bench: 
     gone = bench.submit("single", owner="cid", unique_key="u").job
     write(bench, control.cancel, gone.id, SYSTEM)
     with opened(bench.store) as joining:
-        submit(joining, bench.kinds.get("single"), None, Request(owner="bob", unique_key="u"), items=None, most=1_000)
+        submit(
+            joining, bench.kinds.get("single"), None, Request(owner="bob", unique_key="u"), items=None, max_bytes=1_000
+        )
         pausing = elsewhere(write, bench, control.pause, ann.id, owner("ann"))
         until_waiting(bench.store)
     with pytest.raises(TransitionRefused) as refused:
@@ -192,7 +194,7 @@ def test_reprocess_and_record_take_their_locks_in_the_same_order(bench: Workbenc
         )
         asked = elsewhere(write, bench, reprocess, bench.kinds.get("limited"), job.id, owner("ann"))
         until_waiting(bench.store)
-        record(recording, [ended(finalize, DONE)], worker("w1"))
+        record(recording, [item_result(finalize, DONE)], worker("w1"))
     asked.result(20)
     event.remove(bench.store.engine, "handle_error", note)
     assert failures == []
@@ -216,7 +218,7 @@ def test_the_bound_on_what_waits_is_exact(bench: Workbench, elsewhere: Any) -> N
     bench.submit("limited")
     bench.submit("limited")
     with opened(bench.store) as first:
-        submit(first, bench.kinds.get("limited"), None, Request(), items=None, most=1_000)
+        submit(first, bench.kinds.get("limited"), None, Request(), items=None, max_bytes=1_000)
         second = elsewhere(bench.submit, "limited")
         until_waiting(bench.store)
     assert second.result(20).job.error_code == "QUEUE_OVERLOAD"
@@ -226,7 +228,7 @@ def test_the_bound_on_what_waits_is_exact(bench: Workbench, elsewhere: Any) -> N
 def test_of_two_requests_with_one_key_at_once_the_second_finds_the_firsts_job(bench: Workbench, elsewhere: Any) -> None:
     request = Request(owner="ann", idempotency_key="i")
     with opened(bench.store) as first:
-        won = submit(first, bench.kinds.get("single"), 1, request, items=None, most=1_000)
+        won = submit(first, bench.kinds.get("single"), 1, request, items=None, max_bytes=1_000)
         same = elsewhere(bench.submit, "single", 1, owner="ann", idempotency_key="i")
         other = elsewhere(bench.submit, "single", 2, owner="ann", idempotency_key="i")
         until_waiting(bench.store, count=2)
@@ -242,7 +244,12 @@ def test_resumed_while_another_is_just_submitted_it_follows_that_one(bench: Work
     write(bench, control.pause, ann.id, owner("ann"))
     with opened(bench.store) as submitting:
         bob = submit(
-            submitting, bench.kinds.get("single"), None, Request(owner="bob", unique_key="u"), items=None, most=1_000
+            submitting,
+            bench.kinds.get("single"),
+            None,
+            Request(owner="bob", unique_key="u"),
+            items=None,
+            max_bytes=1_000,
         ).job
         resuming = elsewhere(write, bench, control.resume, ann.id, owner("ann"))
         until_waiting(bench.store)

@@ -25,7 +25,7 @@ from penstock.operations import control, heartbeat, outbox
 from penstock.operations.reprocess import reprocess
 from penstock.store.engine import Store
 from penstock.store.tables import job_items, jobs
-from penstock.testing.drive import LEASE, MOST, Workbench
+from penstock.testing.drive import LEASE, MAX_BYTES, Workbench
 from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import engine_kinds
 
@@ -211,7 +211,7 @@ def test_two_relays_keep_the_order_of_a_key(bench: Workbench, together: Together
     def append(transaction: Any) -> None:
         for number in range(150):
             for key in ("a", "b"):
-                outbox.append(transaction, "t", number, key=key, most=MOST)
+                outbox.append(transaction, "t", number, key=key, max_bytes=MAX_BYTES)
 
     def send(message: outbox.Message) -> None:
         sent.append((str(message.key), message.payload))
@@ -316,5 +316,7 @@ def test_a_heartbeat_waits_for_nobody(postgres_store: Store) -> None:
     with postgres_store.engine.connect() as other:
         other.execute(select(jobs.c.id).where(jobs.c.id == job.id).with_for_update())
 
-        assert bench.store.write(lambda one: heartbeat.extend(one, held, LEASE), bounded=True) == heartbeat.Extended()
+        assert (
+            bench.store.write(lambda one: heartbeat.extend(one, held, LEASE), bounded=True) == heartbeat.NotExtended()
+        )
         other.rollback()

@@ -21,7 +21,7 @@ from penstock.operations import control
 from penstock.operations.request import Request
 from penstock.operations.submit_many import submit_many
 from penstock.store.engine import Store
-from penstock.testing.drive import MOST, Workbench
+from penstock.testing.drive import MAX_BYTES, Workbench
 from penstock.testing.invariants import violations
 from tests.properties.test_races import DONE, Together
 from tests.sizes import size
@@ -52,7 +52,7 @@ def together() -> Iterator[Together]:
 def submitted(bench: Workbench, count: int) -> list[UUID]:
     """So many jobs of one step."""
     kind = bench.kinds.get(KIND)
-    return bench.store.write(lambda one: submit_many(one, kind, [None] * count, Request(), most=MOST))
+    return bench.store.write(lambda one: submit_many(one, kind, [None] * count, Request(), max_bytes=MAX_BYTES))
 
 
 def finished(bench: Workbench, count: int) -> list[UUID]:

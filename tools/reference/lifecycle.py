@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.lifecycle.states import ACTIVE, ENDED, Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
-from penstock.lifecycle.transitions import ENTRY, TRANSITIONS, Transition, allowed
+from penstock.lifecycle.states import (
+    ACTIVE,
+    ENDED_STATUSES,
+    Actor,
+    ErrorType,
+    ItemRole,
+    ItemStatus,
+    JobState,
+    KilledBy,
+    Phase,
+)
+from penstock.lifecycle.transitions import ENTRY, TRANSITIONS, Transition, transitions_from
 from penstock.lifecycle.vocabularies import VOCABULARIES as OURS
 from penstock_apps.documents.vocabulary import DOCUMENTS
 from penstock_apps.recipes.vocabularies import PARSE_REQUESTS, RECIPES
@@ -80,7 +90,7 @@ def _states() -> str:
                 code(state),
                 state.meaning,
                 "yes" if state in ACTIVE else "no",
-                codes(_ordered(frozenset(one.target for one in allowed(state)))) or "nothing",
+                codes(_ordered(frozenset(one.target for one in transitions_from(state)))) or "nothing",
             )
             for state in JobState
         ),
@@ -109,13 +119,13 @@ def _diagram() -> str:
     lines = ["stateDiagram-v2"]
     lines += [f"    [*] --> {state}" for state in _ordered(ENTRY)]
     lines += [f"    {source} --> {one.target}: {one.name}" for one in TRANSITIONS for source in _ordered(one.sources)]
-    lines += [f"    {state} --> [*]" for state in JobState if not allowed(state)]
+    lines += [f"    {state} --> [*]" for state in JobState if not transitions_from(state)]
     return "\n".join(lines)
 
 
 def _matrix() -> str:
     def named(source: JobState, target: JobState) -> str:
-        dialect: list[Transition] = [one for one in allowed(source) if one.target is target]
+        dialect: list[Transition] = [one for one in transitions_from(source) if one.target is target]
         return ", ".join(one.name for one in dialect)
 
     return table(
@@ -127,7 +137,7 @@ def _matrix() -> str:
 def _item_statuses() -> str:
     return table(
         ("status", "meaning", "counts as processed"),
-        ((code(status), status.meaning, "yes" if status in ENDED else "no") for status in ItemStatus),
+        ((code(status), status.meaning, "yes" if status in ENDED_STATUSES else "no") for status in ItemStatus),
     )
 
 

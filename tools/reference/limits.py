@@ -22,7 +22,7 @@ def page() -> str:
         "## Whole numbers",
         table(
             ("field", "from", "to", "what it is"),
-            ((code(one.field), f"{one.least:,}", f"{one.most:,}", one.meaning) for one in NUMBERS),
+            ((code(one.field), f"{one.minimum:,}", f"{one.maximum:,}", one.meaning) for one in NUMBERS),
         ),
         "## What is cut",
         "A job is not refused for these, nor does an item fail for them: what is longer is cut.",

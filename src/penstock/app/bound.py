@@ -1,4 +1,4 @@
-"""An application in somebody's name: what is submitted is theirs, what is read they may see, what changes they did."""
+"""An application bound to a caller: jobs are submitted, read and changed in the caller's name."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class SubmitOptions(TypedDict, total=False):
     priority: int | None
     """The higher comes first; its kind's unless it is said."""
     unique_key: str | None
-    """One job does the work for everybody who asks for the same key at the same time."""
+    """One job does the work for all jobs of the same key at the same time."""
     fresh_for: Duration | None
-    """With a ``unique_key``: a result not older than that is the answer."""
+    """With a ``unique_key``: a result that is not older than this answers the submission."""
     idempotency_key: str | None
     """The same request again, with the same key and owner (of guests, the same ``ip_address``), gives the same job,
     and another request with that key is refused.
@@ -53,14 +53,14 @@ class SubmitOptions(TypedDict, total=False):
     hold: bool
     """Only record the job, until ``jobs.release``."""
     job_id: Identifier | None
-    """For a job that has a name already; one that is taken is refused."""
+    """The job's id, if it has one already; an id that is in use is refused."""
 
 
 class BoundApp:
     """The jobs, items and files of one caller: what :meth:`penstock.Penstock.acting_as` gives."""
 
     caller: Caller
-    """In whose name."""
+    """The caller."""
     jobs: Jobs
     """The jobs they see."""
     items: Items
@@ -84,19 +84,19 @@ class BoundApp:
         connection: CallersConnection | None = None,
         **options: Unpack[SubmitOptions],
     ) -> Submission:
-        """Record a job and let it flow; the answer has the job, and says whether it is new.
+        """Record a job for the workers; the answer has the job, and says whether it is new.
 
         ``items`` gives the job its items right away. With ``connection`` all happens inside the caller's own
         transaction.
         """
-        known, max_bytes = self._kind(kind), self._runtime.settings.max_payload_bytes
+        registered_kind, max_bytes = self._kind(kind), self._runtime.settings.max_payload_bytes
         request = _request(self.caller, options)
         inputs = None if items is None else list(items)
 
         def operation(transaction: Transaction) -> Submission:
-            return submit(transaction, known, params, request, items=inputs, most=max_bytes)
+            return submit(transaction, registered_kind, params, request, items=inputs, max_bytes=max_bytes)
 
-        if connection is None and inputs is None and is_one_statement(known, request):
+        if connection is None and inputs is None and is_one_statement(registered_kind, request):
             return self._runtime.store.write(operation, single_statement=True)
         return self._runtime.write(connection, operation)
 
@@ -110,12 +110,13 @@ class BoundApp:
         connection: CallersConnection | None = None,
     ) -> list[UUID]:
         """Record one job for each of ``params``, in one transaction; the answer is their ids, in order."""
-        known, max_bytes = self._kind(kind), self._runtime.settings.max_payload_bytes
+        registered_kind, max_bytes = self._kind(kind), self._runtime.settings.max_payload_bytes
         request = Request(owner=self.caller.acts_for(owner), caller=self.caller, priority=priority)
         # The transaction may have to be run again, and a generator yields once.
         each = params if isinstance(params, Sequence) else list(params)
         return self._runtime.write(
-            connection, lambda transaction: submit_many(transaction, known, each, request, most=max_bytes)
+            connection,
+            lambda transaction: submit_many(transaction, registered_kind, each, request, max_bytes=max_bytes),
         )
 
     def take_key(
@@ -137,8 +138,8 @@ class BoundApp:
         Request(owner=whose, idempotency_key=idempotency_key, ip_address=ip_address)  # it has bounds
         key = Key.of(idempotency_key, fingerprint, owner=whose, guest=ip_address)
         resource = None if resource_id is None else read_new_id(resource_id, "resource_id")
-        used = self._runtime.write(connection, lambda transaction: take_key(transaction, key, resource_id=resource))
-        return None if used is None else used.job_id or used.resource_id
+        key_use = self._runtime.write(connection, lambda transaction: take_key(transaction, key, resource_id=resource))
+        return None if key_use is None else key_use.job_id or key_use.resource_id
 
     def _kind(self, kind: str | Kind[Params, Input, Result]) -> Kind:
         return self._runtime.kinds.get(kind if isinstance(kind, str) else kind.name)

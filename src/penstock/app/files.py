@@ -28,15 +28,15 @@ class Files:
     ) -> StoredFile:
         """Keep an uploaded file; hand the answer to ``submit`` as ``file``. Whose it is goes as for a job."""
         whose = self._caller.acts_for(owner)
-        kept = self._folder().keep(stream, most=max_bytes)
+        kept_bytes = self._folder().keep(stream, max_bytes=max_bytes)
         return self._runtime.store.write(
-            lambda transaction: record_file(transaction, kept, name=name, owner=whose, media_type=media_type)
+            lambda transaction: record_file(transaction, kept_bytes, name=name, owner=whose, media_type=media_type)
         )
 
     def get(self, file_id: Identifier) -> StoredFile:
         """The record of a kept file."""
-        found = read_file_id(file_id)
-        return self._runtime.store.read(lambda transaction: get_file(transaction, found, self._caller))
+        identifier = read_file_id(file_id)
+        return self._runtime.store.read(lambda transaction: get_file(transaction, identifier, self._caller))
 
     def path(self, file_id: Identifier) -> Path:
         """Where the bytes of a kept file are."""

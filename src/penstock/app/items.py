@@ -36,11 +36,11 @@ class Items:
         limit: int = 1000,
     ) -> builtins.list[Item]:
         """A page of a job's items, behind position ``after``."""
-        wanted = None if statuses is None else [*statuses]
+        status_list = None if statuses is None else [*statuses]
 
         def question(transaction: Transaction) -> builtins.list[Item]:
             job = self._visible(transaction, job_id)
-            return read_jobs.items(transaction, job.id, statuses=wanted, after=after, limit=limit)
+            return read_jobs.items(transaction, job.id, statuses=status_list, after=after, limit=limit)
 
         return self._runtime.store.read(question)
 
@@ -57,13 +57,15 @@ class Items:
         """A page of a job's grid: in the items' own order, or, of some ``statuses``, in that of their last change."""
 
         def question(transaction: Transaction) -> builtins.list[ItemRow]:
-            found = self._visible(transaction, job_id).id
+            identifier = self._visible(transaction, job_id).id
             if statuses is None and between is None:
                 behind = None if after is None else after.position
-                return read_items.page_in_order(transaction, found, behind=behind, limit=limit, descending=descending)
+                return read_items.page_in_order(
+                    transaction, identifier, behind=behind, limit=limit, descending=descending
+                )
             return read_items.page_by_change(
                 transaction,
-                found,
+                identifier,
                 statuses=tuple(ItemStatus) if statuses is None else statuses,
                 after=after,
                 between=between,
@@ -92,7 +94,7 @@ class Items:
         )
 
     def count_open(self, *, user: str | None = None) -> dict[str, int]:
-        """How many items wait or are in hand, by kind: in the same jobs as those of :meth:`pending`."""
+        """How many items wait or run, by kind: in the same jobs as those of :meth:`pending`."""
         whose = self._whose(user)
         return self._runtime.store.read(
             lambda transaction: read_items.open_counts(transaction, user=whose), single_statement=True
@@ -117,8 +119,8 @@ class Items:
 
     def _visible(self, transaction: Transaction, job_id: Identifier) -> Job:
         """A job that the caller may see."""
-        found: UUID = read_job_id(job_id)
-        return read_jobs.get_job(transaction, found, self._caller)
+        identifier: UUID = read_job_id(job_id)
+        return read_jobs.get_job(transaction, identifier, self._caller)
 
     def _whose(self, user: str | None) -> str | None:
         """Whose jobs are meant; None is everybody's."""

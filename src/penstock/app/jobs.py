@@ -36,7 +36,7 @@ class WorksOnJob(Protocol):
 
 
 class Jobs:
-    """The jobs that a caller sees; what is somebody else's is as if it were not there.
+    """The jobs that a caller sees; those of others are not found.
 
     Every change is one transaction, and refused to whoever may not make it. The history keeps who did it, and why.
     """
@@ -50,9 +50,9 @@ class Jobs:
 
     def get(self, job_id: Identifier) -> Job:
         """One job as it stands now."""
-        found, caller = read_job_id(job_id), self._caller
+        identifier, caller = read_job_id(job_id), self._caller
         return self._runtime.store.read(
-            lambda transaction: read_jobs.get_job(transaction, found, caller), single_statement=True
+            lambda transaction: read_jobs.get_job(transaction, identifier, caller), single_statement=True
         )
 
     def list(
@@ -73,7 +73,7 @@ class Jobs:
         ``search`` is a text in the title, the kind, the owner or the error code, or how the id begins or ends; it looks
         through the next 20,000 jobs of the list, and :meth:`page` says where to go on.
         """
-        wanted = JobFilter(
+        job_filter = JobFilter(
             states=None if states is None else tuple(states),
             kind=kind,
             search=search,
@@ -82,20 +82,20 @@ class Jobs:
         )
         return self._runtime.store.read(
             lambda transaction: read_jobs.list_jobs(
-                transaction, self._caller, wanted, after=after, limit=limit, payloads=payloads
+                transaction, self._caller, job_filter, after=after, limit=limit, payloads=payloads
             ),
             single_statement=True,
         )
 
-    def page(self, wanted: JobFilter = ALL_JOBS, *, after: JobCursor | None = None, limit: int = 100) -> JobPage:
+    def page(self, job_filter: JobFilter = ALL_JOBS, *, after: JobCursor | None = None, limit: int = 100) -> JobPage:
         """A page of jobs, newest first, and where the list goes on.
 
         A search whose 20,000 jobs are used up before the page is full answers with a short page, or an empty one, and
         goes on behind the last job it has looked at: only a page without ``next`` is the last.
         """
         return self._runtime.store.read(
-            lambda transaction: read_jobs.page_of_jobs(transaction, self._caller, wanted, after=after, limit=limit),
-            single_statement=wanted.text is None,
+            lambda transaction: read_jobs.page_of_jobs(transaction, self._caller, job_filter, after=after, limit=limit),
+            single_statement=job_filter.text is None,
         )
 
     def history(self, job_id: Identifier, *, after: int = 0, limit: int | None = None) -> builtins.list[HistoryEntry]:
@@ -135,7 +135,7 @@ class Jobs:
             over = job.completed_at or job.canceled_at
             until = None if over is None or not job.finished else over + _SAMPLED_WITHIN
             return thinned_samples(
-                transaction, job.kind, since=job.started_at or job.created_at, until=until, most=limit
+                transaction, job.kind, since=job.started_at or job.created_at, until=until, limit=limit
             )
 
         return self._runtime.store.read(question)
@@ -153,7 +153,7 @@ class Jobs:
     # Deciding -----------------------------------------------------------------------------------------------------
 
     def release(self, job_id: Identifier, *, connection: CallersConnection | None = None) -> Job:
-        """Let a job flow that was only recorded (``hold=True``)."""
+        """Release a job that was only recorded (``hold=True``): workers may take it now."""
 
         def operation(transaction: Transaction) -> Job:
             job = self._visible(transaction, job_id)
@@ -166,36 +166,42 @@ class Jobs:
 
     def pause(self, job_id: Identifier, *, reason: str | None = None) -> Job:
         """No new item starts; claimed ones finish."""
-        found = read_job_id(job_id)
-        return self._runtime.store.write(lambda transaction: control.pause(transaction, found, self._caller, reason))
+        identifier = read_job_id(job_id)
+        return self._runtime.store.write(
+            lambda transaction: control.pause(transaction, identifier, self._caller, reason)
+        )
 
     def resume(self, job_id: Identifier, *, reason: str | None = None) -> Job:
-        """The flow of a paused job goes on."""
-        found = read_job_id(job_id)
-        return self._runtime.store.write(lambda transaction: control.resume(transaction, found, self._caller, reason))
+        """Resume a paused job: its items are claimed again."""
+        identifier = read_job_id(job_id)
+        return self._runtime.store.write(
+            lambda transaction: control.resume(transaction, identifier, self._caller, reason)
+        )
 
     def cancel(
         self, job_id: Identifier, *, reason: str | None = None, connection: CallersConnection | None = None
     ) -> Job:
         """Stop a job for good; the history keeps who and why."""
-        found = read_job_id(job_id)
+        identifier = read_job_id(job_id)
         return self._runtime.write(
-            connection, lambda transaction: control.cancel(transaction, found, self._caller, reason)
+            connection, lambda transaction: control.cancel(transaction, identifier, self._caller, reason)
         )
 
     def commit(
         self, job_id: Identifier, *, reason: str | None = None, connection: CallersConnection | None = None
     ) -> Job:
         """The owner used the result; with ``connection`` in the same transaction as what it was used for."""
-        found = read_job_id(job_id)
+        identifier = read_job_id(job_id)
         return self._runtime.write(
-            connection, lambda transaction: control.commit(transaction, found, self._caller, reason)
+            connection, lambda transaction: control.commit(transaction, identifier, self._caller, reason)
         )
 
     def abandon(self, job_id: Identifier, *, reason: str | None = None) -> Job:
         """The owner does not want the result."""
-        found = read_job_id(job_id)
-        return self._runtime.store.write(lambda transaction: control.abandon(transaction, found, self._caller, reason))
+        identifier = read_job_id(job_id)
+        return self._runtime.store.write(
+            lambda transaction: control.abandon(transaction, identifier, self._caller, reason)
+        )
 
     def reprocess(
         self,
@@ -246,5 +252,5 @@ class Jobs:
 
     def _visible(self, transaction: Transaction, job_id: Identifier) -> Job:
         """A job that the caller may see."""
-        found: UUID = read_job_id(job_id)
-        return read_jobs.get_job(transaction, found, self._caller)
+        identifier: UUID = read_job_id(job_id)
+        return read_jobs.get_job(transaction, identifier, self._caller)

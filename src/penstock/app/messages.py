@@ -28,7 +28,7 @@ class Messages:
         """
         max_bytes = self._runtime.settings.max_payload_bytes
         self._runtime.write(
-            connection, lambda transaction: outbox.append(transaction, topic, payload, key=key, most=max_bytes)
+            connection, lambda transaction: outbox.append(transaction, topic, payload, key=key, max_bytes=max_bytes)
         )
 
     def subscribe(self, topic: str) -> Callable[[Subscriber], Subscriber]:

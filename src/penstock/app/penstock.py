@@ -100,7 +100,7 @@ class Penstock:
         connection: CallersConnection | None = None,
         **options: Unpack[SubmitOptions],
     ) -> Submission:
-        """Record a job and let it flow; the answer has the job, and says whether it is new.
+        """Record a job for the workers; the answer has the job, and says whether it is new.
 
         ``items`` gives the job its items right away. With ``connection`` all happens inside the caller's own
         transaction.
@@ -137,7 +137,7 @@ class Penstock:
         return self._runtime.kinds
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._runtime.close()
 
     # Registering --------------------------------------------------------------------------------------------------
@@ -192,9 +192,9 @@ class Penstock:
         if settings is None and settings_type is not None:
             settings = read_settings(settings_type)
         if application.migrations is not None:
-            brought = application.migrations
-            head = brought.revisions[-1].revision if brought.revisions else brought.head
-            self.add_migrations(application.name, brought.package, head, brought.revisions)
+            migrations = application.migrations
+            head = migrations.revisions[-1].revision if migrations.revisions else migrations.head
+            self.add_migrations(application.name, migrations.package, head, migrations.revisions)
         service = resolve(application.install)(self, settings)
         self.applications.append(Installed(application, settings, service))
         return service
@@ -251,7 +251,7 @@ class Penstock:
             worker.stop()
 
     def drain(self, *, kinds: Sequence[str] | None = None, timeout: float | None = None) -> bool:
-        """Do all that waits, retries included, and come back; False when that took longer than ``timeout`` seconds."""
+        """Run everything that waits, retries included; False if that takes longer than ``timeout`` seconds."""
         return self.worker(kinds=kinds).run_until_idle(timeout)
 
     def _work_on(self, job: Job, duration: float) -> None:
@@ -259,7 +259,7 @@ class Penstock:
         settings = self.settings.model_copy(update={"target_slice_ms": max(10, int(duration * 1000))})
         self._new_worker(settings, only=[job.kind], job_id=job.id).run_until_idle(duration, grace=0.0)
 
-    def _new_worker(self, settings: Settings, **chosen: Any) -> Worker:
+    def _new_worker(self, settings: Settings, **options: Any) -> Worker:
         runtime = self._runtime
         return Worker(
             self.store,
@@ -269,5 +269,5 @@ class Penstock:
             gauges=self.kinds.gauges(),
             app=self,
             on_failure=runtime.failure_hooks,
-            **chosen,
+            **options,
         )

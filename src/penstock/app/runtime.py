@@ -22,14 +22,14 @@ from penstock.worker.failures import OnFailure
 
 Answer = TypeVar("Answer")
 _MIGRATING_CONNECTIONS = 4
-"""One that changes tables, one that keeps other migrations away, one that looks for whom we wait, and a spare."""
+"""One that changes tables, one that locks out other migrations, one that looks for blockers, and a spare."""
 
 
 class Runtime:
     """Settings and a database, which are read and opened when they are first needed; and what is registered."""
 
     def __init__(self, database_url: str | None, settings: Settings | None, clock: Clock | None) -> None:
-        self._given = {} if database_url is None else {"database_url": database_url}
+        self._overrides = {} if database_url is None else {"database_url": database_url}
         self._settings = settings
         self._clock = clock
         self._lock = threading.RLock()
@@ -44,7 +44,7 @@ class Runtime:
         """The settings, read from the environment when they are first needed."""
         with self._lock:
             if self._settings is None:
-                self._settings = load_settings(**self._given)
+                self._settings = load_settings(**self._overrides)
             return self._settings
 
     @property
@@ -88,11 +88,11 @@ class Runtime:
         """Run ``operation`` in a transaction of its own, or in the caller's."""
         if connection is None:
             return self.store.write(operation)
-        with self.store.joined(connection) as transaction:
+        with self.store.use_connection(connection) as transaction:
             return operation(transaction)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         with self._lock:
             if self._store is not None:
                 self._store.close()

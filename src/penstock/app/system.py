@@ -29,7 +29,7 @@ _IMPORTED_AT_ONCE = 500
 
 
 class System:
-    """What concerns everybody's jobs and nobody's in particular: it acts as the system, whoever is bound."""
+    """What concerns all jobs: it acts as the system, whatever caller is bound."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -63,7 +63,7 @@ class System:
             return remarks(store)
 
     def describe_connection(self) -> list[str]:
-        """How a database server is reached, in words, and whether its notices are heard."""
+        """How a database server is reached, in words, and whether its notices arrive."""
         with self._runtime.open_apart() as store:
             return describe_connection(store)
 
@@ -96,7 +96,7 @@ class System:
         return self._runtime.store.read(count_deaths, single_statement=True)
 
     def ages(self) -> Ages:
-        """How long the oldest waiting and the oldest running item of each kind are that, and which leases ran out."""
+        """How long the oldest item of each kind has waited or run, and which leases ran out."""
         return self._runtime.store.read(
             lambda transaction: ages(transaction, read_items.open_counts(transaction, user=None))
         )
@@ -125,17 +125,17 @@ class System:
 
         They keep their ids, times and results, have no items, and their history says where they came from.
         """
-        known, max_bytes = self._runtime.kinds.get(kind), self._runtime.settings.max_payload_bytes
+        registered_kind, max_bytes = self._runtime.kinds.get(kind), self._runtime.settings.max_payload_bytes
 
         def operation(batch: list[PastJob], transaction: Transaction) -> int:
-            return sum(import_job(transaction, known, past, most=max_bytes) for past in batch)
+            return sum(import_job(transaction, registered_kind, past, max_bytes=max_bytes) for past in batch)
 
         waiting = iter(past_jobs)
-        imported = 0
+        imported_count = 0
         while batch := list(islice(waiting, _IMPORTED_AT_ONCE)):
-            imported += self._runtime.store.write(partial(operation, batch))
-        return imported
+            imported_count += self._runtime.store.write(partial(operation, batch))
+        return imported_count
 
     def _drop_unsubscribed(self, transaction: Transaction) -> None:
-        subscribed = subscribed_topics(transaction) | self._runtime.transport.topics()
-        outbox.drop_unsubscribed(transaction, subscribed, days=self._runtime.settings.unsubscribed_message_days)
+        topics = subscribed_topics(transaction) | self._runtime.transport.topics()
+        outbox.drop_unsubscribed(transaction, topics, days=self._runtime.settings.unsubscribed_message_days)

@@ -23,7 +23,7 @@ _CODE = "APP_NOT_LOADED"
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedApp:
     """A Penstock object and the module it was found in."""
 
     app: Penstock
@@ -31,21 +31,21 @@ class Loaded:
 
 
 @contextmanager
-def opened(name: str | None, *, log_level: str | None = None) -> Iterator[Penstock]:
+def open_app(name: str | None, *, log_level: str | None = None) -> Iterator[Penstock]:
     """The Penstock object of ``--app``, closed at the end; log lines below ``log_level`` are not shown."""
-    with loaded(name, log_level=log_level) as one:
-        yield one.app
+    with open_module(name, log_level=log_level) as loaded_app:
+        yield loaded_app.app
 
 
 @contextmanager
-def opened_as(name: str | None, user: str | None) -> Iterator[BoundApp]:
+def open_app_as(name: str | None, user: str | None) -> Iterator[BoundApp]:
     """The same in the name of the user of ``--as``, or of an administrator."""
-    with opened(name) as app:
+    with open_app(name) as app:
         yield app.acting_as(caller(user))
 
 
 @contextmanager
-def loaded(name: str | None, *, log_level: str | None = None) -> Iterator[Loaded]:
+def open_module(name: str | None, *, log_level: str | None = None) -> Iterator[LoadedApp]:
     """The same, with its module."""
     from penstock.logs import configure_logs
     from penstock.settings import load_settings
@@ -53,14 +53,14 @@ def loaded(name: str | None, *, log_level: str | None = None) -> Iterator[Loaded
     settings = load_settings()
     # Only a worker's own progress is worth a line; other commands speak up when something is wrong.
     configure_logs(log_level or ("ERROR" if settings.log_level.upper() == "ERROR" else "WARNING"))
-    one = load(name or settings.app)
+    loaded_app = load(name or settings.app)
     try:
-        yield one
+        yield loaded_app
     finally:
-        one.app.close()
+        loaded_app.app.close()
 
 
-def load(name: str) -> Loaded:
+def load(name: str) -> LoadedApp:
     """Import ``module:attribute``, the working directory's modules included."""
     from penstock import Penstock
 
@@ -73,15 +73,15 @@ def load(name: str) -> Loaded:
     if here not in sys.path:
         sys.path.insert(0, here)
     module = _import(module_name)
-    found: object = module
+    value: object = module
     for part in attribute.split("."):
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except AttributeError:
             raise ConfigurationError(f"module {module_name!r} has no {attribute!r}", code=_CODE) from None
-    if not isinstance(found, Penstock):
-        raise ConfigurationError(f"{name} is {_kind_of(found)}, not a Penstock object", code=_CODE)
-    return Loaded(found, module)
+    if not isinstance(value, Penstock):
+        raise ConfigurationError(f"{name} is {_kind_of(value)}, not a Penstock object", code=_CODE)
+    return LoadedApp(value, module)
 
 
 def _import(name: str) -> ModuleType:
@@ -92,12 +92,12 @@ def _import(name: str) -> ModuleType:
             raise ConfigurationError(
                 f"there is no module {error.name!r}, neither in this directory nor installed", code=_CODE
             ) from None
-        raise ConfigurationError(f"{name} cannot be imported: {_told(error)}", code=_CODE) from error
+        raise ConfigurationError(f"{name} cannot be imported: {_describe(error)}", code=_CODE) from error
     except (Exception, SystemExit) as error:
-        raise ConfigurationError(f"{name} cannot be imported: {_told(error)}", code=_CODE) from error
+        raise ConfigurationError(f"{name} cannot be imported: {_describe(error)}", code=_CODE) from error
 
 
-def _told(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """What was raised, and the last line of the app's own code that it passed."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{last.filename}, line {last.lineno}"

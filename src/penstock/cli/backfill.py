@@ -13,8 +13,8 @@ def backfill(app: AppOption = None) -> None:
     \b
     penstock backfill
     """
-    from penstock.cli.application import opened
-    from penstock.cli.texts import counted
+    from penstock.cli.application import open_app
+    from penstock.cli.texts import count_of
 
-    with opened(app) as one:
-        print(f"{counted(one.system.backfill(), 'item')} put right")
+    with open_app(app) as penstock:
+        print(f"{count_of(penstock.system.backfill(), 'item')} repaired")

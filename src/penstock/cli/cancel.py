@@ -11,6 +11,6 @@ def cancel(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOp
     \b
     penstock cancel 8f2c11d04e57 --reason "wrong file"
     """
-    from penstock.cli.changing import change
+    from penstock.cli.job_change import change
 
-    change(job_id, user, app, lambda jobs, found: jobs.cancel(found, reason=reason))
+    change(job_id, user, app, lambda jobs, full_id: jobs.cancel(full_id, reason=reason))

@@ -11,6 +11,6 @@ def commit(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOp
     \b
     penstock commit 8f2c11d04e57 --as alice
     """
-    from penstock.cli.changing import change
+    from penstock.cli.job_change import change
 
-    change(job_id, user, app, lambda jobs, found: jobs.commit(found, reason=reason))
+    change(job_id, user, app, lambda jobs, full_id: jobs.commit(full_id, reason=reason))

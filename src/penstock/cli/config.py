@@ -31,18 +31,18 @@ def config(
     penstock config
     PENSTOCK_DATABASE_URL=postgresql://penstock@db.example/penstock penstock config --check
     """
-    from penstock.cli.application import opened
+    from penstock.cli.application import open_app
     from penstock.cli.as_json import print_lines
 
-    with opened(app) as one:
+    with open_app(app) as penstock:
         if check:
-            _check(one)
+            _check(penstock)
             return
-        shown = _every_setting(one)
+        settings_shown = _every_setting(penstock)
         if as_json:
-            print_lines(shown)
+            print_lines(settings_shown)
         else:
-            _print_settings(shown)
+            _print_settings(settings_shown)
 
 
 def _every_setting(app: Penstock) -> list[SettingShown]:
@@ -52,20 +52,20 @@ def _every_setting(app: Penstock) -> list[SettingShown]:
 
     groups = [app.settings, read_settings(SourceSettings)]
     groups += [guest.settings for guest in app.applications if guest.settings is not None]
-    return [shown for settings in groups for shown in show_settings(settings)]
+    return [setting for settings in groups for setting in show_settings(settings)]
 
 
-def _print_settings(shown: list[SettingShown]) -> None:
+def _print_settings(settings_shown: list[SettingShown]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     from penstock.cli.screen import print_out
 
-    for one in shown:
-        line = Text(one.variable, style="bold")
-        line.append(f" = {one.value}", style="not bold")
-        line.append(f"  ({one.source})", style="dim not bold")
-        print_out(line, Padding(Text(one.meaning), (0, 0, 0, 4)))
+    for setting in settings_shown:
+        line = Text(setting.variable, style="bold")
+        line.append(f" = {setting.value}", style="not bold")
+        line.append(f"  ({setting.source})", style="dim not bold")
+        print_out(line, Padding(Text(setting.meaning), (0, 0, 0, 4)))
 
 
 def _check(app: Penstock) -> None:

@@ -28,7 +28,7 @@ def demo(
 
     import tempfile
 
-    from penstock.cli.serving import require_server
+    from penstock.cli.server_process import require_server
     from penstock.errors import ConfigurationError
     from penstock.logs import configure_logs
 
@@ -37,18 +37,18 @@ def demo(
     require_server()
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="penstock-demo-", ignore_cleanup_errors=True) as directory:
-            well = _play(Path(directory), kept=False)
+            well = _play(Path(directory), is_kept=False)
     else:
         try:
             keep.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigurationError(f"{keep} cannot be used: {error.strerror}", code="FILES_NOT_WRITABLE") from None
-        well = _play(keep.absolute(), kept=True)
+        well = _play(keep.absolute(), is_kept=True)
     if not well:
         raise typer.Exit(1)
 
 
-def _play(directory: Path, *, kept: bool) -> bool:
+def _play(directory: Path, *, is_kept: bool) -> bool:
     from penstock import load_settings
     from penstock.cli.demonstration.stage import Stage
     from penstock.cli.demonstration.summary import where_to_look
@@ -62,6 +62,6 @@ def _play(directory: Path, *, kept: bool) -> bool:
     stage = Stage(settings, directory / "penstock-samples")
     well = stage.perform(host="127.0.0.1", port=0, stay=False)
     next_steps = [line for samples in stage.samples.values() for line in samples.next_steps]
-    for line in ("", *where_to_look(directory if kept else None, next_steps)):
+    for line in ("", *where_to_look(directory if is_kept else None, next_steps)):
         console().print(line, overflow="fold")
     return well

@@ -53,21 +53,21 @@ def export(
     penstock export 8f2c11d04e57 > items.jsonl
     penstock export 8f2c11d04e57 --format csv --output failed.csv --status ERROR
     """
-    from penstock.cli.application import opened_as
+    from penstock.cli.application import open_app_as
     from penstock.cli.identifiers import find_id
-    from penstock.cli.texts import counted
+    from penstock.cli.texts import count_of
 
     if output_format is Format.XLSX and output is None:
         raise InvalidInput("a workbook is not for the terminal: name a file with --output", field="output")
-    with opened_as(app, user) as mine:
-        found, wanted = find_id(mine.jobs, job_id), status or None
+    with open_app_as(app, user) as mine:
+        full_id, statuses = find_id(mine.jobs, job_id), status or None
         if output_format is Format.JSONL:
-            count = _write(output, _lines(mine.items, found, wanted))
+            count = _write(output, _lines(mine.items, full_id, statuses))
         else:
-            headers, lines = mine.items.export(found, statuses=wanted)
+            headers, lines = mine.items.export(full_id, statuses=statuses)
             count = _write_grid(output_format, output, headers, lines)
         if output is not None:
-            print(f"{counted(count, 'item')} written to {output}")
+            print(f"{count_of(count, 'item')} written to {output}")
 
 
 def _lines(items: Items, job_id: UUID, statuses: list[ItemStatus] | None) -> Iterator[bytes]:
@@ -94,12 +94,12 @@ def _write_grid(output_format: Format, output: Path | None, headers: Sequence[st
             return write_workbook(output, headers, lines)
     from penstock.exports.csv_text import csv_chunks
 
-    counted = _Counted(lines)
-    _write(output, csv_chunks(headers, counted))
-    return counted.count
+    count_ofg_lines = _CountingLines(lines)
+    _write(output, csv_chunks(headers, count_ofg_lines))
+    return count_ofg_lines.count
 
 
-class _Counted:
+class _CountingLines:
     """Lines on their way, counted."""
 
     def __init__(self, lines: Iterable[list[Any]]) -> None:

@@ -12,13 +12,13 @@ def history(job_id: JobId, as_json: AsJson = False, user: AsUser = None, app: Ap
     penstock history 8f2c11d04e57
     """
     from penstock.cli import job_summary
-    from penstock.cli.application import opened_as
+    from penstock.cli.application import open_app_as
     from penstock.cli.as_json import print_lines
     from penstock.cli.identifiers import find_id
     from penstock.cli.screen import add_row, in_colour, plain_table, print_out
     from penstock.cli.texts import moment, on_one_line
 
-    with opened_as(app, user) as mine:
+    with open_app_as(app, user) as mine:
         entries = mine.jobs.history(find_id(mine.jobs, job_id))
         if as_json:
             print_lines(entries)

@@ -33,27 +33,27 @@ def find_id(jobs: Jobs, text: str) -> UUID:
         raise JobNotFound(f"{text!r} is not a job's id: an id is made of 0-9 and a-f")
     if len(part) < LEAST:
         raise JobNotFound(f"{text!r} is too short for a job's id; give at least {LEAST} characters of it")
-    found = _matching(jobs, part)
-    if not found:
+    matches = _matching(jobs, part)
+    if not matches:
         raise JobNotFound(f"no job among the newest {RECENT:,} has an id that begins or ends with {text!r}")
-    if len(found) > 1:
-        some = ", ".join(map(str, found[:3]))
+    if len(matches) > 1:
+        some = ", ".join(map(str, matches[:3]))
         raise InvalidInput(
-            f"{len(found)} jobs have an id that begins or ends with {text!r} ({some}…): give more of it",
+            f"{len(matches)} jobs have an id that begins or ends with {text!r} ({some}…): give more of it",
             code="JOB_AMBIGUOUS",
         )
-    return found[0]
+    return matches[0]
 
 
 def _matching(jobs: Jobs, part: str) -> list[UUID]:
     from penstock.app import JobCursor
 
-    found: list[UUID] = []
+    matches: list[UUID] = []
     after: JobCursor | None = None
     for _ in range(RECENT // _PAGE):
         page = jobs.list(after=after, limit=_PAGE)
-        found += [job.id for job in page if job.id.hex.startswith(part) or job.id.hex.endswith(part)]
+        matches += [job.id for job in page if job.id.hex.startswith(part) or job.id.hex.endswith(part)]
         if len(page) < _PAGE:
             break
         after = JobCursor(page[-1].created_at, page[-1].id)
-    return found
+    return matches

@@ -30,11 +30,11 @@ def items(
     penstock items 8f2c11d04e57 --status ERROR
     penstock items 8f2c11d04e57 --after 50
     """
-    from penstock.cli.application import opened_as
+    from penstock.cli.application import open_app_as
     from penstock.cli.as_json import print_lines
     from penstock.cli.identifiers import find_id, short
 
-    with opened_as(app, user) as mine:
+    with open_app_as(app, user) as mine:
         which = find_id(mine.jobs, job_id)
         page = mine.items.list(which, statuses=status or None, after=after, limit=limit)
         if as_json:
@@ -58,6 +58,6 @@ def _print_table(page: list[Item]) -> None:
     )  # fmt: skip
     for item in page:
         error = on_one_line(f"{item.error_code or ''}: {item.last_error}") if item.last_error else ""
-        ended = payload(item.result, 200) if item.status is ItemStatus.DONE else error
-        add_row(table, [str(item.position), item.status.value, str(item.attempts), payload(item.input, 40), ended])
+        result = payload(item.result, 200) if item.status is ItemStatus.DONE else error
+        add_row(table, [str(item.position), item.status.value, str(item.attempts), payload(item.input, 40), result])
     print_out(table)

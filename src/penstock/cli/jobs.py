@@ -34,11 +34,11 @@ def jobs(
     penstock jobs --limit 1000 --json | jq .error_code
     """
     from penstock.app import JobCursor
-    from penstock.cli.application import opened_as
+    from penstock.cli.application import open_app_as
     from penstock.cli.as_json import job_object, print_lines
     from penstock.cli.identifiers import find_id, short
 
-    with opened_as(app, owner) as mine:
+    with open_app_as(app, owner) as mine:
         behind = None
         if after is not None:
             last = mine.jobs.get(find_id(mine.jobs, after))

@@ -16,11 +16,11 @@ def migrate(
         typer.Option(
             "--lock-timeout",
             metavar="DURATION",
-            help="How long one try waits for those who use a table, and others wait behind it.",
+            help="How long one attempt waits for a table's lock; others queue behind it meanwhile.",
         ),
     ] = "1s",
     wait: Annotated[
-        str, typer.Option("--wait", metavar="DURATION", help="Give up after so long, and say who was in the way.")
+        str, typer.Option("--wait", metavar="DURATION", help="Give up after this time, and say who held the lock.")
     ] = "1m",
     app: AppOption = None,
 ) -> None:
@@ -33,10 +33,10 @@ def migrate(
     penstock migrate
     penstock migrate --wait 10m
     """
-    from penstock.cli.application import opened
+    from penstock.cli.application import open_app
 
-    with opened(app) as one:
-        one.system.migrate(
+    with open_app(app) as penstock:
+        penstock.system.migrate(
             lock_timeout=lock_timeout, wait=wait, say=lambda line: print(line, file=sys.stderr, flush=True)
         )
         print("the schema is up to date")

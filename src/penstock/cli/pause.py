@@ -11,6 +11,6 @@ def pause(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOpt
     \b
     penstock pause 8f2c11d04e57 --reason "the shop is being moved"
     """
-    from penstock.cli.changing import change
+    from penstock.cli.job_change import change
 
-    change(job_id, user, app, lambda jobs, found: jobs.pause(found, reason=reason))
+    change(job_id, user, app, lambda jobs, full_id: jobs.pause(full_id, reason=reason))

@@ -42,7 +42,7 @@ from penstock.cli import (
 from penstock.errors import PenstockError
 
 USAGE = 2
-INTERRUPTED = 130
+INTERRUPTED_CODE = 130
 
 
 class Program(TyperGroup):
@@ -105,8 +105,8 @@ def guest_commands() -> dict[str, Any]:
     return dict(typer.main.get_group(guests).commands)
 
 
-def _tell_version(wanted: bool) -> None:
-    if wanted:
+def _tell_version(is_asked: bool) -> None:
+    if is_asked:
         from importlib.metadata import version
 
         print(f"penstock {version('penstock')}")
@@ -135,7 +135,7 @@ def penstock(
 
 
 # The class that typer's own errors have in common, whether typer brings its own click or uses the installed one.
-_Misuse = next(one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException")
+_Misuse = next(error_class for error_class in typer.BadParameter.__mro__ if error_class.__name__ == "ClickException")
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -148,7 +148,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except PenstockError as error:
         return _refuse(error.message, error.code)
     except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
+        return INTERRUPTED_CODE
     except Exception as error:
         if not isinstance(error, _Misuse):
             raise

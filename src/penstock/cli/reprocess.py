@@ -41,13 +41,13 @@ def reprocess(
     penstock reprocess 8f2c11d04e57 --code UNEXPECTED_ERROR
     """
     from penstock import ItemStatus
-    from penstock.cli.changing import change
+    from penstock.cli.job_change import change
 
-    chosen = [ItemStatus(one.value) for one in status] if status else [ItemStatus.ERROR, ItemStatus.NOT_FOUND]
-    codes = [one or None for one in code] if code else None
+    statuses = [ItemStatus(choice.value) for choice in status] if status else [ItemStatus.ERROR, ItemStatus.NOT_FOUND]
+    codes = [error_code or None for error_code in code] if code else None
     change(
         job_id,
         user,
         app,
-        lambda jobs, found: jobs.reprocess(found, statuses=chosen, error_codes=codes, reason=reason),
+        lambda jobs, full_id: jobs.reprocess(full_id, statuses=statuses, error_codes=codes, reason=reason),
     )

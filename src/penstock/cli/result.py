@@ -26,21 +26,21 @@ def result(
     penstock result 8f2c11d04e57 | jq .word_count
     penstock result 8f2c11d04e57 --text > report.txt
     """
-    from penstock.cli.application import opened_as
+    from penstock.cli.application import open_app_as
     from penstock.cli.as_json import print_one
     from penstock.cli.identifiers import find_id
     from penstock.cli.texts import for_terminal
 
-    with opened_as(app, user) as mine:
+    with open_app_as(app, user) as mine:
         job = mine.jobs.get(find_id(mine.jobs, job_id))
         _require_result(job)
         if not text:
             print_one(job.result)
             return
-        found = job.result.get("text") if isinstance(job.result, dict) else None
-        if not isinstance(found, str):
+        result_text = job.result.get("text") if isinstance(job.result, dict) else None
+        if not isinstance(result_text, str):
             raise InvalidInput("the result of this job has no text; leave out --text", code="NO_TEXT")
-        print(for_terminal(found) if sys.stdout.isatty() else found)
+        print(for_terminal(result_text) if sys.stdout.isatty() else result_text)
 
 
 def _require_result(job: Job) -> None:

@@ -6,11 +6,11 @@ from penstock.cli.options import AppOption, AsUser, JobId, Reason
 
 
 def resume(job_id: JobId, reason: Reason = None, user: AsUser = None, app: AppOption = None) -> None:
-    """Let a paused job go on.
+    """Resume a paused job.
 
     \b
     penstock resume 8f2c11d04e57
     """
-    from penstock.cli.changing import change
+    from penstock.cli.job_change import change
 
-    change(job_id, user, app, lambda jobs, found: jobs.resume(found, reason=reason))
+    change(job_id, user, app, lambda jobs, full_id: jobs.resume(full_id, reason=reason))

@@ -38,12 +38,12 @@ class Row:
         """A job of a kind that may say how its jobs are shown."""
         if kind not in kinds:
             return cls(job_id, name)
-        known = kinds.get(kind)
-        return cls(job_id, name, known.words, known.describe)
+        registered_kind = kinds.get(kind)
+        return cls(job_id, name, registered_kind.words, registered_kind.describe)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class JobView:
     """A row and its job at one moment."""
 
     row: Row
@@ -63,40 +63,40 @@ class Seen:
         return job_summary.ending(self.job, self.canceled_by)
 
 
-def board(seen: Sequence[Seen]) -> Table:
+def board(views: Sequence[JobView]) -> Table:
     """The table as it stands now; bars for the jobs with many items."""
     table = plain_table("name", "state", "retries", "time", "outcome", right=("retries", "time"))
     for column, width in ((1, _STATE), (3, _TIME)):
         table.columns[column].min_width = width  # or the table would jump with each new word
-    for one in seen:
-        job = one.job
+    for view in views:
+        job = view.job
         retries = f"{job.retries}/{job.max_retries}" if job.progress.total <= 1 else ""
-        word = in_colour(one.word, job.state)
-        add_row(table, [on_one_line(one.row.name, 24), word, retries, job_summary.time_taken(job), _outcome(one)])
+        word = in_colour(view.word, job.state)
+        add_row(table, [on_one_line(view.row.name, 24), word, retries, job_summary.time_taken(job), _outcome(view)])
     return table
 
 
-def _outcome(one: Seen) -> RenderableType:
+def _outcome(view: JobView) -> RenderableType:
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
-    job = one.job
+    job = view.job
     if job.finished or job.progress.total <= 1:
-        return Text(one.outcome, overflow="ellipsis", no_wrap=True)
+        return Text(view.outcome, overflow="ellipsis", no_wrap=True)
     grid = Table.grid(padding=(0, 1, 0, 0))
     bar = ProgressBar(total=1.0, completed=job.progress.fraction(job.state), width=_BAR)
     grid.add_row(bar, Text(job_summary.progress(job)))
     return grid
 
 
-def line(one: Seen) -> str:
+def line(view: JobView) -> str:
     """The same for a file or a pipe: one line for one change."""
-    parts = [f"{one.row.name}: {one.word}"]
-    if one.job.progress.total > 1 and not one.job.finished:
-        parts.append(job_summary.progress(one.job))
-    if one.job.finished:
-        parts += [f"after {job_summary.time_taken(one.job)}"] if one.job.started_at else []
-    if one.outcome:
-        parts.append(f"- {one.outcome}")
+    parts = [f"{view.row.name}: {view.word}"]
+    if view.job.progress.total > 1 and not view.job.finished:
+        parts.append(job_summary.progress(view.job))
+    if view.job.finished:
+        parts += [f"after {job_summary.time_taken(view.job)}"] if view.job.started_at else []
+    if view.outcome:
+        parts.append(f"- {view.outcome}")
     return on_one_line(" ".join(parts))

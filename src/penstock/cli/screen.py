@@ -21,22 +21,22 @@ def console() -> Console:
     """Standard output, as wide as the terminal is."""
     from rich.console import Console
 
-    one = Console(highlight=False, markup=False, emoji=False)
-    if not one.is_terminal and "COLUMNS" not in os.environ:
-        one = Console(highlight=False, markup=False, emoji=False, width=_WIDTH_OF_A_PIPE)
-    return one
+    terminal = Console(highlight=False, markup=False, emoji=False)
+    if not terminal.is_terminal and "COLUMNS" not in os.environ:
+        terminal = Console(highlight=False, markup=False, emoji=False, width=_WIDTH_OF_A_PIPE)
+    return terminal
 
 
-def is_live(one: Console) -> bool:
+def is_live(terminal: Console) -> bool:
     """Can what was written be written over?"""
-    return one.is_terminal and not one.is_dumb_terminal
+    return terminal.is_terminal and not terminal.is_dumb_terminal
 
 
 def plain_table(*columns: str, right: Iterable[str] = (), stretch: Iterable[str] = ()) -> Table:
     """A table without lines: easy to read, easy to cut. On a terminal the last column, or ``stretch``, gives way."""
     from rich.table import Table
 
-    stretched = tuple(stretch) or columns[-1:]
+    stretched_columns = tuple(stretch) or columns[-1:]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=sys.stdout.isatty())
     for name in columns:
         table.add_column(
@@ -44,7 +44,7 @@ def plain_table(*columns: str, right: Iterable[str] = (), stretch: Iterable[str]
             justify="right" if name in right else "left",
             no_wrap=True,
             overflow="ellipsis",
-            ratio=1 if name in stretched else None,
+            ratio=1 if name in stretched_columns else None,
         )
     return table
 
@@ -56,14 +56,14 @@ def add_row(table: Table, cells: Sequence[RenderableType]) -> None:
     table.add_row(*[Text(cell) if isinstance(cell, str) else cell for cell in cells])
 
 
-def print_out(*shown: RenderableType) -> None:
+def print_out(*parts: RenderableType) -> None:
     """To standard output; without the blanks that fill a line up, where it is not a terminal."""
     out = console()
     if out.is_terminal:
-        out.print(*shown)
+        out.print(*parts)
         return
     with out.capture() as capture:
-        out.print(*shown)
+        out.print(*parts)
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 

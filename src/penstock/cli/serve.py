@@ -34,8 +34,8 @@ def serve(
     penstock serve --samples
     penstock serve --no-worker --port 9000
     """
-    from penstock.cli.leaving import leave_threads_behind
-    from penstock.cli.serving import greeting, require_server, run
+    from penstock.cli.process_exit import leave_threads_behind
+    from penstock.cli.server_process import greeting, require_server, run
     from penstock.errors import InvalidInput
     from penstock.settings import load_settings
 
@@ -54,15 +54,20 @@ def serve(
         configure_logs(os.environ.get("PENSTOCK_LOG_LEVEL", "CRITICAL"))
         Stage(settings, _SAMPLES).perform(host=host, port=port, stay=True)
         return
-    from penstock.cli.application import loaded
+    from penstock.cli.application import open_module
     from penstock.http.uvicorn_server import Server
     from penstock.server import create_app
 
-    with loaded(app, log_level=settings.log_level) as one:
-        api = create_app(one.app, worker=worker, more=getattr(one.module, "routes", ()))
+    with open_module(app, log_level=settings.log_level) as loaded_app:
+        api = create_app(loaded_app.app, worker=worker, more=getattr(loaded_app.module, "routes", ()))
 
         def say(address: str) -> None:
             print("\n".join(greeting(api, address)), flush=True)
 
-        run(Server(api, host=host, port=port, grace=settings.stop_grace_seconds, started=say), one.app, host, port)
+        run(
+            Server(api, host=host, port=port, grace=settings.stop_grace_seconds, on_start=say),
+            loaded_app.app,
+            host,
+            port,
+        )
     leave_threads_behind(0)

@@ -20,19 +20,19 @@ def show(job_id: JobId, as_json: AsJson = False, user: AsUser = None, app: AppOp
     penstock show 8f2c11d04e57
     penstock show 8f2c11d04e57 --json | jq .progress
     """
-    from penstock.cli.application import opened
+    from penstock.cli.application import open_app
     from penstock.cli.as_json import job_object, print_one
     from penstock.cli.callers import caller
     from penstock.cli.identifiers import find_id
 
-    with opened(app) as one:
-        mine = one.acting_as(caller(user))
+    with open_app(app) as penstock:
+        mine = penstock.acting_as(caller(user))
         job = mine.jobs.get(find_id(mine.jobs, job_id))
-        offered = _actions(one, job, mine.caller)
+        actions = _actions(penstock, job, mine.caller)
         if as_json:
-            print_one({**job_object(job), "actions": offered})
+            print_one({**job_object(job), "actions": actions})
         else:
-            _print_facts(mine.jobs, job, offered)
+            _print_facts(mine.jobs, job, actions)
 
 
 def _actions(app: Penstock, job: Job, by: Caller) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def _actions(app: Penstock, job: Job, by: Caller) -> tuple[str, ...]:
     return tuple(name for name in actions(job.state, by.actor, reprocessable=reprocessable) if name != "submit")
 
 
-def _print_facts(jobs: Jobs, job: Job, offered: tuple[str, ...]) -> None:
+def _print_facts(jobs: Jobs, job: Job, actions: tuple[str, ...]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -85,5 +85,5 @@ def _print_facts(jobs: Jobs, job: Job, offered: tuple[str, ...]) -> None:
     fact("time taken", job_summary.time_taken(job))
     fact("params", payload(job.params, _LONGEST))
     fact("result", payload(job.result, _LONGEST))
-    fact("you may", ", ".join(offered))
+    fact("you may", ", ".join(actions))
     print_out(table)

@@ -23,12 +23,13 @@ def submit(
         list[str] | None,
         typer.Argument(metavar="[PARAMS | FILE...]", help="JSON, @FILE with JSON in it, or - for standard input."),
     ] = None,
-    owner: Annotated[str | None, typer.Option(metavar="USER", help="Whose job it is; nobody's unless said.")] = None,
+    owner: Annotated[str | None, typer.Option(metavar="USER", help="The job's owner; none by default.")] = None,
     unique_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="One job does the work for all who submit this key.")
     ] = None,
     fresh_for: Annotated[
-        str | None, typer.Option(metavar="TIME", help="A result of the same key not older than this will do, like 5m.")
+        str | None,
+        typer.Option(metavar="TIME", help="Take a result of the same key that is not older than this, like 5m."),
     ] = None,
     idempotency_key: Annotated[
         str | None, typer.Option(metavar="KEY", help="The same key and owner always give the same job.")
@@ -36,7 +37,7 @@ def submit(
     items: Annotated[
         str | None, typer.Option(metavar="FILE", help="One item from each line of JSON; - for standard input.")
     ] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="What people know the job by.")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The job's title.")] = None,
     priority: Annotated[int | None, typer.Option(help="Higher goes first; the kind's own unless said.")] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Watch until it is finished; exit 1 if it failed, 3 if it was canceled.")
@@ -50,25 +51,27 @@ def submit(
     penstock submit price-check --items rows.jsonl --owner alice --wait
     penstock submit price-list autumn.csv winter.csv --owner alice --wait
     """
-    from penstock.cli.application import loaded
+    from penstock.cli.application import open_module
     from penstock.cli.callers import caller
-    from penstock.cli.reading import read_items, read_params
+    from penstock.cli.json_input import read_items, read_params
     from penstock.errors import InvalidInput
 
-    given = arguments or []
-    with loaded(app) as one:
-        wanted = one.app.kinds.get(kind)  # an unknown kind is the first thing to say
-        if wanted.intake is not None and items is None:
+    values = arguments or []
+    with open_module(app) as loaded_app:
+        registered_kind = loaded_app.app.kinds.get(kind)  # an unknown kind is the first thing to say
+        if registered_kind.intake is not None and items is None:
             if unique_key or fresh_for or title or priority is not None:
                 raise InvalidInput(f"files of {kind} take --owner, --idempotency-key and --wait only", code="USAGE")
-            rows = _submit_files(one.app, wanted, [Path(name) for name in given], owner, idempotency_key)
+            rows = _submit_files(
+                loaded_app.app, registered_kind, [Path(name) for name in values], owner, idempotency_key
+            )
         else:
-            if len(given) > 1:
-                raise InvalidInput(f"give one JSON value as params, not {len(given)}; quote it for the shell")
-            params = read_params(given[0]) if given else None
+            if len(values) > 1:
+                raise InvalidInput(f"give one JSON value as params, not {len(values)}; quote it for the shell")
+            params = read_params(values[0]) if values else None
             lines = None if items is None else read_items(items)
             rows = _report(
-                one.app.acting_as(caller(owner)).submit(
+                loaded_app.app.acting_as(caller(owner)).submit(
                     kind,
                     params,
                     items=lines,
@@ -79,10 +82,10 @@ def submit(
                     priority=priority,
                     title=title,
                 ),
-                one.app,
+                loaded_app.app,
             )
         if wait:
-            _wait(one.app.acting_as(caller(owner)).jobs, rows)
+            _wait(loaded_app.app.acting_as(caller(owner)).jobs, rows)
 
 
 def _report(submission: Submission, app: Penstock) -> list[Row]:
@@ -91,13 +94,13 @@ def _report(submission: Submission, app: Penstock) -> list[Row]:
 
     job, answer = submission.job, submission.answer.value
     print(job.id, flush=True)
-    said = {
+    remark = {
         "new": "recorded",
         "existing": "this job was there already",
         "following": "recorded; it waits for another job that does the same work",
         "cached": "a fresh result was there",
     }[answer]
-    _note(f"{job.kind} {job.state.value} ({said}); watch it with: penstock watch {short(job.id)}")
+    _note(f"{job.kind} {job.state.value} ({remark}); watch it with: penstock watch {short(job.id)}")
     return [Row.of(app.kinds, job.kind, job.id, job.kind)]
 
 
@@ -119,10 +122,10 @@ def _submit_files(
     for path in paths:
         assert kind.intake is not None
         with path.open("rb") as stream:
-            taken = kind.intake.take_files(
+            taken_files = kind.intake.take_files(
                 [HandedFile(stream, path.name)], UploadOptions(kind.name), Sender(user, idempotency_key)
             )
-        for job in taken.jobs:
+        for job in taken_files.jobs:
             print(job.id, flush=True)
             rows.append(Row.of(app.kinds, job.kind, job.id, path.name))
     return rows
@@ -140,7 +143,7 @@ def _require_readable(path: Path) -> None:
 
 def _wait(jobs: Jobs, rows: list[Row]) -> None:
     from penstock.cli import job_summary
-    from penstock.cli.following import follow
+    from penstock.cli.job_follower import follow
 
     codes = [job_summary.exit_code(job) for job in follow(jobs, rows)]
     code = codes[0] if len(codes) == 1 else min(1, max(codes))

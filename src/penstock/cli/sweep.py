@@ -16,7 +16,7 @@ _WORDS = {
 
 
 def sweep(app: AppOption = None) -> None:
-    """Make one maintenance pass, and say what it put right.
+    """Make one maintenance pass, and say what it repaired.
 
     Running workers do the same every few seconds.
 
@@ -25,13 +25,13 @@ def sweep(app: AppOption = None) -> None:
     """
     from dataclasses import asdict
 
-    from penstock.cli.application import opened
-    from penstock.cli.texts import counted
+    from penstock.cli.application import open_app
+    from penstock.cli.texts import count_of
 
-    with opened(app) as one:
-        counts: dict[str, int] = asdict(one.system.sweep())
+    with open_app(app) as penstock:
+        counts: dict[str, int] = asdict(penstock.system.sweep())
         for name, count in counts.items():
             if count:
-                print(counted(count, *_WORDS.get(name, (name, name))))
+                print(count_of(count, *_WORDS.get(name, (name, name))))
         if not any(counts.values()):
-            print("nothing to put right")
+            print("nothing to repair")

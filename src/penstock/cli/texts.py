@@ -1,4 +1,4 @@
-"""Values as short texts for a person: times, ages, payloads. What strangers sent cannot steer the terminal."""
+"""Values as short texts for a person: times, ages, payloads. Control characters in them never reach the terminal."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from datetime import UTC, datetime
 ELLIPSIS = "…"
 
 
-def on_one_line(text: str, most: int | None = None) -> str:
-    """``text`` without line breaks and control characters, at most ``most`` characters of it.
+def on_one_line(text: str, max_length: int | None = None) -> str:
+    """``text`` without line breaks and control characters, at most ``max_length`` characters of it.
 
     >>> on_one_line("red \\x1b[31m alert\\nsecond line", 20)
     'red ·[31m alert sec…'
     """
-    line = "".join(one if one.isprintable() else "·" for one in " ".join(text.split()))
-    return line if most is None or len(line) <= most else line[: most - 1] + ELLIPSIS
+    line = "".join(character if character.isprintable() else "·" for character in " ".join(text.split()))
+    return line if max_length is None or len(line) <= max_length else line[: max_length - 1] + ELLIPSIS
 
 
 def for_terminal(text: str) -> str:
     """``text`` with its lines, but without anything that would steer a terminal."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "·" for one in text)
+    return "".join(character if character.isprintable() or character in "\n\t" else "·" for character in text)
 
 
-def payload(value: object, most: int | None = None) -> str:
+def payload(value: object, max_length: int | None = None) -> str:
     """JSON on one line."""
     if value is None:
         return ""
-    return on_one_line(json.dumps(value, ensure_ascii=False, default=str), most)
+    return on_one_line(json.dumps(value, ensure_ascii=False, default=str), max_length)
 
 
 def duration(seconds: float) -> str:
@@ -64,10 +64,10 @@ def moment(value: datetime | None) -> str:
     )
 
 
-def counted(count: int, singular: str, plural: str | None = None) -> str:
+def count_of(count: int, singular: str, plural: str | None = None) -> str:
     """A number with its noun.
 
-    >>> counted(1, "job"), counted(2000, "item")
+    >>> count_of(1, "job"), count_of(2000, "item")
     ('1 job', '2,000 items')
     """
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"

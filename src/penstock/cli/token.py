@@ -22,12 +22,12 @@ def token(
     curl -H "Authorization: Bearer $(penstock token --user alice)" http://127.0.0.1:8765/api/jobs
     penstock token --user root --admin --expires 10m
     """
-    from penstock.cli.application import opened
+    from penstock.cli.application import open_app
     from penstock.errors import InvalidInput
     from penstock.http.service import tokens_of
     from penstock.lifecycle.quantities import seconds
 
     if not 0 < len(user) <= 255 or not user.isprintable():
         raise InvalidInput("a user's name has 1 to 255 printable characters", field="user")
-    with opened(app) as one:
-        print(tokens_of(one).issue(user, is_admin=admin, seconds=seconds(expires)))
+    with open_app(app) as penstock:
+        print(tokens_of(penstock).issue(user, is_admin=admin, seconds=seconds(expires)))

@@ -17,17 +17,17 @@ def watch(job_id: JobId, user: AsUser = None, app: AppOption = None) -> None:
     penstock watch 8f2c11d04e57 && penstock result 8f2c11d04e57
     """
     from penstock.cli import job_summary
-    from penstock.cli.application import opened
+    from penstock.cli.application import open_app
     from penstock.cli.callers import caller
-    from penstock.cli.following import follow
     from penstock.cli.identifiers import find_id, short
+    from penstock.cli.job_follower import follow
     from penstock.cli.scoreboard import Row
 
-    with opened(app) as one:
-        mine = one.acting_as(caller(user))
+    with open_app(app) as penstock:
+        mine = penstock.acting_as(caller(user))
         job = mine.jobs.get(find_id(mine.jobs, job_id))
-        row = Row.of(one.kinds, job.kind, job.id, f"{job.kind} {short(job.id)}")
-        [ended] = follow(mine.jobs, [row])
-        code = job_summary.exit_code(ended)
+        row = Row.of(penstock.kinds, job.kind, job.id, f"{job.kind} {short(job.id)}")
+        [ended_job] = follow(mine.jobs, [row])
+        code = job_summary.exit_code(ended_job)
         if code:
             raise typer.Exit(code)

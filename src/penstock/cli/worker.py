@@ -32,25 +32,25 @@ def worker(
     penstock worker --kind price-check
     penstock worker --app shop.jobs:app --kind price-check --kind stock-check
     """
-    from penstock.cli.application import opened
-    from penstock.cli.leaving import NOT_HANDED_BACK, leave_threads_behind, leave_within, say
+    from penstock.cli.application import open_app
+    from penstock.cli.process_exit import NOT_HANDED_BACK, leave_threads_behind, leave_within, say
     from penstock.errors import ConfigurationError
     from penstock.settings import load_settings
     from penstock.worker.interpreter import settle_interpreter
     from penstock.worker.worker import STOP_SECONDS
 
-    with opened(app, log_level=load_settings().log_level) as one:
-        names = kind or [each.name for each in one.kinds]
+    with open_app(app, log_level=load_settings().log_level) as penstock:
+        names = kind or [each.name for each in penstock.kinds]
         if not names:
             raise ConfigurationError("the app has no kinds, so there is nothing to work on", code="NO_KINDS")
         stop = _until_told_to_stop()
         settle_interpreter()
-        working = one.worker(kinds=names)
+        working = penstock.worker(kinds=names)
         working.start()
         print(f"worker {working.name} runs {', '.join(names)}", flush=True)
         stop.wait()
         say("stopping: what is in hand is finished or handed back; a second signal ends it at once")
-        leave_within(one.settings.stop_grace_seconds + STOP_SECONDS + _CLOSING_SECONDS, NOT_HANDED_BACK)
+        leave_within(penstock.settings.stop_grace_seconds + STOP_SECONDS + _CLOSING_SECONDS, NOT_HANDED_BACK)
         code = 0 if working.stop() else NOT_HANDED_BACK
     leave_threads_behind(code)
     raise typer.Exit(code)
@@ -60,11 +60,11 @@ def _until_told_to_stop() -> threading.Event:
     """Set by the first signal; the second one ends the program where it stands."""
     stop = threading.Event()
 
-    def told(number: int, _frame: FrameType | None) -> None:
+    def on_signal(number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
             os._exit(128 + number)
         stop.set()
 
-    signal.signal(signal.SIGTERM, told)
-    signal.signal(signal.SIGINT, told)
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
     return stop

@@ -29,15 +29,15 @@ def csv_chunks(columns: Sequence[str], rows: Iterable[Sequence[Value]], *, bom: 
     for row in rows:
         size += write(csv_row(row))
         if size >= PIECE:
-            yield _encoded(buffer.getvalue())
+            yield _encode(buffer.getvalue())
             buffer.seek(0)
             buffer.truncate()
             size = 0
     if size:
-        yield _encoded(buffer.getvalue())
+        yield _encode(buffer.getvalue())
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     """Whole pieces are cleaned, which costs next to nothing; a sign behind a NUL was already looked at."""
     if "\0" in text:
         text = text.replace("\0", "")

@@ -48,8 +48,8 @@ def write_workbook(path: Path, columns: Sequence[str], rows: Iterable[Sequence[V
         message = f"A sheet has 1 to {COLUMNS_OF_A_SHEET} columns, not {len(columns)}: choose other columns, or CSV"
         raise InvalidInput(message, field="columns", code="TOO_MANY_COLUMNS" if columns else "NO_COLUMNS")
     keys = [_Column(sheet_cell(name)) for name in columns]
-    counted = _Counted(keys, rows)
-    records = iter(counted)
+    counting_records = _CountingRecords(keys, rows)
+    records = iter(counting_records)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         parts: list[Path] = []
         # Without any row there is still a header: the library takes it from the first record.
@@ -60,22 +60,22 @@ def write_workbook(path: Path, columns: Sequence[str], rows: Iterable[Sequence[V
             _write(part, [(sheet_name(sheet), here)] if not parts else [("-", []), ("+", here)])
             parts.append(part)
             record = next(records, None)
-        (parts[0] if len(parts) == 1 else _joined(parts, sheet, keys)).replace(path)
-    return counted.rows
+        (parts[0] if len(parts) == 1 else _join(parts, sheet, keys)).replace(path)
+    return counting_records.rows
 
 
-def sheet_name(wanted: str, number: int = 1) -> str:
+def sheet_name(name: str, number: int = 1) -> str:
     """A name Excel accepts, with the number of a further sheet.
 
     >>> sheet_name("a/b"), sheet_name("a" * 40, 2)
     ('a_b', 'aaaaaaaaaaaaaaaaaaaaaaaaaaa (2)')
     """
     last = f" ({number})" if number > 1 else ""
-    clean = _NOT_IN_A_NAME.sub("_", str(sheet_cell(wanted))).replace("\n", " ").strip(" '\t")
+    clean = _NOT_IN_A_NAME.sub("_", str(sheet_cell(name))).replace("\n", " ").strip(" '\t")
     return (clean or "Items")[: _LENGTH_OF_A_NAME - len(last)].rstrip(" '") + last
 
 
-class _Counted:
+class _CountingRecords:
     """The rows as the library takes them, and how many there were."""
 
     def __init__(self, keys: list[_Column], rows: Iterable[Sequence[Value]]) -> None:
@@ -97,7 +97,7 @@ def _write(part: Path, sheets: list[tuple[str, Any]]) -> None:
     write_worksheets(sheets, str(part), freeze_panes=frozen, bold_headers=True, inf_value="inf")
 
 
-def _joined(parts: list[Path], sheet: str, keys: list[_Column]) -> Path:
+def _join(parts: list[Path], sheet: str, keys: list[_Column]) -> Path:
     """One workbook of the sheets of several.
 
     A further sheet was written as the second of its workbook: the first is the one that is selected when it is

@@ -1,4 +1,4 @@
-"""Who asks, for routes: ``signed_in`` where a token is needed, ``anyone`` where guests are welcome.
+"""The caller of a route: ``signed_in`` where a token is needed, ``anyone`` where guests may call.
 
 All of these are coroutines although most wait for nothing: plain functions would each be handed to a thread.
 """
@@ -17,36 +17,36 @@ from penstock.http.sessions import session_token
 from penstock.http.tokens import GUEST, Identity
 
 _bearer = HTTPBearer(auto_error=False, description="A JWT; `penstock token --user NAME` makes one.")
-Given = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 
 async def service(request: Request) -> Service:
     """What the routes work with."""
-    found: Service = request.app.state.penstock
-    return found
+    service: Service = request.app.state.penstock
+    return service
 
 
 AService = Annotated[Service, Depends(service)]
 
 
-async def anyone(request: Request, given: Given, one: AService) -> Identity:
+async def anyone(request: Request, credentials: Credentials, service: AService) -> Identity:
     """A user, by a token or a browser's session, or a guest; guests are counted by their address."""
-    if given is None and "authorization" in request.headers:
+    if credentials is None and "authorization" in request.headers:
         raise NotSignedIn("the Authorization header is not 'Bearer TOKEN'", code="TOKEN_INVALID")
-    token = session_token(request) if given is None else given.credentials
+    token = session_token(request) if credentials is None else credentials.credentials
     if token is None:
-        one.guest_requests.take(request.client.host if request.client else "")
+        service.guest_requests.take(request.client.host if request.client else "")
         return GUEST
-    if one.tokens.may_wait:
-        return await run_in_threadpool(one.tokens.read, token)
-    return one.tokens.read(token)
+    if service.tokens.may_wait:
+        return await run_in_threadpool(service.tokens.read, token)
+    return service.tokens.read(token)
 
 
-async def signed_in(request: Request, given: Given, one: AService) -> Identity:
+async def signed_in(request: Request, credentials: Credentials, service: AService) -> Identity:
     """A user with a token, or with a browser's session."""
-    if given is None and "authorization" not in request.headers and session_token(request) is None:
+    if credentials is None and "authorization" not in request.headers and session_token(request) is None:
         raise NotSignedIn("sign in: send a token in the Authorization header, 'Bearer TOKEN'")
-    return await anyone(request, given, one)
+    return await anyone(request, credentials, service)
 
 
 Anyone = Annotated[Identity, Depends(anyone)]
@@ -63,9 +63,9 @@ async def an_admin(who: SignedIn) -> Identity:
 Admin = Annotated[Identity, Depends(an_admin)]
 
 
-async def submitting(who: SignedIn, one: AService) -> Identity:
+async def submitting(who: SignedIn, service: AService) -> Identity:
     """A user who submits something: not too often."""
-    one.submissions.take(who.user or "")
+    service.submissions.take(who.user or "")
     return who
 
 

@@ -1,4 +1,4 @@
-"""Routes that take a parameter without a value, as in ``?status=&page=``, for one that was not given."""
+"""Routes that ignore a parameter without a value, as in ``?status=&page=``."""
 
 from __future__ import annotations
 

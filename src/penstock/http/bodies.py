@@ -10,16 +10,16 @@ from penstock.http.errors import too_large
 
 
 class BodyLimit(RequestBodyLimitMiddleware):
-    """Starlette's limit, which counts what comes; a length that is announced is refused here, in our own words."""
+    """Starlette's limit counts the bytes that arrive; a declared length that is too large is refused here."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, unless its body is too large."""
-        if scope["type"] == "http" and _announced(scope) > self.max_body_size:
+        if scope["type"] == "http" and _announced_bytes(scope) > self.max_body_size:
             await too_large(Request(scope))(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
 
 
-def _announced(scope: Scope) -> int:
+def _announced_bytes(scope: Scope) -> int:
     text = Request(scope).headers.get("content-length", "")
     return int(text) if text.isascii() and text.isdigit() else 0

@@ -1,4 +1,4 @@
-"""Who follows which job: one look into the database for all of them, a few times a second while anybody does."""
+"""Followers of jobs: one query for all of them, a few times a second while there are any."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ _log = structlog.get_logger("penstock.change_feed")
 
 
 class ChangeFeed:
-    """Wakes those who follow a job when something about it has changed."""
+    """Wakes the followers of a job when it has changed."""
 
     def __init__(self, app: Penstock) -> None:
         self._app = app
         self._followers: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
-        self._seen: dict[UUID, object] = {}
+        self._last_marks: dict[UUID, object] = {}
         self._looking: asyncio.Task[None] | None = None
         self._visitors: set[asyncio.Event] = set()
-        self.closed = False
+        self.is_closed = False
 
     @contextmanager
     def follow(self, job_id: UUID) -> Iterator[asyncio.Event]:
         """An event that is set whenever the job changes, and when the server stops."""
-        changed = asyncio.Event()
-        self._followers[job_id].add(changed)
+        change_event = asyncio.Event()
+        self._followers[job_id].add(change_event)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_again_and_again())
         try:
-            yield changed
+            yield change_event
         finally:
-            self._followers[job_id].discard(changed)
+            self._followers[job_id].discard(change_event)
             if not self._followers[job_id]:
                 del self._followers[job_id]
-                self._seen.pop(job_id, None)
+                self._last_marks.pop(job_id, None)
 
     @contextmanager
     def until_closed(self) -> Iterator[asyncio.Event]:
-        """An event that is set when the server stops: for those who look by themselves."""
+        """An event that is set when the server stops: for streams that poll by themselves."""
         closing = asyncio.Event()
-        if self.closed:
+        if self.is_closed:
             closing.set()
         self._visitors.add(closing)
         try:
@@ -57,26 +57,26 @@ class ChangeFeed:
             self._visitors.discard(closing)
 
     def close(self) -> None:
-        """Let everybody go."""
-        self.closed = True
+        """End all streams: the server stops."""
+        self.is_closed = True
         for closing in self._visitors:
             closing.set()
         for followers in self._followers.values():
-            for changed in followers:
-                changed.set()
+            for change_event in followers:
+                change_event.set()
 
     async def _look_again_and_again(self) -> None:
-        while self._followers and not self.closed:
+        while self._followers and not self.is_closed:
             try:
                 await self._look()
             except PenstockError as error:
-                _log.warning("cannot see what changed; looking again", error=error.message, code=error.code)
+                _log.warning("cannot read what changed; trying again", error=error.message, code=error.code)
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _look(self) -> None:
-        found = await run_in_threadpool(self._app.system.change_marks, list(self._followers))
-        for job_id, mark in found.items():
-            if job_id in self._followers and self._seen.get(job_id) != mark:
-                self._seen[job_id] = mark
-                for changed in self._followers[job_id]:
-                    changed.set()
+        marks = await run_in_threadpool(self._app.system.change_marks, list(self._followers))
+        for job_id, mark in marks.items():
+            if job_id in self._followers and self._last_marks.get(job_id) != mark:
+                self._last_marks[job_id] = mark
+                for change_event in self._followers[job_id]:
+                    change_event.set()

@@ -143,11 +143,11 @@ def _frameworks(request: Request, error: Exception) -> Response:
     code = _CODES.get(error.status_code, "REQUEST_REFUSED")
     headers = dict(error.headers or {})
     if error.status_code == 405:
-        headers["Allow"] = ", ".join(_allowed(request))
+        headers["Allow"] = ", ".join(_allowed_methods(request))
     return _answer(request, error.status_code, code, str(error.detail), None, headers)
 
 
-def _allowed(request: Request) -> list[str]:
+def _allowed_methods(request: Request) -> list[str]:
     """The methods of an address: Starlette names those of the first route alone."""
     return [
         method
@@ -157,7 +157,7 @@ def _allowed(request: Request) -> list[str]:
 
 
 def _unforeseen(request: Request, error: Exception) -> Response:
-    _log.error("a request failed in a way nobody foresaw", path=request.url.path, exc_info=error)
+    _log.error("a request failed unexpectedly", path=request.url.path, exc_info=error)
     return _answer(request, 500, "INTERNAL_ERROR", _DEFECT)
 
 

@@ -18,7 +18,7 @@ _NAME = "x-penstock-start"
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One thing to fill in."""
+    """One field of a form."""
 
     name: str
     label: str
@@ -65,13 +65,13 @@ class StartForm:
 
 def start_forms(document: dict[str, Any]) -> list[StartForm]:
     """The forms in an application's OpenAPI document, in the order of its addresses."""
-    found = []
+    forms = []
     for path, methods in document["paths"].items():
         for operation in methods.values():
             if _NAME in operation:
-                told = operation[_NAME]
+                form = operation[_NAME]
                 fields = tuple(
-                    FormField(**{**field, "choices": tuple(map(tuple, field["choices"]))}) for field in told["fields"]
+                    FormField(**{**field, "choices": tuple(map(tuple, field["choices"]))}) for field in form["fields"]
                 )
-                found.append(StartForm(**{**told, "fields": fields, "address": told["address"] or path}))
-    return found
+                forms.append(StartForm(**{**form, "fields": fields, "address": form["address"] or path}))
+    return forms

@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket for each of them, refilled steadily, in this process's memory."""
+"""Rate limits: a token bucket for each caller, in this process's memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 from penstock.errors import TooManyRequests
 
-_MOST_KEPT = 10_000
+_MAX_KEPT = 10_000
 
 
 class RateLimit:
-    """So many a minute for each key; as many at once as fit into a minute.
+    """So many requests a minute for each key, in a burst or spread out.
 
     >>> limit = RateLimit(60, "requests", now=lambda: 0.0)
     >>> for _ in range(60):
@@ -22,50 +22,50 @@ class RateLimit:
     >>> limit.take("ada")
     Traceback (most recent call last):
     ...
-    penstock.errors.TooManyRequests: more than 60 requests a minute; the next one is welcome in 1 s
+    penstock.errors.TooManyRequests: more than 60 requests a minute; retry in 1 s
     """
 
     def __init__(self, per_minute: int, what: str, *, now: Callable[[], float] = time.monotonic) -> None:
-        self._most = float(per_minute)
+        self._capacity = float(per_minute)
         self._per_second = per_minute / 60.0
         self._what = what
         self._now = now
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._changing = threading.Lock()
 
     def take(self, key: str) -> None:
         """One more for ``key``; :class:`TooManyRequests` when that is too many."""
         now = self._now()
         with self._changing:
-            left, since = self._left.pop(key, (self._most, now))
-            left = min(self._most, left + (now - since) * self._per_second)
-            taken = left >= 1.0
-            self._left[key] = (left - 1.0 if taken else left, now)
-            while len(self._left) > _MOST_KEPT:
+            tokens, since = self._buckets.pop(key, (self._capacity, now))
+            tokens = min(self._capacity, tokens + (now - since) * self._per_second)
+            is_allowed = tokens >= 1.0
+            self._buckets[key] = (tokens - 1.0 if is_allowed else tokens, now)
+            while len(self._buckets) > _MAX_KEPT:
                 # Whoever has not asked for longest: their bucket is full again, or nearly.
-                self._left.popitem(last=False)
-        if not taken:
-            wait = (1.0 - left) / self._per_second
+                self._buckets.popitem(last=False)
+        if not is_allowed:
+            wait = (1.0 - tokens) / self._per_second
             raise TooManyRequests(
-                f"more than {self._most:g} {self._what} a minute; the next one is welcome in {wait:.0f} s",
+                f"more than {self._capacity:g} {self._what} a minute; retry in {wait:.0f} s",
                 retry_after=wait,
             )
 
 
 class Slots:
-    """So many at a time, for what keeps a thread of the server busy."""
+    """A bound on how many run at a time, for requests that keep a thread of the server busy."""
 
-    def __init__(self, most: int, what: str) -> None:
-        self._most = most
+    def __init__(self, count: int, what: str) -> None:
+        self._count = count
         self._what = what
-        self._free = threading.Semaphore(most)
+        self._free = threading.Semaphore(count)
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def take(self) -> Iterator[None]:
         """One of them for the length of a ``with`` block; :class:`TooManyRequests` when none is free."""
         if not self._free.acquire(blocking=False):
             raise TooManyRequests(
-                f"{self._most} {self._what} run on this server already; ask again in a moment", retry_after=1.0
+                f"{self._count} {self._what} are running on this server already; retry in a moment", retry_after=1.0
             )
         try:
             yield

@@ -14,7 +14,7 @@ from penstock.operations.read_jobs import JobCursor
 _LARGEST = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BYTES = 24
-_DOWN, _TURNED = "down", "back"
+_DOWN, _BACK = "down", "back"
 
 
 def written_cursor(moment: datetime, job_id: UUID) -> str:
@@ -31,17 +31,17 @@ def read_cursor(text: str) -> JobCursor:
             raise ValueError(f"{len(raw)} bytes")
         moment = _EPOCH + timedelta(microseconds=int.from_bytes(raw[:8]))
     except (ValueError, binascii.Error, OverflowError) as error:
-        raise InvalidInput("the cursor is not one of ours; begin again without it", field="cursor") from error
+        raise InvalidInput("the cursor is not valid; start again without it", field="cursor") from error
     return JobCursor(moment, UUID(bytes=raw[8:]))
 
 
 def written_place(place: ItemCursor, *, in_order: bool) -> str:
     """The place behind an item: of its position, or of when it last changed; backwards, with when the walk began."""
-    parts: list[object] = [_written(place.moment), place.item_id]
+    parts: list[object] = [_write_moment(place.moment), place.item_id]
     if in_order:
         parts = ["position", place.position]
     elif place.began is not None:
-        parts += [_written(place.began), _TURNED if place.turned else _DOWN]
+        parts += [_write_moment(place.began), _BACK if place.is_returning else _DOWN]
     return base64.urlsafe_b64encode("|".join(map(str, parts)).encode()).decode()
 
 
@@ -57,19 +57,19 @@ def read_place(text: str, *, in_order: bool, descending: bool = False) -> ItemCu
             return ItemCursor(position=min(int(number), 2**31 - 1))
         if descending and not in_order:
             began, way = walk
-            if way not in (_TURNED, _DOWN):
+            if way not in (_BACK, _DOWN):
                 raise ValueError(way)
-            return ItemCursor(_moment(first), int(number), began=_moment(began), turned=way == _TURNED)
+            return ItemCursor(_moment(first), int(number), began=_moment(began), is_returning=way == _BACK)
         if walk:
             raise ValueError(walk)
         return ItemCursor(_moment(first), int(number))
     except (ValueError, OverflowError, binascii.Error) as error:
         raise InvalidInput(
-            "the cursor is not one of this list in this order; begin again without it", field="after"
+            "the cursor belongs to another list or order; start again without it", field="after"
         ) from error
 
 
-def _written(moment: datetime | None) -> str:
+def _write_moment(moment: datetime | None) -> str:
     assert moment is not None
     return moment.astimezone(UTC).isoformat()
 

@@ -1,4 +1,4 @@
-"""``/docs``: the API as a page for people, made from the OpenAPI document alone; no script, and nobody else's host."""
+"""``/docs``: the API as a page for people, made from the OpenAPI document alone, without scripts or other hosts."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _page(document: dict[str, Any], root: str) -> Iterator[str]:
     yield f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<style>{_STYLE}</style></head><body><main><h1>{title}</h1>"
-    yield from (f"<p>{_marked(part)}</p>" for part in info["description"].strip().split("\n\n"))
+    yield from (f"<p>{_mark_up(part)}</p>" for part in info["description"].strip().split("\n\n"))
     yield f'<p>The same for programs: <a href="{escape(root)}/openapi.json">openapi.json</a>.</p>'
     for tag, operations in _by_tag(document).items():
         yield f"<section><h2>{escape(tag)}</h2>"
@@ -77,25 +77,25 @@ def _page(document: dict[str, Any], root: str) -> Iterator[str]:
 
 
 def _by_tag(document: dict[str, Any]) -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
-    found = defaultdict(list)
+    operations = defaultdict(list)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            found[operation.get("tags", ["other"])[0]].append((method.upper(), path, operation))
-    return found
+            operations[operation.get("tags", ["other"])[0]].append((method.upper(), path, operation))
+    return operations
 
 
 def _operation(document: dict[str, Any], root: str, method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
     yield f"<h3>{escape(operation['summary'])}</h3><p><code>{method} {escape(path)}</code></p>"
-    yield f"<p>{_marked(operation.get('description', ''))}</p>"
+    yield f"<p>{_mark_up(operation.get('description', ''))}</p>"
     if operation.get("parameters"):
         yield "<table><tr><th>parameter<th>in<th>meaning</tr>"
-        for one in operation["parameters"]:
-            yield f"<tr><td><code>{escape(one['name'])}</code><td>{one['in']}<td>{_meaning(one)}"
+        for parameter in operation["parameters"]:
+            yield f"<tr><td><code>{escape(parameter['name'])}</code><td>{parameter['in']}<td>{_meaning(parameter)}"
         yield "</table>"
     yield f"<pre>{escape(_curl(document, root, method, path, operation))}</pre>"
     yield "<table><tr><th>status<th>meaning</tr>"
     for status, answer in operation["responses"].items():
-        yield f"<tr><td>{status}<td>{_marked(answer['description'])}"
+        yield f"<tr><td>{status}<td>{_mark_up(answer['description'])}"
     yield "</table>"
 
 
@@ -103,7 +103,7 @@ def _meaning(parameter: dict[str, Any]) -> str:
     """What a parameter is for; where nobody says so, what it may be."""
     schema = parameter.get("schema", {})
     if parameter.get("description"):
-        return _marked(parameter["description"])
+        return _mark_up(parameter["description"])
     if "minimum" in schema and "maximum" in schema:
         otherwise = f", {schema['default']} unless given" if "default" in schema else ""
         return f"{schema['minimum']} to {schema['maximum']}{otherwise}"
@@ -141,7 +141,7 @@ def _example(document: dict[str, Any], schema: dict[str, Any], depth: int) -> An
     return {"string": "text", "integer": 1, "number": 1.0, "boolean": True, "array": []}.get(schema.get("type", ""))
 
 
-def _marked(text: str) -> str:
+def _mark_up(text: str) -> str:
     """Text in which backquotes mark code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))

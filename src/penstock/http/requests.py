@@ -29,31 +29,31 @@ class RequestIds:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = next((value for name, value in scope["headers"] if name == _HEADER), b"")
-        request_id = given.decode() if _GOOD.fullmatch(given) else uuid7().hex
+        header = next((value for name, value in scope["headers"] if name == _HEADER), b"")
+        request_id = header.decode() if _GOOD.fullmatch(header) else uuid7().hex
         scope["request_id"] = request_id
-        seen: dict[str, Any] = {}
+        answer: dict[str, Any] = {}
 
-        async def named(message: Message) -> None:
+        async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                seen["status"] = message["status"]
+                answer["status"] = message["status"]
                 message["headers"] = [*message["headers"], (_HEADER, request_id.encode())]
             await send(message)
 
-        begun = time.perf_counter()
+        began_at = time.perf_counter()
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
-                await self._app(scope, receive, named)
+                await self._app(scope, receive, send_named)
             finally:
-                taken = time.perf_counter() - begun
-                status = seen.get("status", 0)
+                seconds = time.perf_counter() - began_at
+                status = answer.get("status", 0)
                 _log.info(
                     "request",
                     method=scope["method"],
                     path=scope["path"],
                     status=status,
-                    milliseconds=round(taken * 1000.0, 1),
+                    milliseconds=round(seconds * 1000.0, 1),
                 )
                 # The route's own words, not the address: there must not be a figure for every job.
                 route = getattr(scope.get("route"), "path", "none")
-                self._metrics.requests.labels(scope["method"], route, status).observe(taken)
+                self._metrics.requests.labels(scope["method"], route, status).observe(seconds)

@@ -1,4 +1,4 @@
-"""Answers as JSON, written by orjson: jobs are values of our own, and need no second look before they go out."""
+"""Answers as JSON, written by orjson: they are values of our own schemas, and need no second validation."""
 
 from __future__ import annotations
 

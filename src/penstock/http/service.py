@@ -16,7 +16,7 @@ _EXPORTS = 4
 
 
 class Service:
-    """One server's own things."""
+    """What one server has."""
 
     def __init__(self, app: Penstock) -> None:
         self.app = app

@@ -19,7 +19,7 @@ from penstock.errors import NotAllowed
 
 SESSION_COOKIE = "penstock_session"
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_MOST_LINKS = 1_000
+_MAX_LINKS = 1_000
 
 
 class Links:
@@ -33,7 +33,7 @@ class Links:
         """The code of a new link, which will stand for ``token``."""
         code = secrets.token_urlsafe(24)
         with self._changing:
-            while len(self._tokens) >= _MOST_LINKS:
+            while len(self._tokens) >= _MAX_LINKS:
                 del self._tokens[next(iter(self._tokens))]
             self._tokens[_digest(code)] = token
         return code

@@ -22,21 +22,21 @@ def signing_secret(settings: Settings, database_file: Path | None) -> str:
             "nothing signs the tokens: set PENSTOCK_JWT_SECRET to 32 characters or more, or PENSTOCK_JWKS_URL",
             code="JWT_SECRET_MISSING",
         )
-    return _kept(database_file.with_name(database_file.name + ".secret"))
+    return _read_or_make(database_file.with_name(database_file.name + ".secret"))
 
 
-def _kept(path: Path) -> str:
+def _read_or_make(path: Path) -> str:
     """The secret in this file, which is made if it is not there. Two processes that start at once read the same one."""
-    made = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    new_file = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     if not path.exists():
-        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        with os.fdopen(os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(_BYTES))
         try:
-            os.link(made, path)  # whole, and only if nobody was first
+            os.link(new_file, path)  # whole, and only if nobody was first
         except FileExistsError:
             pass
         finally:
-            made.unlink()
+            new_file.unlink()
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise ConfigurationError(f"{path} can be read by others; make it private: chmod 600", code="SECRET_NOT_PRIVATE")
     text = path.read_text().strip()

@@ -18,7 +18,7 @@ from penstock.lifecycle.callers import Caller, admin, owner
 
 _LEEWAY_SECONDS = 10
 _LONGEST_TOKEN = 8_192
-_REMEMBERED = 1_000
+_MAX_REMEMBERED = 1_000
 _GOOD_SECONDS = 60.0
 """How long a token whose signature was checked is not checked again: a key that is withdrawn counts for so long."""
 
@@ -65,7 +65,9 @@ class PublishedKeys:
         try:
             return self._keys.get_signing_key_from_jwt(token).key
         except jwt.PyJWKClientConnectionError as error:
-            raise StoreUnavailable(f"the keys for tokens cannot be had: {error}", code="KEYS_UNAVAILABLE") from error
+            raise StoreUnavailable(
+                f"the keys for tokens cannot be fetched: {error}", code="KEYS_UNAVAILABLE"
+            ) from error
         except jwt.PyJWKClientError as error:
             raise jwt.InvalidTokenError(str(error)) from error
 
@@ -98,19 +100,19 @@ class Tokens:
 
     def read(self, token: str) -> Identity:
         """Who the token speaks for; :class:`NotSignedIn` says why it speaks for nobody."""
-        known = self._good.get(token)
-        if known is not None and time.time() < known[1]:
-            return known[0]
-        who, until = self._checked(token)
-        if len(self._good) >= _REMEMBERED:
+        entry = self._good.get(token)
+        if entry is not None and time.time() < entry[1]:
+            return entry[0]
+        who, until = self._check(token)
+        if len(self._good) >= _MAX_REMEMBERED:
             self._good.clear()
         self._good[token] = who, min(until, time.time() + _GOOD_SECONDS)
         return who
 
-    def _checked(self, token: str) -> tuple[Identity, float]:
+    def _check(self, token: str) -> tuple[Identity, float]:
         """The same by its signature, and until when that holds."""
         if len(token) > _LONGEST_TOKEN:
-            raise NotSignedIn("the token is too long to be one of ours", code="TOKEN_INVALID")
+            raise NotSignedIn("the token is too long", code="TOKEN_INVALID")
         try:
             claims = jwt.decode(
                 token,
@@ -124,7 +126,7 @@ class Tokens:
         except jwt.ExpiredSignatureError as error:
             raise NotSignedIn("the token has expired; get a new one", code="TOKEN_EXPIRED") from error
         except jwt.PyJWTError as error:
-            raise NotSignedIn(f"the token is not good: {error}", code="TOKEN_INVALID") from error
+            raise NotSignedIn(f"the token is not valid: {error}", code="TOKEN_INVALID") from error
         user = claims["sub"]
         if not isinstance(user, str) or not 0 < len(user) <= CALLER.longest or not user.isprintable():
             raise NotSignedIn("the token names no user", code="TOKEN_INVALID")

@@ -1,4 +1,4 @@
-"""Serving: uvicorn, told to let go of open event streams as soon as it is asked to stop."""
+"""Serving with uvicorn, which closes open event streams as soon as it is asked to stop."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from penstock.settings import Settings
 
 
 class Server(uvicorn.Server):
-    """One that says where it serves, does not wait for those who only listen, and ends well when it is told to."""
+    """A server that says where it serves, does not wait for event streams, and ends well when it is told to."""
 
     def __init__(
-        self, api: FastAPI, *, host: str, port: int, grace: float, started: Callable[[str], None] | None = None
+        self, api: FastAPI, *, host: str, port: int, grace: float, on_start: Callable[[str], None] | None = None
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -31,7 +31,7 @@ class Server(uvicorn.Server):
             )
         )  # fmt: skip
         self._change_feed = api.state.penstock.change_feed
-        self._told_started = started
+        self._on_start = on_start
 
     @property
     def address(self) -> str:
@@ -42,8 +42,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, and say so."""
         await super().startup(sockets)
-        if self.started and self._told_started is not None:
-            self._told_started(self.address)
+        if self.started and self._on_start is not None:
+            self._on_start(self.address)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from penstock.ingest.archives import ArchiveLimits, look_at_archive, pictures
     from penstock.ingest.detection import Found, detect_type
     from penstock.ingest.limits import TableLimits
-    from penstock.ingest.opening import look_at_table, open_table, table_limits
     from penstock.ingest.signatures import OLE, ZIP, is_image, known_signature
     from penstock.ingest.sources.addresses import source_of
     from penstock.ingest.sources.contract import Source, Waiting
     from penstock.ingest.sources.settings import SourceSettings
+    from penstock.ingest.table_files import look_at_table, open_table, table_limits
     from penstock.ingest.tables import Row, Table, TableShape
     from penstock.ingest.text import DecodedText, byte_order_mark, decode_text, guess_utf_16
     from penstock.ingest.zip_files import ZipLimits, ZipProblem, ZipRefused, check_zip, open_zip, read_member
@@ -26,7 +26,7 @@ else:
             "penstock.ingest.archives": "ArchiveLimits look_at_archive pictures",
             "penstock.ingest.detection": "Found detect_type",
             "penstock.ingest.limits": "TableLimits",
-            "penstock.ingest.opening": "look_at_table open_table table_limits",
+            "penstock.ingest.table_files": "look_at_table open_table table_limits",
             "penstock.ingest.signatures": "OLE ZIP is_image known_signature",
             "penstock.ingest.sources.addresses": "source_of",
             "penstock.ingest.sources.contract": "Source Waiting",

@@ -67,17 +67,17 @@ class _Bad(Exception):
 def look_at_archive(path: Path, limits: ArchiveLimits) -> int:
     """Count the pictures of an archive, and refuse one that is empty, broken or beyond its bounds."""
     with path.open("rb") as file:
-        members = _members(_opened(file, path), limits)
+        members = _members(_open_archive(file, path), limits)
         if not members:
             raise InvalidInput(
                 "The archive holds no files. Put the images in it and send it again.",
                 field="file",
                 code="ARCHIVE_EMPTY",
             )
-        declared = sum(member.file_size for member in members if _objection(member, limits) is None)
-        if declared > limits.decompressed_bytes:
+        declared_bytes = sum(member.file_size for member in members if _objection(member, limits) is None)
+        if declared_bytes > limits.decompressed_bytes:
             raise PayloadTooLarge(
-                f"The archive unpacks to {declared} bytes; at most {limits.decompressed_bytes} are taken. "
+                f"The archive unpacks to {declared_bytes} bytes; at most {limits.decompressed_bytes} are taken. "
                 "Send it in several parts.",
                 field="file",
                 code="DECOMPRESSED_TOO_LARGE",
@@ -90,23 +90,23 @@ def pictures(
 ) -> Iterator[tuple[Picture, bytes | None, str | None, str | None]]:
     """Give the pictures behind number `after`: each with its bytes, or with a problem and its code instead."""
     with path.open("rb") as file:
-        archive = _opened(file, path)
-        unpacked = 0
+        archive = _open_archive(file, path)
+        unpacked_bytes = 0
         for number, member in enumerate(_members(archive, limits), start=1):
             if number <= after:
                 continue
             picture = Picture(number, member.filename[:NAME_CHARACTERS], member.file_size)
-            room = limits.decompressed_bytes - unpacked
+            room = limits.decompressed_bytes - unpacked_bytes
             try:
                 content = _read(archive, member, limits, room)
             except _Bad as bad:
                 yield picture, None, bad.problem, bad.code
                 continue
-            unpacked += len(content)
+            unpacked_bytes += len(content)
             yield picture, content, None, None
 
 
-def _opened(file: IO[bytes], path: Path) -> zipfile.ZipFile:
+def _open_archive(file: IO[bytes], path: Path) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(file)
     except Exception as error:
@@ -139,10 +139,10 @@ def _objection(member: zipfile.ZipInfo, limits: ArchiveLimits) -> _Bad | None:
     too_large = member.file_size > limits.member_bytes
     try:
         check_member(member, limits.of_zip())
-    except ZipRefused as refused:
-        if refused.problem is ZipProblem.ENCRYPTED:
+    except ZipRefused as refusal:
+        if refusal.problem is ZipProblem.ENCRYPTED:
             return _Bad("The file has a password. Pack it without one.", "ENCRYPTED")
-        if refused.problem is ZipProblem.UNKNOWN_METHOD:
+        if refusal.problem is ZipProblem.UNKNOWN_METHOD:
             return _Bad(
                 f"The file is packed with method {member.compress_type}; stored and deflated are taken. Pack it again.",
                 "FILE_BROKEN",
@@ -176,8 +176,8 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArchiveLimi
                     f"The archive unpacks to more than {limits.decompressed_bytes} bytes. Send it in parts.",
                     code="DECOMPRESSED_TOO_LARGE",
                 )
-    except ZipRefused as refused:
-        raise _Bad(f"The file unpacks to more than {limits.member_bytes} bytes.", "FILE_TOO_LARGE") from refused
+    except ZipRefused as refusal:
+        raise _Bad(f"The file unpacks to more than {limits.member_bytes} bytes.", "FILE_TOO_LARGE") from refusal
     except (_Bad, Permanent):
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:

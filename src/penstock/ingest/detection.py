@@ -15,7 +15,7 @@ from penstock.ingest.text import byte_order_mark
 FIRST_BYTES = 4096
 """How much of a file is looked at; every signature is within the first few dozen bytes."""
 
-_TAKEN = "Send a CSV or .xlsx table, a ZIP archive of images, or one image."
+_ACCEPTED_FILES = "Send a CSV or .xlsx table, a ZIP archive of images, or one image."
 
 _MARKUP = (b"<?xml", b"<html", b"<!doctype", b"<svg")
 _TABLE_ENDINGS = frozenset({".csv", ".tsv", ".tab", ".txt"})
@@ -39,7 +39,7 @@ def detect_type(path: Path, name: str) -> Found:
         first = file.read(FIRST_BYTES)
     ending = PurePath(name).suffix.lower()
     if not first:
-        raise InvalidInput(f"The file {name!r} is empty. {_TAKEN}", field="file", code="FILE_EMPTY")
+        raise InvalidInput(f"The file {name!r} is empty. {_ACCEPTED_FILES}", field="file", code="FILE_EMPTY")
     if first.startswith(OLE):
         raise old_or_locked(name)
     if first.startswith(ZIP):
@@ -97,4 +97,4 @@ def _is_text(first: bytes) -> bool:
 
 
 def _unknown(name: str, what: str) -> InvalidInput:
-    return InvalidInput(f"The file {name!r} is {what}. {_TAKEN}", field="file", code="FILE_TYPE_UNKNOWN")
+    return InvalidInput(f"The file {name!r} is {what}. {_ACCEPTED_FILES}", field="file", code="FILE_TYPE_UNKNOWN")

@@ -54,14 +54,14 @@ def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(_ERRORS, _mark_undecodable)
 
 
-def choose_encoding(sample: bytes, *, whole: bool, told: str | None = None) -> str:
+def choose_encoding(sample: bytes, *, whole: bool, declared_encoding: str | None = None) -> str:
     """Decide the encoding of a file from its beginning; `whole` says that the sample is all there is."""
     mark = byte_order_mark(sample)
-    marked = None if mark is None else _BY_MARK[mark[0]]
-    if told is not None:
-        return _told_encoding(told, marked)
-    if marked is not None:
-        return marked
+    marked_encoding = None if mark is None else _BY_MARK[mark[0]]
+    if declared_encoding is not None:
+        return _check_declared(declared_encoding, marked_encoding)
+    if marked_encoding is not None:
+        return marked_encoding
     return guess_utf_16(sample) or ("utf-8" if _is_utf_8(sample, whole=whole) else _single_byte(sample))
 
 
@@ -77,7 +77,7 @@ def read_text(path: Path, encoding: str) -> Iterator[str]:
     A line that is too long to be one is replaced by a line with the mark `OVERLONG`.
     """
     decoder = codecs.getincrementaldecoder(encoding)(errors=_ERRORS)
-    held, first, dropping, final = "", True, False, False
+    pending_text, first, dropping, final = "", True, False, False
     with path.open("rb") as file:
         while not final:
             chunk = file.read(BLOCK_BYTES)
@@ -85,7 +85,7 @@ def read_text(path: Path, encoding: str) -> Iterator[str]:
             text = decoder.decode(chunk, final)
             if first and text:
                 text, first = text.removeprefix("\ufeff"), False
-            text = held + text
+            text = pending_text + text
             end = len(text) if final else _last_line_end(text)
             if dropping and end:
                 line_end = _LINE_END.search(text)
@@ -94,10 +94,10 @@ def read_text(path: Path, encoding: str) -> Iterator[str]:
                 dropping = False
             elif end:
                 yield text[:end]
-            held = text[end:]
-            if dropping or len(held) > LINE_CHARACTERS:
+            pending_text = text[end:]
+            if dropping or len(pending_text) > LINE_CHARACTERS:
                 # The last character stays: it may be the first half of a CR LF.
-                held, dropping = held[-1:], True
+                pending_text, dropping = pending_text[-1:], True
 
 
 def has_marks(text: str) -> bool:
@@ -118,20 +118,20 @@ def _last_line_end(text: str) -> int:
     return (text.rfind("\n") + 1) or (text.rfind("\r", 0, max(len(text) - 1, 0)) + 1)
 
 
-def _told_encoding(told: str, marked: str | None) -> str:
+def _check_declared(declared_encoding: str, marked_encoding: str | None) -> str:
     try:
-        name = codecs.lookup(told).name
+        name = codecs.lookup(declared_encoding).name
         b"a,b\n".decode(name, "replace")  # refuses codecs that do not make text, such as base64
     except (LookupError, ValueError):
         name = "undefined"
     if name in _NOT_FOR_FILES:
         raise InvalidInput(
-            f"The encoding {told[:60]!r} is not known. Name one such as utf-8, windows-1252 or iso-8859-2, "
-            "or none, to have it found out.",
+            f"The encoding {declared_encoding[:60]!r} is not known. Name one such as utf-8, windows-1252 or "
+            "iso-8859-2; name none to have it detected.",
             field="encoding",
             code="ENCODING_UNKNOWN",
         )
-    if name in ("utf-16", "utf-32") and marked != name:
+    if name in ("utf-16", "utf-32") and marked_encoding != name:
         return f"{name}-le"  # these two want a mark; without one, little-endian is what there is
     return name
 
@@ -140,12 +140,12 @@ def _is_utf_8(sample: bytes, *, whole: bool) -> bool:
     if sample.isascii():
         return True
     text = decode_sample(sample, "utf-8", whole=whole)
-    broken = text.count(UNDECODABLE)
-    if not broken:
+    broken_count = text.count(UNDECODABLE)
+    if not broken_count:
         return True
     # Some broken bytes among much good UTF-8: a damaged row, not another encoding.
-    good = sum(1 for character in text if character > "\x7f") - broken
-    return good > broken * 4
+    good = sum(1 for character in text if character > "\x7f") - broken_count
+    return good > broken_count * 4
 
 
 def _single_byte(sample: bytes) -> str:

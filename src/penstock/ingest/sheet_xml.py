@@ -11,7 +11,7 @@ from string import digits
 
 _LAST_COLUMN = 16_384
 _STRING_OVERHEAD = 64
-_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+_ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
 _COLUMN = re.compile("[A-Z]{1,3}")
 
 Attributes = dict[str, str]
@@ -22,23 +22,23 @@ class StringReader:
 
     def __init__(self, longest: int) -> None:
         self.strings: list[str] = []
-        self.held = 0
-        self._kept = KeptText(longest)
+        self.held_bytes = 0
+        self._kept_text = KeptText(longest)
 
     def start(self, name: str, _attributes: Attributes) -> None:
         if name == "si":
-            self._kept.clear()
-        self._kept.enter(name)
+            self._kept_text.clear()
+        self._kept_text.enter(name)
 
     def end(self, name: str) -> None:
-        self._kept.leave(name)
+        self._kept_text.leave(name)
         if name == "si":
-            string = unescaped(self._kept.value())
+            string = unescape(self._kept_text.value())
             self.strings.append(string)
-            self.held += len(string) + _STRING_OVERHEAD
+            self.held_bytes += len(string) + _STRING_OVERHEAD
 
     def text(self, data: str) -> None:
-        self._kept.add(data)
+        self._kept_text.add(data)
 
 
 class SheetReader:
@@ -47,13 +47,13 @@ class SheetReader:
     def __init__(self, as_text: Callable[[str, str, str], str], columns: int, longest: int) -> None:
         self._as_text = as_text
         self._columns = columns
-        self._kept = KeptText(longest)
+        self._kept_text = KeptText(longest)
         self._rows: list[list[str]] = []
         self._row: list[str] = []
         self._column = 0
         self._kind = self._style = ""
 
-    def taken(self) -> list[list[str]]:
+    def take_rows(self) -> list[list[str]]:
         """Hand over the rows that are complete."""
         rows, self._rows = self._rows, []
         return rows
@@ -64,26 +64,26 @@ class SheetReader:
             self._column = _column(reference.rstrip(digits)) if reference else self._column + 1
             self._kind = attributes.get("t", "n")
             self._style = attributes.get("s", "0")
-            self._kept.clear()
+            self._kept_text.clear()
         elif name == "row":
             self._row = []
             self._column = 0
         else:
-            self._kept.enter(name)
+            self._kept_text.enter(name)
 
     def end(self, name: str) -> None:
         if name == "c":
-            value = self._kept.value()
+            value = self._kept_text.value()
             if value and (text := self._as_text(self._kind, self._style, value)):
                 self._put(text)
         elif name == "row":
             if any(map(str.strip, self._row)):
                 self._rows.append(self._row)
         else:
-            self._kept.leave(name)
+            self._kept_text.leave(name)
 
     def text(self, data: str) -> None:
-        self._kept.add(data)
+        self._kept_text.add(data)
 
     def _put(self, text: str) -> None:
         # Whatever lies further out, one cell too many is enough to tell.
@@ -102,19 +102,19 @@ class KeptText:
     def clear(self) -> None:
         self._parts: list[str] = []
         self._room = self._room_for
-        self._wanted = False
+        self._is_wanted = False
         self._aside = False
 
     def enter(self, name: str) -> None:
         self._aside = self._aside or name == "rPh"
-        self._wanted = name in {"v", "t"} and not self._aside
+        self._is_wanted = name in {"v", "t"} and not self._aside
 
     def leave(self, name: str) -> None:
-        self._wanted = False
+        self._is_wanted = False
         self._aside = self._aside and name != "rPh"
 
     def add(self, data: str) -> None:
-        if self._wanted and self._room > 0:
+        if self._is_wanted and self._room > 0:
             self._parts.append(data[: self._room])
             self._room -= len(data)
 
@@ -122,11 +122,11 @@ class KeptText:
         return "".join(self._parts)
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Put back the characters that XML cannot hold; those that no text can hold are left out."""
     if "_x" not in text:
         return text
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)).encode("utf-8", "ignore").decode().strip("\0"), text)
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)).encode("utf-8", "ignore").decode().strip("\0"), text)
 
 
 @cache

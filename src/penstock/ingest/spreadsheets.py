@@ -69,7 +69,7 @@ class Spreadsheet:
                 if number > after:
                     yield self._row(number, cells)
 
-    def _cells(self, file: IO[bytes], reached: Callable[[], int]) -> Iterator[list[str]]:
+    def _cells(self, file: IO[bytes], current_row: Callable[[], int]) -> Iterator[list[str]]:
         """Read the sheet, and say how far it could be read where it breaks off."""
         try:
             workbook = Workbook(file, self._limits)
@@ -79,7 +79,7 @@ class Spreadsheet:
             raise
         except Exception as error:
             raise Permanent(
-                f"The sheet {self.shape.sheet!r} is damaged behind row {reached()} ({error}). "
+                f"The sheet {self.shape.sheet!r} is damaged behind row {current_row()} ({error}). "
                 "Open it in a spreadsheet program, save it again and send that.",
                 code="TABLE_BROKEN",
             ) from error

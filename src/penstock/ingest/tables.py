@@ -47,15 +47,15 @@ class TableShape:
         }
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> TableShape:
+    def from_json(cls, value: Mapping[str, Any]) -> TableShape:
         """Read a shape back from what `to_json` gave."""
         return cls(
-            format=kept["format"],
-            headers=tuple(kept["headers"]),
-            encoding=kept.get("encoding"),
-            delimiter=kept.get("delimiter"),
-            quote=kept.get("quote"),
-            sheet=kept.get("sheet"),
+            format=value["format"],
+            headers=tuple(value["headers"]),
+            encoding=value.get("encoding"),
+            delimiter=value.get("delimiter"),
+            quote=value.get("quote"),
+            sheet=value.get("sheet"),
         )
 
 
@@ -75,12 +75,12 @@ class Table(Protocol):
 def clean_headers(cells: Iterable[str]) -> tuple[str, ...]:
     """Make headers a person and a program can use: trimmed, never empty, each one different."""
     headers: list[str] = []
-    taken: set[str] = set()
+    used_headers: set[str] = set()
     for position, cell in enumerate(cells, start=1):
-        wanted = " ".join(cell.split()) or f"column {position}"
-        header, copy = wanted, 2
-        while header in taken:
-            header, copy = f"{wanted} {copy}", copy + 1
-        taken.add(header)
+        base = " ".join(cell.split()) or f"column {position}"
+        header, copy = base, 2
+        while header in used_headers:
+            header, copy = f"{base} {copy}", copy + 1
+        used_headers.add(header)
         headers.append(header)
     return tuple(headers)

@@ -61,9 +61,9 @@ def byte_order_mark(data: bytes) -> tuple[str, int] | None:
 
 def decode_text(data: bytes, *, declared: str | None = None) -> DecodedText:
     """Read bytes as text; it never fails, but says in its warnings what it had to replace or guess."""
-    marked = byte_order_mark(data)
-    if marked is not None:
-        encoding, length = marked
+    mark = byte_order_mark(data)
+    if mark is not None:
+        encoding, length = mark
         return _decode_replacing(data[length:], encoding, [])
     warnings: list[str] = []
     if declared is not None:
@@ -105,10 +105,10 @@ def guess_utf_16(data: bytes, *, whole: bool = False) -> str | None:
 
 def _guess(data: bytes, warnings: list[str]) -> DecodedText:
     lenient = data.decode("utf-8", "replace")
-    damaged = lenient.count(_REPLACEMENT)
+    damaged_count = lenient.count(_REPLACEMENT)
     beyond_ascii = sum(not character.isascii() for character in lenient[:_SAMPLE])
-    if beyond_ascii > 10 * damaged:
-        return DecodedText(lenient, "utf-8", [*warnings, _replaced(damaged, "utf-8")])
+    if beyond_ascii > 10 * damaged_count:
+        return DecodedText(lenient, "utf-8", [*warnings, _replacement_warning(damaged_count, "utf-8")])
     return _decode_replacing(data, _FALLBACK, [*warnings, f"The character set was guessed as {_FALLBACK}."])
 
 
@@ -117,8 +117,8 @@ def _decode_replacing(data: bytes, encoding: str, warnings: list[str]) -> Decode
         return DecodedText(data.decode(encoding), encoding, warnings)
     except UnicodeDecodeError:
         text = data.decode(encoding, "replace")
-        return DecodedText(text, encoding, [*warnings, _replaced(text.count(_REPLACEMENT), encoding)])
+        return DecodedText(text, encoding, [*warnings, _replacement_warning(text.count(_REPLACEMENT), encoding)])
 
 
-def _replaced(count: int, encoding: str) -> str:
+def _replacement_warning(count: int, encoding: str) -> str:
     return f"{count} sequences that are not valid {encoding} were replaced."

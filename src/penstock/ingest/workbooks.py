@@ -26,14 +26,14 @@ from openpyxl.utils.datetime import (  # type: ignore[import-untyped]
 
 from penstock.errors import InvalidInput, PayloadTooLarge
 from penstock.ingest.limits import TableLimits
-from penstock.ingest.sheet_xml import Attributes, SheetReader, StringReader, local, unescaped
+from penstock.ingest.sheet_xml import Attributes, SheetReader, StringReader, local, unescape
 
 SHARED_STRINGS_BYTES = 256 * 1024**2
 _STRINGS_HELD_BYTES = 2 * SHARED_STRINGS_BYTES
 _SMALL_PART_BYTES = 32 * 1024**2
 _TOKEN_BYTES = 1024**2
 _CHUNK = 64 * 1024
-_PADDED = re.compile("0{2,}")
+_PADDED_FORMAT = re.compile("0{2,}")
 
 
 class Workbook:
@@ -42,7 +42,7 @@ class Workbook:
     def __init__(self, file: IO[bytes], limits: TableLimits) -> None:
         self._limits = limits
         self._archive = zipfile.ZipFile(file)
-        self._unpacked = 0
+        self._unpacked_bytes = 0
         if sum(member.file_size for member in self._archive.infolist()) > limits.decompressed_bytes:
             raise _too_large(limits.decompressed_bytes)
         self._epoch = WINDOWS_EPOCH
@@ -53,29 +53,29 @@ class Workbook:
         self._widths: dict[str, int] = {}
         self._read_parts()
 
-    def sheets_to_try(self, wanted: str | None) -> list[str]:
+    def sheets_to_try(self, chosen_sheet: str | None) -> list[str]:
         """Give the names of the sheets in their order, hidden ones last; or the wanted one alone."""
-        if wanted is None:
+        if chosen_sheet is None:
             return sorted(self._paths, key=self._hidden.__contains__)
-        if wanted not in self._paths:
+        if chosen_sheet not in self._paths:
             names = ", ".join(repr(name) for name in list(self._paths)[:20])
             raise InvalidInput(
-                f"The workbook has no sheet {wanted!r}. It has {names}.", field="sheet", code="SHEET_UNKNOWN"
+                f"The workbook has no sheet {chosen_sheet!r}. It has {names}.", field="sheet", code="SHEET_UNKNOWN"
             )
-        return [wanted]
+        return [chosen_sheet]
 
     def rows(self, sheet: str) -> Iterator[list[str]]:
         """Give the cells of each row that has any, as text, without the empty ones at its end."""
         reader = SheetReader(self._text, self._limits.columns, self._limits.cell_characters)
         for _ in self._walk(self._paths[sheet], reader.start, reader.end, reader.text):
-            yield from reader.taken()
+            yield from reader.take_rows()
 
     def _text(self, kind: str, style: str, value: str) -> str:
         """Turn a cell into what a person sees."""
         if kind == "s":
             return self._strings[int(value)]
         if kind in {"str", "inlineStr"}:
-            return unescaped(value)
+            return unescape(value)
         if kind == "e" or not value:
             return ""
         if kind == "b":
@@ -90,8 +90,8 @@ class Workbook:
             except (OverflowError, ValueError):
                 return ""  # Excel shows ##### for a date it cannot show
         # A whole number written as one may have more digits than a float holds.
-        shown = str(int(value)) if whole else _plain(float(value))
-        return shown.zfill(self._widths.get(style, 0))
+        digits = str(int(value)) if whole else _plain(float(value))
+        return digits.zfill(self._widths.get(style, 0))
 
     def _read_parts(self) -> None:
         # Where the workbook lies is written in the package's own relations; writers differ in the rest.
@@ -118,16 +118,16 @@ class Workbook:
     def _relations(self, part: str) -> dict[str, tuple[str, str]]:
         """Read which parts a part refers to: identifier → kind and path."""
         folder, _, name = part.rpartition("/")
-        found: dict[str, tuple[str, str]] = {}
+        relations: dict[str, tuple[str, str]] = {}
 
         def see(name: str, attributes: Attributes) -> None:
             if name == "Relationship":
                 target = attributes["Target"]
                 path = target[1:] if target.startswith("/") else f"{folder}/{target}".lstrip("/")
-                found[attributes["Id"]] = attributes["Type"].rpartition("/")[2], path
+                relations[attributes["Id"]] = attributes["Type"].rpartition("/")[2], path
 
         self._walk_small(f"{folder}/_rels/{name}.rels".lstrip("/"), see)
-        return found
+        return relations
 
     def _read_styles(self, part: str) -> None:
         """Find out which styles show a date, and which fill a number up with zeros, as barcodes have them."""
@@ -142,25 +142,25 @@ class Workbook:
             elif name in {"cellXfs", "cellStyleXfs", "cellStyles", "dxfs"}:
                 inside = name
             elif name == "xf" and inside == "cellXfs":
-                shown = formats.get(int(attributes.get("numFmtId", 0)), "General")
-                if is_date_format(shown):
-                    self._dates[str(count)] = is_timedelta_format(shown)
-                elif _PADDED.fullmatch(shown):
-                    self._widths[str(count)] = len(shown)
+                number_format = formats.get(int(attributes.get("numFmtId", 0)), "General")
+                if is_date_format(number_format):
+                    self._dates[str(count)] = is_timedelta_format(number_format)
+                elif _PADDED_FORMAT.fullmatch(number_format):
+                    self._widths[str(count)] = len(number_format)
                 count += 1
 
         self._walk_small(part, see)
 
     def _read_strings(self, part: str) -> None:
         reader = StringReader(self._limits.cell_characters)
-        for unpacked in self._walk(part, reader.start, reader.end, reader.text):
-            if unpacked > SHARED_STRINGS_BYTES or reader.held > _STRINGS_HELD_BYTES:
+        for unpacked_bytes in self._walk(part, reader.start, reader.end, reader.text):
+            if unpacked_bytes > SHARED_STRINGS_BYTES or reader.held_bytes > _STRINGS_HELD_BYTES:
                 raise _too_large(SHARED_STRINGS_BYTES)
         self._strings = reader.strings
 
     def _walk_small(self, part: str, see: Callable[[str, Attributes], None]) -> None:
-        for unpacked in self._walk(part, see):
-            if unpacked > _SMALL_PART_BYTES:
+        for unpacked_bytes in self._walk(part, see):
+            if unpacked_bytes > _SMALL_PART_BYTES:
                 raise _too_large(_SMALL_PART_BYTES)
 
     def _walk(
@@ -179,29 +179,29 @@ class Workbook:
             parser.EndElementHandler = lambda name: end(local(name))
         if text is not None:
             parser.CharacterDataHandler = text
-        fed = 0
-        with self._opened(part) as packed:
-            while chunk := packed.read(_CHUNK):
-                fed += len(chunk)
-                self._unpacked += len(chunk)
-                if self._unpacked > self._limits.decompressed_bytes:
+        fed_bytes = 0
+        with self._open_part(part) as stream:
+            while chunk := stream.read(_CHUNK):
+                fed_bytes += len(chunk)
+                self._unpacked_bytes += len(chunk)
+                if self._unpacked_bytes > self._limits.decompressed_bytes:
                     raise _too_large(self._limits.decompressed_bytes)
                 parser.Parse(chunk, False)
                 # The parser keeps a tag or a comment whole; one without an end would fill the memory.
-                if fed - parser.CurrentByteIndex > _TOKEN_BYTES:
+                if fed_bytes - parser.CurrentByteIndex > _TOKEN_BYTES:
                     raise ValueError(f"{part} has a tag of more than {_TOKEN_BYTES} bytes")
-                yield fed
+                yield fed_bytes
             parser.Parse(b"", True)
-            yield fed
+            yield fed_bytes
 
     @contextmanager
-    def _opened(self, part: str) -> Iterator[IO[bytes]]:
+    def _open_part(self, part: str) -> Iterator[IO[bytes]]:
         member = self._archive.getinfo(part)
         if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
             # The other methods cannot be unpacked in bounded steps, and no spreadsheet program uses them.
             raise ValueError(f"{part} is packed with method {member.compress_type}")
-        with self._archive.open(member) as packed:
-            yield packed
+        with self._archive.open(member) as stream:
+            yield stream
 
 
 def _moment(value: object) -> str:
@@ -217,8 +217,8 @@ def _plain(number: float) -> str:
     >>> _plain(4006381333931.0), _plain(19.99), _plain(1e-7)
     ('4006381333931', '19.99', '0.0000001')
     """
-    shown = str(int(number)) if number.is_integer() else repr(number)
-    return format(Decimal(shown), "f") if "e" in shown else shown
+    digits = str(int(number)) if number.is_integer() else repr(number)
+    return format(Decimal(digits), "f") if "e" in digits else digits
 
 
 def _refuse_document_type(*_declaration: object) -> None:

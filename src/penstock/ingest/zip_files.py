@@ -69,12 +69,12 @@ def open_zip(data: bytes, limits: ZipLimits) -> ZipFile:
 def check_zip(archive: ZipFile, packed_bytes: int, limits: ZipLimits) -> None:
     """Refuse an archive that would unpack to too much, or whose entries overlap."""
     members = archive.infolist()
-    unpacked = sum(member.file_size for member in members)
-    if unpacked > limits.unpacked_bytes:
+    total_bytes = sum(member.file_size for member in members)
+    if total_bytes > limits.unpacked_bytes:
         raise ZipRefused(
-            ZipProblem.TOO_LARGE, f"It would unpack to {unpacked} bytes; at most {limits.unpacked_bytes} are read."
+            ZipProblem.TOO_LARGE, f"It would unpack to {total_bytes} bytes; at most {limits.unpacked_bytes} are read."
         )
-    if unpacked > limits.unpacking_limit(packed_bytes):
+    if total_bytes > limits.unpacking_limit(packed_bytes):
         raise ZipRefused(ZipProblem.SUSPICIOUS_RATIO, f"It would unpack to more than {limits.ratio} times its size.")
     for member in members:
         _check_ratio(member, limits)
@@ -105,11 +105,11 @@ def read_member(archive: ZipFile, name: str, limits: ZipLimits) -> Iterator[byte
 
 def read_bounded(archive: ZipFile, member: ZipInfo, max_bytes: int) -> Iterator[bytes]:
     """A member's bytes, chunk by chunk, until there are more than allowed: what was declared may be a lie."""
-    unpacked = 0
+    unpacked_bytes = 0
     with archive.open(member) as stream:
         while chunk := stream.read(_CHUNK):
-            unpacked += len(chunk)
-            if unpacked > max_bytes:
+            unpacked_bytes += len(chunk)
+            if unpacked_bytes > max_bytes:
                 raise ZipRefused(
                     ZipProblem.TOO_LARGE, f"Its member {member.filename!r} unpacks to more than {max_bytes} bytes."
                 )

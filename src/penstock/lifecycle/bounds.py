@@ -14,7 +14,7 @@ from penstock.errors import ConfigurationError, InvalidInput
 from penstock.lifecycle.payloads import require_storable
 
 CODE = "OUT_OF_BOUNDS"
-_SHOWN = 40
+_SHOWN_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class TextBound:
 
 @dataclass(frozen=True, slots=True)
 class NumberBound:
-    """The least and the most that a whole number may be."""
+    """The bounds of a whole number."""
 
     field: str
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     meaning: str
 
     def require(self, value: int) -> None:
@@ -71,10 +71,11 @@ class NumberBound:
 
     def holds(self, value: object) -> bool:
         """Is this a whole number within the bounds?"""
-        return isinstance(value, int) and not isinstance(value, bool) and self.least <= value <= self.most
+        return isinstance(value, int) and not isinstance(value, bool) and self.minimum <= value <= self.maximum
 
     def _refusal(self, value: object) -> str:
-        return f"{self.field} is {str(value)[:_SHOWN]}; it must be a whole number from {self.least} to {self.most}"
+        text = str(value)[:_SHOWN_CHARACTERS]
+        return f"{self.field} is {text}; it must be a whole number from {self.minimum} to {self.maximum}"
 
 
 LARGEST_COUNT = 2**31 - 1

@@ -1,4 +1,4 @@
-"""Who asks: it decides which jobs are seen, and it is what the history remembers."""
+"""Callers: who asks decides which jobs are visible, and is recorded in the history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.lifecycle.states import Actor, KilledBy
 
 
 class Visibility(StrEnum):
-    """Whose jobs somebody sees."""
+    """Whose jobs a caller sees."""
 
     EVERYTHING = "everything"
     GUESTS = "guests"
@@ -20,7 +20,7 @@ class Visibility(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Someone who asks for something, and the name the history keeps."""
+    """Who asks for something, and the name that the history keeps."""
 
     actor: Actor
     id: str | None = None
@@ -37,7 +37,7 @@ class Caller:
         return Visibility.GUESTS if self.id is None else Visibility.OWN
 
     def acts_for(self, user_id: str | None) -> str | None:
-        """Whose something is that this caller makes: an owner's own, and whoever anybody else names.
+        """The owner of what this caller makes: an owner's own, and for all others whom they name.
 
         >>> owner("ada").acts_for(None)
         'ada'
@@ -52,7 +52,7 @@ class Caller:
 
     @property
     def killed_by(self) -> KilledBy:
-        """What a stop by this caller is put down to."""
+        """The reason that is recorded when this caller stops a job."""
         return KilledBy.USER if self.actor in (Actor.OWNER, Actor.ADMIN) else KilledBy.SYSTEM
 
 

@@ -1,4 +1,4 @@
-"""The truth about a job whose coordinator is a Celery task: a table for those who stay with Celery.
+"""The real status of a job whose coordinator is a Celery task: a table for those who stay with Celery.
 
 A coordinator hands out its work and returns, and Celery calls that SUCCESS while the workers still run. What the task
 returned tells more: ``{"status": "dispatched"}`` means that the work is on its way. Celery's state and that word
@@ -41,8 +41,8 @@ def effective_status(celery_state: str, result: object = None) -> str:
     >>> effective_status("RETRY")
     'running'
     """
-    told = result.get("status") if isinstance(result, Mapping) else None
-    for word in (told, ANY):
+    result_status = result.get("status") if isinstance(result, Mapping) else None
+    for word in (result_status, ANY):
         status = EFFECTIVE_STATUSES.get((celery_state, word)) if isinstance(word, str) else None
         if status is not None:
             return status

@@ -24,7 +24,7 @@ from penstock.errors import (
     StoreUnavailable,
 )
 from penstock.lifecycle import outcomes
-from penstock.lifecycle.error_text import cause_of, described, text_of
+from penstock.lifecycle.error_text import cause_of, describe_error, text_of
 from penstock.lifecycle.known_errors import known_code
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import Policy
@@ -32,7 +32,7 @@ from penstock.lifecycle.states import ItemStatus, KilledBy, Phase
 
 _SHORTEST_WAIT = 0.05
 _LONGEST_WAIT = 86_400.0
-_KILLERS = frozenset(one.value for one in KilledBy)
+_KILLERS = frozenset(killer.value for killer in KilledBy)
 
 
 def outcome_for_error(
@@ -66,7 +66,7 @@ def outcome_for_error(
         case Killed() | StoreUnavailable():
             text, code, wait = _message(error), _code(error), None
         case _:
-            text, code, wait = described(error), known_code(error) or "UNEXPECTED_ERROR", None
+            text, code, wait = describe_error(error), known_code(error) or "UNEXPECTED_ERROR", None
     return retry_or_fail(
         text, code, attempt, policy, killed_by=_killer(error), retry_after=wait, traceback=traceback, chance=chance
     )
@@ -129,15 +129,15 @@ def after_death(
     0.0
     """
     if alone and deaths >= suspect_deaths + 2:
-        return outcomes.failed(error, "WORKER_CRASH", killed_by=KilledBy.WORKER_CRASH)._replace(died=True)
+        return outcomes.failed(error, "WORKER_CRASH", killed_by=KilledBy.WORKER_CRASH)._replace(worker_died=True)
     return outcomes.orphaned(0.0 if deaths <= 1 else policy.backoff.delay(deaths - 1, None, chance))
 
 
 def _killer(error: BaseException) -> KilledBy | None:
     """Who ended the handler: the error itself says, or the one a kind's classify turned into it."""
-    for one in (error, cause_of(error)):
-        if isinstance(one, Killed) and one.killed_by in _KILLERS:
-            return KilledBy(one.killed_by)
+    for candidate in (error, cause_of(error)):
+        if isinstance(candidate, Killed) and candidate.killed_by in _KILLERS:
+            return KilledBy(candidate.killed_by)
     return None
 
 
@@ -192,9 +192,9 @@ def next_step(
     ledger: JobCounters, *, plan: Outcome | None = None, single: Outcome | None = None, finalize: Outcome | None = None
 ) -> Next:
     """What a running job does now; the outcomes are those of its deciding items, where they have one."""
-    if plan is not None and plan.ended and plan.status is not ItemStatus.DONE:
+    if plan is not None and plan.is_over and plan.status is not ItemStatus.DONE:
         return Fail(plan, Phase.BATCHING)
-    if finalize is not None and finalize.ended:
+    if finalize is not None and finalize.is_over:
         if finalize.status in (ItemStatus.DONE, ItemStatus.SKIPPED):
             return Succeed(finalize.result)
         return Fail(finalize, Phase.FINALIZING)
@@ -208,7 +208,7 @@ def next_step(
 def _single_step(outcome: Outcome | None) -> Next:
     if outcome is None:
         return Nothing()
-    if not outcome.ended:
+    if not outcome.is_over:
         return Retry(outcome) if outcome.counts else Nothing()
     if outcome.status in (ItemStatus.DONE, ItemStatus.SKIPPED):
         return Succeed(outcome.result)

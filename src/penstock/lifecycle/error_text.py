@@ -43,10 +43,10 @@ def text_of(value: object) -> str:
         return UNREADABLE
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Class and message in one line.
 
-    >>> described(KeyError("price"))
+    >>> describe_error(KeyError("price"))
     "KeyError: 'price'"
     """
     return f"{class_name(error)}: {text_of(error)}".rstrip(": ")
@@ -69,9 +69,9 @@ def traceback_of(error: BaseException) -> str:
     return f"{_frames_of(error)}{class_name(error)}: {plain(message, _LONGEST_SHOWN)}\n"
 
 
-def plain(text: str, most: int) -> str:
+def plain(text: str, max_length: int) -> str:
     """At most so many characters, as a ``str`` and nothing derived from it."""
-    return str.__getitem__(text, slice(most))
+    return str.__getitem__(text, slice(max_length))
 
 
 def _frames_of(error: BaseException) -> str:

@@ -43,5 +43,5 @@ def lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[lis
         if not columns:
             yield [position, status, result, attempts, error_code, error]
             continue
-        shown = result if type(result) is dict else normalized if type(normalized) is dict else _NOTHING
-        yield [position, status, *map(shown.get, columns), attempts, error_code, error]
+        fields = result if type(result) is dict else normalized if type(normalized) is dict else _NOTHING
+        yield [position, status, *map(fields.get, columns), attempts, error_code, error]

@@ -12,14 +12,14 @@ from penstock.errors import ConfigurationError
 
 def place_of(definition: object) -> str:
     """Where a function, a class or an instance is written: ``shop.py:12``."""
-    found: Any = definition
-    while isinstance(found, functools.partial):
-        found = found.func
-    found = inspect.unwrap(getattr(found, "__func__", found))
-    code = getattr(found, "__code__", None)
+    target: Any = definition
+    while isinstance(target, functools.partial):
+        target = target.func
+    target = inspect.unwrap(getattr(target, "__func__", target))
+    code = getattr(target, "__code__", None)
     if code is not None:
         return f"{code.co_filename}:{code.co_firstlineno}"
-    of = found if inspect.isclass(found) else type(found)
+    of = target if inspect.isclass(target) else type(target)
     try:
         return f"{inspect.getsourcefile(of)}:{inspect.getsourcelines(of)[1]}"
     except (OSError, TypeError):
@@ -48,27 +48,27 @@ def require_handler(kind: str, step: str, handler: object, *, gives: str, may_ta
 
 def require_importable(kind: str, handler: object) -> None:
     """Refuse a handler that another process cannot be given: it is found there by its name."""
-    found: Any = handler
+    target: Any = handler
     values: list[object] = []
-    while isinstance(found, functools.partial):
-        values += [found.args, found.keywords]
-        found = found.func
-    owner = getattr(found, "__self__", None)
+    while isinstance(target, functools.partial):
+        values += [target.args, target.keywords]
+        target = target.func
+    owner = getattr(target, "__self__", None)
     if owner is not None and not inspect.ismodule(owner) and not inspect.isclass(owner):
         values.append(getattr(owner, "__dict__", {}))
-        named: Any = type(owner)
+        importable: Any = type(owner)
     else:
-        named = found
-    name = getattr(named, "__qualname__", type(named).__qualname__)
+        importable = target
+    name = getattr(importable, "__qualname__", type(importable).__qualname__)
     if "<" in name:  # <locals>, <lambda>
         raise ConfigurationError(
             f"kind {kind!r} runs in processes, and {name} cannot be imported there: write it at the top of its module "
-            f"({place_of(found)})"
+            f"({place_of(target)})"
         )
     try:
         pickle.dumps(values)
     except Exception as error:  # noqa: BLE001 - whatever a value of the program raises
         raise ConfigurationError(
             f"kind {kind!r} runs in processes, and what {name} was given cannot be sent there ({error}) "
-            f"({place_of(found)})"
+            f"({place_of(target)})"
         ) from None

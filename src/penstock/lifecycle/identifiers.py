@@ -23,26 +23,26 @@ def read_job_id(value: Identifier) -> UUID:
     """
     if isinstance(value, UUID):
         return value
-    found = _read(value, "job_id")
-    if found is None:
+    job_id = _read(value, "job_id")
+    if job_id is None:
         raise JobNotFound(f"there is no job {value!r}: {_LIKE}")
-    return found
+    return job_id
 
 
 def read_file_id(value: Identifier) -> UUID:
     """The id of a file that is looked for."""
-    found = _read(value, "file_id")
-    if found is None:
+    file_id = _read(value, "file_id")
+    if file_id is None:
         raise FileNotFound(f"there is no file {value!r}: {_LIKE}")
-    return found
+    return file_id
 
 
 def read_new_id(value: Identifier, field: str) -> UUID:
     """The id that something is to have."""
-    found = _read(value, field)
-    if found is None:
+    new_id = _read(value, field)
+    if new_id is None:
         raise InvalidInput(f"{field} is {value!r}; {_LIKE}", field=field)
-    return found
+    return new_id
 
 
 def _read(value: object, field: str) -> UUID | None:

@@ -58,7 +58,7 @@ class Kind(Generic[Params, Input, Result]):
         ``finalize``; one that could not run is refused, with its place.
         """
         require_kind_name(name)
-        steps = _made(name, definition) if inspect.isclass(definition) else definition
+        steps = _instantiate(name, definition) if inspect.isclass(definition) else definition
         # A function of one step is its own process; everything else has steps.
         is_function = not inspect.isclass(definition) and not hasattr(definition, "process") and callable(definition)
         process = steps if is_function else getattr(steps, "process", None)
@@ -130,7 +130,7 @@ def _of_people(steps: object) -> dict[str, Any]:
     }
 
 
-def _made(name: str, definition: type) -> object:
+def _instantiate(name: str, definition: type) -> object:
     """An instance of a class that needs nothing; one that needs something is registered as an instance."""
     try:
         inspect.signature(definition).bind()
@@ -164,8 +164,8 @@ class Kinds:
         kind = self._by_name.get(name)
         if kind is None:
             self.require_installed(name)
-            known = ", ".join(sorted(self._by_name)) or "none"
-            raise KindUnknown(f"no kind {name!r} is registered here; known: {known}")
+            known_names = ", ".join(sorted(self._by_name)) or "none"
+            raise KindUnknown(f"no kind {name!r} is registered here; known: {known_names}")
         return kind
 
     def require_installed(self, name: str) -> None:

@@ -32,9 +32,9 @@ def known_code(error: BaseException) -> str | None:
     """
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         return "DISK_FULL"
-    for one in type(error).__mro__:
-        package = one.__module__.partition(".")[0]
+    for error_class in type(error).__mro__:
+        package = error_class.__module__.partition(".")[0]
         for code, (packages, names) in _BY_NAME.items():
-            if package in packages and one.__name__ in names:
+            if package in packages and error_class.__name__ in names:
                 return code
     return None

@@ -25,13 +25,13 @@ class Outcome(NamedTuple):
     delay: float | None = None
     counts: bool = True
     """Does the try count as an attempt? Handing back unfinished work on purpose does not, nor does a death."""
-    died: bool = False
+    worker_died: bool = False
     """Did its worker die, or stop responding, while it held the item?"""
     exception: BaseException | None = None
-    """What was raised, for those who are told of failures; it is not written down."""
+    """What was raised, for failure hooks; it is not stored."""
 
     @property
-    def ended(self) -> bool:
+    def is_over(self) -> bool:
         """Is the item's work over?"""
         return self.status is not ItemStatus.PENDING
 
@@ -108,13 +108,13 @@ def released() -> Outcome:
 
 
 def orphaned(delay: float) -> Outcome:
-    """Its worker died while it held the item: back in line after ``delay`` seconds, and no try is used up."""
-    return Outcome(ItemStatus.PENDING, delay=delay, counts=False, died=True)
+    """Its worker died while it held the item: back to the queue after ``delay`` seconds, and no try is used up."""
+    return Outcome(ItemStatus.PENDING, delay=delay, counts=False, worker_died=True)
 
 
-def _cut(text: str, most: int) -> str:
-    short = storable_text(text[:most])
-    return short if len(text) <= most else short[:-1] + "…"
+def _cut(text: str, max_length: int) -> str:
+    short = storable_text(text[:max_length])
+    return short if len(text) <= max_length else short[:-1] + "…"
 
 
 def _tail(text: str | None) -> str | None:

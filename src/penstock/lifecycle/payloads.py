@@ -43,37 +43,38 @@ _LARGE_FLOAT = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9.]+e\+[0-9]+)')
 """A text, which is passed over, or a float with an exponent."""
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,79}")
 _LONGEST_KEY = 40
-_MOST_STEPS = 12
+_MAX_STEPS = 12
 
 
-def encode(value: JSON, *, most: int, at: str) -> str:
-    """``value`` as JSON text, at most ``most`` bytes of it; ``at`` is what the caller knows it by.
+def encode(value: JSON, *, max_bytes: int, at: str) -> str:
+    """``value`` as JSON text, at most ``max_bytes`` bytes of it; ``at`` is what the caller knows it by.
 
-    >>> encode({"price": Decimal("1.10"), "sizes": (1, 2)}, most=1000, at="params")
+    >>> encode({"price": Decimal("1.10"), "sizes": (1, 2)}, max_bytes=1000, at="params")
     '{"price":"1.10","sizes":[1,2]}'
     """
-    data = _written(value)
+    data = _dump_plain(value)
     if data is None:
-        data = _looked_at(value, at)
-    if len(data) > most:
+        data = _dump_checked(value, at)
+    if len(data) > max_bytes:
         raise PayloadTooLarge(
-            f"{at} takes {len(data):,} bytes as JSON; at most {most:,} are kept (PENSTOCK_MAX_PAYLOAD_BYTES)", field=at
+            f"{at} takes {len(data):,} bytes as JSON; at most {max_bytes:,} are kept (PENSTOCK_MAX_PAYLOAD_BYTES)",
+            field=at,
         )
     return data.decode()
 
 
-def encode_each(values: list[JSON], *, most: int) -> list[str] | None:
+def encode_each(values: list[JSON], *, max_bytes: int) -> list[str] | None:
     """What :func:`encode` gives for each value, in a third of the time; None when one of them needs a closer look."""
     try:
-        each = [orjson.dumps(one, _converted, _OPTIONS) for one in values]
+        each = [orjson.dumps(value, _convert, _OPTIONS) for value in values]
         whole = b",".join(each)
-        if b"\\u0000" in whole or b"e+" in whole or (len(whole) > most and max(map(len, each)) > most):
+        if b"\\u0000" in whole or b"e+" in whole or (len(whole) > max_bytes and max(map(len, each)) > max_bytes):
             return None
         if b"null" in whole and orjson.loads(b"[%b]" % whole) != values:
             return None
     except Exception:  # noqa: BLE001 - whatever a stranger's value raises, the closer look says what it is
         return None
-    return [one.decode() for one in each]
+    return [data.decode() for data in each]
 
 
 def decode(text: str | bytes | None) -> JSON:
@@ -102,29 +103,29 @@ def storable_texts(value: JSON) -> JSON:
         case str():
             return storable_text(value)
         case dict():
-            return {storable_texts(key): storable_texts(one) for key, one in value.items()}
+            return {storable_texts(key): storable_texts(member) for key, member in value.items()}
         case list() | tuple():
-            return [storable_texts(one) for one in value]
+            return [storable_texts(member) for member in value]
     return value
 
 
-def _written(value: JSON) -> bytes | None:
+def _dump_plain(value: JSON) -> bytes | None:
     """The value as orjson writes it; None when it needs a closer look."""
     try:
-        data = orjson.dumps(value, _converted, _OPTIONS)
+        data = orjson.dumps(value, _convert, _OPTIONS)
         doubtful = b"\\u0000" in data or b"e+" in data or (b"null" in data and orjson.loads(data) != value)
     except Exception:  # noqa: BLE001 - as above
         return None
     return None if doubtful else data
 
 
-def _looked_at(value: JSON, at: str) -> bytes:
+def _dump_checked(value: JSON, at: str) -> bytes:
     try:
         data = orjson.dumps(_plain(value, 0))
-        return _LARGE_FLOAT.sub(_written_out, data) if b"e+" in data else data
-    except _Unkeepable as found:
-        path = found.path(at)
-        raise PayloadNotStorable(f"{path} cannot be kept: it {found.why}", field=path) from found.__cause__
+        return _LARGE_FLOAT.sub(_expand_float, data) if b"e+" in data else data
+    except _Unkeepable as refusal:
+        path = refusal.path(at)
+        raise PayloadNotStorable(f"{path} cannot be kept: it {refusal.why}", field=path) from refusal.__cause__
     except Exception as error:
         raise PayloadNotStorable(
             f"{at} cannot be kept: {type(error).__name__}: {error}; build it of dicts, lists, texts and numbers",
@@ -132,8 +133,8 @@ def _looked_at(value: JSON, at: str) -> bytes:
         ) from error
 
 
-def _written_out(found: re.Match[bytes]) -> bytes:
-    return b"%b.0" % format(Decimal(found[1].decode()), "f").encode() if found[1] else found[0]
+def _expand_float(match: re.Match[bytes]) -> bytes:
+    return b"%b.0" % format(Decimal(match[1].decode()), "f").encode() if match[1] else match[0]
 
 
 class _Unkeepable(Exception):
@@ -151,8 +152,8 @@ class _Unkeepable(Exception):
     def path(self, at: str) -> str:
         """Where it is, as one would write it in Python."""
         steps = self._steps[::-1]
-        shown = "".join(_step(one) for one in steps[:_MOST_STEPS])
-        return f"{at}{shown}…" if len(steps) > _MOST_STEPS else f"{at}{shown}"
+        steps_text = "".join(_step(step) for step in steps[:_MAX_STEPS])
+        return f"{at}{steps_text}…" if len(steps) > _MAX_STEPS else f"{at}{steps_text}"
 
 
 def _step(step: object) -> str:
@@ -164,7 +165,7 @@ def _step(step: object) -> str:
     return f"[{text if len(text) <= _LONGEST_KEY else text[:_LONGEST_KEY] + '...'!a}]"
 
 
-def _converted(value: object) -> object:
+def _convert(value: object) -> object:
     """What orjson does not write by itself, one step nearer to JSON."""
     match value:
         case float():  # a subclass
@@ -179,7 +180,7 @@ def _converted(value: object) -> object:
         case PurePath():
             return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: getattr(value, one.name) for one in fields(value)}
+        return {member.name: getattr(value, member.name) for member in fields(value)}
     pydantic = sys.modules.get("pydantic")
     if pydantic is not None and isinstance(value, pydantic.BaseModel):
         return value.model_dump(mode="json")
@@ -206,18 +207,18 @@ def _plain(value: object, depth: int) -> JSON:
         case list():
             values = value
         case _:
-            return _plain(_converted(value), depth)
+            return _plain(_convert(value), depth)
     if depth == _DEEPEST:
         raise _Unkeepable(f"is nested more than {_DEEPEST} levels deep, or contains itself")
     # One frame a level: the caller's own stack may be deep already.
-    made = []
-    for index, one in enumerate(values):
+    plain_values = []
+    for index, element in enumerate(values):
         try:
-            made.append(_plain(one, depth + 1))
-        except _Unkeepable as found:
-            found.under(index if names is None else names[index])
+            plain_values.append(_plain(element, depth + 1))
+        except _Unkeepable as refusal:
+            refusal.under(index if names is None else names[index])
             raise
-    return made if names is None else dict(zip(names, made, strict=True))
+    return plain_values if names is None else dict(zip(names, plain_values, strict=True))
 
 
 def _number(value: float) -> float:
@@ -236,15 +237,15 @@ def _key(key: object) -> str:
         raise _Unkeepable(f"has the key {ascii(key)[:_LONGEST_KEY]} ({type(key).__name__}); keys are texts")
     try:
         return _text(key)
-    except _Unkeepable as found:
-        raise _Unkeepable(f"has the key {ascii(key)[:_LONGEST_KEY]}, which {found.why}") from None
+    except _Unkeepable as refusal:
+        raise _Unkeepable(f"has the key {ascii(key)[:_LONGEST_KEY]}, which {refusal.why}") from None
 
 
 def _text(text: str) -> str:
-    found = _UNKEEPABLE.search(text)
-    if found is None:
+    match = _UNKEEPABLE.search(text)
+    if match is None:
         return str.__str__(text)
-    what = "the character NUL (U+0000)" if found[0] == "\x00" else f"a lone surrogate (U+{ord(found[0]):04X})"
+    what = "the character NUL (U+0000)" if match[0] == "\x00" else f"a lone surrogate (U+{ord(match[0]):04X})"
     raise _Unkeepable(f"has {what}, which not every database keeps; penstock.storable_text() replaces it")
 
 

@@ -89,20 +89,20 @@ class Policy:
         for name in options:
             if name not in _DEFAULTS:
                 raise ConfigurationError(f"a kind has no option {name!r}; there are {', '.join(_DEFAULTS)}")
-        given: dict[str, Any] = {**_DEFAULTS, **options}
+        values: dict[str, Any] = {**_DEFAULTS, **options}
         for bound in _BOUNDS:
-            bound.require_of_kind(given[bound.field])
-        given["backoff"] = Backoff.of(given["backoff"])
-        given["runs_in"] = None if given["runs_in"] is None else _place(given["runs_in"])
-        if given["memory_limit"] is not None:
-            if given["runs_in"] is not RunsIn.PROCESSES:
+            bound.require_of_kind(values[bound.field])
+        values["backoff"] = Backoff.of(values["backoff"])
+        values["runs_in"] = None if values["runs_in"] is None else _place(values["runs_in"])
+        if values["memory_limit"] is not None:
+            if values["runs_in"] is not RunsIn.PROCESSES:
                 raise ConfigurationError(
                     "memory_limit needs runs_in='processes': only a process can be limited for real"
                 )
-            given["memory_limit"] = size_in_bytes(given["memory_limit"])
+            values["memory_limit"] = size_in_bytes(values["memory_limit"])
         for name in _DURATIONS:
-            given[name] = None if given[name] is None else seconds(given[name])
-        for name, value in given.items():
+            values[name] = None if values[name] is None else seconds(values[name])
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def allowing(self, retries: int) -> Policy:

@@ -24,7 +24,7 @@ class Backoff:
 
     first: float
     factor: float = 1.0
-    most: float = 3600.0
+    max_seconds: float = 3600.0
 
     @classmethod
     def of(cls, spelling: str | Backoff) -> Backoff:
@@ -35,13 +35,13 @@ class Backoff:
         if match is None:
             raise ConfigurationError(f"{spelling!r} is not a backoff; write '1s fixed' or '1s exponential up to 5m'")
         first = seconds(match[1])
-        most = seconds(match[3]) if match[3] else max(first, 3600.0)
-        return cls(first, 1.0 if match[2] == "fixed" else 2.0, most)
+        max_seconds = seconds(match[3]) if match[3] else max(first, 3600.0)
+        return cls(first, 1.0 if match[2] == "fixed" else 2.0, max_seconds)
 
     def bound(self, attempt: int) -> float:
         """The longest wait after the given attempt (1 is the first)."""
         exponent = min(max(attempt, 1) - 1, 64)
-        return min(self.first * self.factor**exponent, self.most)
+        return min(self.first * self.factor**exponent, self.max_seconds)
 
     def delay(self, attempt: int, retry_after: float | None = None, chance: random.Random | None = None) -> float:
         """The wait after ``attempt``: exact when fixed, spread over its upper half when growing.

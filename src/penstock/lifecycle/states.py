@@ -14,13 +14,13 @@ class Work(Enum):
     """What becomes of the work of a job in some state."""
 
     HELD = "held"
-    """It is still to come, and waits for somebody."""
+    """Not started: somebody has to let it start."""
     FLOWING = "flowing"
-    """It goes on by itself."""
+    """Workers do it without anybody's help."""
     DONE = "done"
-    """All of it is over, and well."""
+    """All of it ended well."""
     LEFT = "left"
-    """No more of it is done, and not all is well."""
+    """No more of it is done, and some did not end well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +118,16 @@ ACTIVE = frozenset(state for state in JobState if state.work in (Work.HELD, Work
 """States in which work is still to come."""
 
 FLOWING = frozenset(state for state in JobState if state.work is Work.FLOWING)
-"""States in which a job goes on by itself: one such job may do the work of a (kind, unique_key), and be followed."""
+"""States in which workers serve a job: one such job may do the work of a (kind, unique_key), and have followers."""
 
 FINISHED = frozenset(JobState) - ACTIVE
 """States in which no worker touches the job any more."""
 
 WELL_ENDED = frozenset(state for state in JobState if state.work is Work.DONE)
-"""States in which all work is over, and well."""
+"""States in which all work ended well."""
 
 KILLED_LOOK = JobState.CANCELED.look
-"""How a failure looks that something killed."""
+"""How a failure is shown when the job was killed."""
 
 
 class ItemStatus(StrEnum):
@@ -153,11 +153,11 @@ class ItemStatus(StrEnum):
         return status
 
 
-ENDED = frozenset({ItemStatus.DONE, ItemStatus.ERROR, ItemStatus.NOT_FOUND, ItemStatus.SKIPPED})
+ENDED_STATUSES = frozenset({ItemStatus.DONE, ItemStatus.ERROR, ItemStatus.NOT_FOUND, ItemStatus.SKIPPED})
 """Item statuses that count as processed."""
 
-OPEN_STATUSES = tuple(status for status in ItemStatus if status not in ENDED)
-"""Item statuses of what waits or is in hand."""
+OPEN_STATUSES = tuple(status for status in ItemStatus if status not in ENDED_STATUSES)
+"""Item statuses of work that waits or runs."""
 
 
 class ItemRole(StrEnum):
@@ -188,7 +188,7 @@ class KilledBy(StrEnum):
 
 
 class ErrorType(StrEnum):
-    """Would the same work have a chance another time?"""
+    """Could the same work succeed another time?"""
 
     RETRYABLE = "RETRYABLE"
     TERMINAL = "TERMINAL"

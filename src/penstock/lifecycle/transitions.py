@@ -69,21 +69,21 @@ RESCUE = _row(
     {S.RUNNING},
     S.RUNNING,
     frozenset({Actor.SYSTEM}),
-    "a worker died while it held items; they go back in line",
+    "a worker died while it held items; they go back to the queue",
 )
 REQUEUE = _row("requeue", {S.RETRYING}, S.QUEUED, ENGINE, "the backoff has passed", stamps=("queued_at",))
 PAUSE = _row(
     "pause", {S.QUEUED, S.RUNNING, S.RETRYING}, S.PAUSED, ANYONE, "no new item starts; claimed ones finish",
     clears=("next_claim_at",),
 )  # fmt: skip
-RESUME = _row("resume", {S.PAUSED}, S.QUEUED, ANYONE, "the flow goes on", stamps=("queued_at",))
+RESUME = _row("resume", {S.PAUSED}, S.QUEUED, ANYONE, "its items are claimed again", stamps=("queued_at",))
 CANCEL = _row(
     "cancel", {S.CREATED, S.QUEUED, S.RUNNING, S.RETRYING, S.PAUSED}, S.CANCELED, ANYONE, "stopped on purpose",
     stamps=("canceled_at",), clears=("next_claim_at",), keeps_progress=True,
 )  # fmt: skip
 COMMIT = _row("commit", {S.SUCCEEDED}, S.COMMITTED, ANYONE, "the owner used the result", stamps=("committed_at",))
 ABANDON = _row(
-    "abandon", {S.SUCCEEDED}, S.ABANDONED, ANYONE, "nobody wanted the result, or not in time",
+    "abandon", {S.SUCCEEDED}, S.ABANDONED, ANYONE, "the result was not wanted, or not used in time",
     stamps=("abandoned_at",),
 )  # fmt: skip
 REPROCESS = _row(
@@ -99,7 +99,7 @@ ENTRY = frozenset({S.CREATED, S.QUEUED})
 """How a record may begin: created, or queued when it is created and submitted in one transaction."""
 
 
-def allowed(source: JobState) -> tuple[Transition, ...]:
+def transitions_from(source: JobState) -> tuple[Transition, ...]:
     """What may happen to a job in ``source``, in the table's order."""
     return tuple(transition for transition in TRANSITIONS if source in transition.sources)
 
@@ -108,13 +108,13 @@ def is_legal(source: JobState | None, target: JobState) -> bool:
     """Is there a way from ``source`` (None: not recorded yet) to ``target``?"""
     if source is None:
         return target in ENTRY
-    return any(transition.target is target for transition in allowed(source))
+    return any(transition.target is target for transition in transitions_from(source))
 
 
 def actions(source: JobState, who: Actor, *, reprocessable: bool) -> tuple[str, ...]:
     """The names of what ``who`` may do now: what an API answer offers and a page shows as buttons."""
     return tuple(
         transition.name
-        for transition in allowed(source)
+        for transition in transitions_from(source)
         if who in transition.who and (reprocessable or not transition.opens_run)
     )

@@ -25,8 +25,8 @@ class Vocabulary:
     @classmethod
     def of(cls, name: str, *words: str, killed: str | None = None) -> Vocabulary:
         """One word for each known state, in the states' own order."""
-        known = [state for state in JobState if state.shown_as is state]
-        return cls(name, dict(zip(known, words, strict=True)), killed)
+        states = [state for state in JobState if state.shown_as is state]
+        return cls(name, dict(zip(states, words, strict=True)), killed)
 
     def __post_init__(self) -> None:
         words = {state: self.words.get(state) or self.words.get(state.shown_as) for state in JobState}

@@ -9,7 +9,7 @@ from penstock.lifecycle.states import ItemStatus
 from penstock.store.queries import ages as queries
 from penstock.store.transaction import Transaction
 
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ def ages(transaction: Transaction, kinds: Iterable[str]) -> Ages:
     return Ages(
         waiting=_oldest(transaction, names, ItemStatus.PENDING),
         running=_oldest(transaction, names, ItemStatus.PROCESSING),
-        expired_leases=queries.expired_leases(transaction, limit=MOST_COUNTED),
+        expired_leases=queries.expired_leases(transaction, limit=MAX_COUNTED),
     )
 
 

@@ -19,13 +19,13 @@ _BATCH_SIZE = 200
 
 def backfill(store: Store) -> int:
     """Bring all items up to their jobs; the answer is how many said otherwise."""
-    changed, after = 0, UUID(int=0)
+    changed_count, after = 0, UUID(int=0)
     while True:
         stretch = store.write(partial(_backfill_behind, after=after))
         if stretch is None:
-            return changed
-        after, copied = stretch
-        changed += copied
+            return changed_count
+        after, copied_count = stretch
+        changed_count += copied_count
 
 
 def _backfill_behind(transaction: Transaction, after: UUID) -> tuple[UUID, int] | None:

@@ -20,7 +20,7 @@ from penstock.store.transaction import Transaction
 
 _MANY_OF_THESE = (Actor.WORKER, Actor.SYSTEM)
 _WORTH_TELLING = (JobState.CANCELED, JobState.ABANDONED)
-"""A worker starts and ends thousands of jobs a second; of those only what went wrong is told by itself."""
+"""A worker starts and ends thousands of jobs a second; only what went wrong gets a log line of its own."""
 
 
 def change(
@@ -38,35 +38,37 @@ def change(
     """
     if caller.actor not in transition.who:
         raise TransitionRefused(f"{caller.actor.value} may not {transition.name} a job", code="NOT_ALLOWED")
-    changed = query(transaction)
-    if not changed:
-        return changed
+    changed_jobs = query(transaction)
+    if not changed_jobs:
+        return changed_jobs
     if reason is not None or reasons is not None or transition.keeps_progress:
-        explained = _explained(changed, reasons or {}, reason, keeps_progress=transition.keeps_progress)
-        insert_explained_events(transaction, explained, to_state=transition.target, caller=caller)
+        explained_events = _explain_events(
+            changed_jobs, reasons or {}, reason, keeps_progress=transition.keeps_progress
+        )
+        insert_explained_events(transaction, explained_events, to_state=transition.target, caller=caller)
     else:
-        events = [Event(job.id, job.event_sequence, job.run, job.previous_state) for job in changed]
+        events = [Event(job.id, job.event_sequence, job.run, job.previous_state) for job in changed_jobs]
         insert_events(transaction, events, to_state=transition.target, caller=caller)
-    first = changed[0]
+    first = changed_jobs[0]
     transaction.log(
         f"{transition.name}: {transition.target.value}",
         level=_level(caller, transition),
-        jobs=len(changed),
+        jobs=len(changed_jobs),
         first=str(first.id),
         kind=first.kind,
         by=caller.id or caller.actor.value,
         reason=reason if reasons is None else reasons.get(first.id),
     )
-    return changed
+    return changed_jobs
 
 
-def followed(changed: Iterable[ChangedJob]) -> list[UUID]:
-    """Those of the jobs that others follow: what happened to them happens to their followers."""
-    return [job.id for job in changed if job.has_followers]
+def jobs_with_followers(changed_jobs: Iterable[ChangedJob]) -> list[UUID]:
+    """The jobs that have followers: what happened to them happens to their followers."""
+    return [job.id for job in changed_jobs if job.has_followers]
 
 
-def _explained(
-    changed: Sequence[ChangedJob], reasons: Mapping[UUID, str | None], reason: str | None, *, keeps_progress: bool
+def _explain_events(
+    changed_jobs: Sequence[ChangedJob], reasons: Mapping[UUID, str | None], reason: str | None, *, keeps_progress: bool
 ) -> list[ExplainedEvent]:
     return [
         ExplainedEvent(
@@ -77,7 +79,7 @@ def _explained(
             reasons.get(job.id, reason),
             _progress(job) if keeps_progress else None,
         )
-        for job in changed
+        for job in changed_jobs
     ]
 
 

@@ -24,7 +24,7 @@ from penstock.lifecycle.callers import worker
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import REQUEUE, START
-from penstock.operations.change import change, followed
+from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.single_flight import start_followers
 from penstock.operations.watermarks import Watermarks, discover, look
 from penstock.store.engine import Store
@@ -39,22 +39,22 @@ from penstock.store.transaction import Transaction
 
 _POSITION = attrgetter("position")
 _SOON = 0.02
-"""When a claim that was not filled is worth repeating, if nobody says so before: the work just taken goes first."""
+"""When to repeat a claim that was not filled, unless a notice comes before: the work just taken goes first."""
 _NEVER = 2**31
 """Deaths that no item reaches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a claim brought, and when to come again if it brought less than was asked for."""
+    """What a claim took, and when to claim again if that was less than was asked for."""
 
     items: Sequence[ClaimedItem]
     wait: float | None
-    """Seconds until the kind's next turn; None when nothing is in line."""
+    """Seconds until the kind's next job is due; None when its queue is empty."""
     careful: bool = False
-    """Are there items that were in a dead worker's hands? Such are only taken when they can begin at once."""
+    """Are there items that a dead worker held? They are taken only when they can start immediately."""
     suspect_deaths: int = 0
-    """The one item is a suspect, which was in hand in so many deaths of workers."""
+    """The only item is a suspect: so many workers died while they held it."""
 
 
 @dataclass(slots=True)
@@ -65,20 +65,20 @@ class _Share:
     last: int
     returned: int = 0
     next_claim_at: datetime | None = None
-    taken: list[TakenItem | TakenOfJob] = field(default_factory=list)
+    items: list[TakenItem | TakenOfJob] = field(default_factory=list)
 
     @property
     def has_more(self) -> bool:
         return self.last < self.job.last_claimable
 
-    def served(self) -> ServedJob:
+    def served_job(self) -> ServedJob:
         """What to write about the job."""
         return ServedJob(self.job.id, self.last, self.returned, self.has_more, self.next_claim_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Care:
-    """How items are taken that were in the hands of workers that died.
+    """How items are taken that were held by workers that died.
 
     A slice is claimed in one go, so most of what a worker holds has not begun when it dies. What was held then is taken
     again only as it can begin at once: whoever is held in further deaths was running. One held in ``suspect_deaths`` of
@@ -86,10 +86,10 @@ class Care:
     """
 
     free: int
-    """Places of the runner in which nothing runs."""
+    """Free slots of the runner."""
     suspect_deaths: int
 
-    def choose(self, returned: Sequence[ReturnedItem]) -> _Choice:
+    def choose(self, returned_items: Sequence[ReturnedItem]) -> _Choice:
         """Which of the items that came back, in their order, to take.
 
         >>> Care(2, 5).choose([ReturnedItem(id, deaths) for id, deaths in [(1, 0), (2, 1), (3, 1), (4, 0)]])
@@ -97,16 +97,16 @@ class Care:
         >>> Care(2, 5).choose([ReturnedItem(id, deaths) for id, deaths in [(1, 5), (2, 0)]])
         _Choice(item_ids=[1], careful=True, suspect_deaths=5)
         """
-        chosen: list[int] = []
+        item_ids: list[int] = []
         careful = False
-        for item_id, deaths in returned:
+        for item_id, deaths in returned_items:
             if deaths >= self.suspect_deaths:
-                return _Choice([item_id], True, deaths) if not chosen else _Choice(chosen, True)
+                return _Choice([item_id], True, deaths) if not item_ids else _Choice(item_ids, True)
             careful = careful or deaths > 0
-            if careful and len(chosen) >= self.free:
+            if careful and len(item_ids) >= self.free:
                 break
-            chosen.append(item_id)
-        return _Choice(chosen, careful)
+            item_ids.append(item_id)
+        return _Choice(item_ids, careful)
 
 
 class _Choice(NamedTuple):
@@ -114,9 +114,9 @@ class _Choice(NamedTuple):
 
     item_ids: list[int]
     careful: bool
-    """Is care needed: were any of them in a dead worker's hands?"""
+    """Is care needed: did a dead worker hold any of them?"""
     suspect_deaths: int = 0
-    """The one item is a suspect, which was in hand in so many deaths of workers."""
+    """The only item is a suspect: so many workers died while they held it."""
 
 
 def claim(
@@ -149,9 +149,9 @@ def claim(
     in_one_statement = partial(
         claim_in_one_statement, kind=kind, worker_name=worker_name, size=size, lease_seconds=lease_seconds, marks=marks
     )
-    claimed = store.write(in_one_statement, single_statement=True)
-    if claimed is not None:
-        return claimed
+    result = store.write(in_one_statement, single_statement=True)
+    if result is not None:
+        return result
     wait = look(store, kind, marks)
     if wait is None or wait > 0:
         return Claim((), wait)
@@ -193,7 +193,7 @@ def claim_in_steps(
     lease = NewLease(uuid7(), worker_name, lease_seconds)
     shares = {job.id: _Share(job, job.last_claimed) for job in jobs}
     careful, suspect_deaths = _serve(transaction, shares, lease, size, care or Care(size, _NEVER))
-    items = [item for share in shares.values() for item in claimed_from(share.taken, share.job, kind, lease.lease)]
+    items = [item for share in shares.values() for item in claimed_from(share.items, share.job, kind, lease.lease)]
     if len(jobs) == 1:
         items.sort(key=_POSITION)
     # Whether there is more is asked by the next claim, which need not be waited for before the work begins.
@@ -202,7 +202,7 @@ def claim_in_steps(
 
 
 def next_turn(transaction: Transaction, kind: str, job_id: UUID | None = None) -> float | None:
-    """Seconds until a job of ``kind`` has its turn: 0 when one is due, None when none is in line."""
+    """Seconds until a job of ``kind`` is due: 0 when one is due now, None when its queue is empty."""
     soonest, now = line.next_turn(transaction, kind, job_id=job_id)
     return None if soonest is None else max(0.0, (soonest - now).total_seconds())
 
@@ -216,7 +216,7 @@ def _pick_from(transaction: Transaction, kind: str, limit: int, marks: Watermark
 def _take_returned(
     transaction: Transaction, shares: dict[UUID, _Share], lease: NewLease, size: int, care: Care
 ) -> _Choice:
-    """Items that came back go before fresh ones: their people have waited longer."""
+    """Items that came back go before fresh ones: their owners have waited longer."""
     holders = [share.job.id for share in shares.values() if share.job.returned_items]
     if not holders:
         return _Choice([], False)
@@ -225,7 +225,7 @@ def _take_returned(
         for item in queries.take_returned(transaction, choice.item_ids, lease):
             share = shares[item.job_id]
             share.returned += 1
-            share.taken.append(item)
+            share.items.append(item)
     return choice
 
 
@@ -237,14 +237,14 @@ def _take_fresh(transaction: Transaction, shares: dict[UUID, _Share], lease: New
         if share.last > share.job.last_claimed:
             stretches.append(Stretch(share.job.id, share.job.last_claimed + 1, share.last))
     if len(stretches) == 1:
-        shares[stretches[0].job_id].taken += queries.take_stretch(transaction, stretches[0], lease)
+        shares[stretches[0].job_id].items += queries.take_stretch(transaction, stretches[0], lease)
     elif stretches:
         for item in queries.take_stretches(transaction, stretches, lease):
-            shares[item.job_id].taken.append(item)
+            shares[item.job_id].items.append(item)
 
 
 def _line_up_returned(transaction: Transaction, shares: dict[UUID, _Share]) -> None:
-    """A job whose only open items are in backoff has its next turn when the first of them is ready."""
+    """A job whose only open items are in backoff is due again when the first of them is ready."""
     waiting = [
         share.job.id for share in shares.values() if share.job.returned_items > share.returned and not share.has_more
     ]
@@ -261,7 +261,7 @@ def _serve(
     choice = _take_returned(transaction, shares, lease, size, care)
     if choice.careful:
         # Nothing fresh beside what needs care, and who hands out nothing is not served: its turn stays as it is.
-        shares = {job_id: share for job_id, share in shares.items() if share.taken}
+        shares = {job_id: share for job_id, share in shares.items() if share.items}
     else:
         returned = sum(share.returned for share in shares.values())
         _take_fresh(transaction, shares, lease, max(1, (size - returned) // len(shares)))
@@ -269,11 +269,11 @@ def _serve(
     due = [share.job.id for share in shares.values() if share.job.state == JobState.RETRYING]
     if due:
         change(transaction, REQUEUE, partial(requeue_jobs, job_ids=due), caller)
-    running = [share.served() for share in shares.values() if share.job.state == JobState.RUNNING]
-    starting = [share.served() for share in shares.values() if share.job.state != JobState.RUNNING]
+    running = [share.served_job() for share in shares.values() if share.job.state == JobState.RUNNING]
+    starting = [share.served_job() for share in shares.values() if share.job.state != JobState.RUNNING]
     if starting:
-        started = change(transaction, START, partial(served_jobs.start_served, served=starting), caller)
-        start_followers(transaction, followed(started), caller)
+        started_jobs = change(transaction, START, partial(served_jobs.start_served, served_jobs=starting), caller)
+        start_followers(transaction, jobs_with_followers(started_jobs), caller)
     if running:
         served_jobs.note_served(transaction, running)
     return choice.careful, choice.suspect_deaths

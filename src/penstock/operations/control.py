@@ -11,7 +11,7 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import ABANDON, CANCEL, COMMIT, PAUSE, RESUME, START, Transition
-from penstock.operations.change import change, followed
+from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.read_jobs import get_job, not_found
 from penstock.operations.settle import settle_from_rows
 from penstock.operations.single_flight import hand_over, join, start_followers
@@ -31,17 +31,17 @@ def pause(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | 
 
 
 def resume(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
-    """RESUME: the flow goes on; a job whose work ended while it was paused ends now."""
+    """RESUME: items are claimed again; a job whose work ended while it was paused ends now."""
     if let_flow(transaction, RESUME, job_id, caller, reason):
         reschedule(transaction, job_id)
     return get_job(transaction, job_id, caller)
 
 
 def cancel(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
-    """CANCEL: stopped for good. Who waits for the same work is served all the same."""
-    changed = _change(transaction, CANCEL, job_id, caller, reason)
+    """CANCEL: stopped for good. Jobs that follow it still get their result."""
+    changed_job = _change(transaction, CANCEL, job_id, caller, reason)
     transaction.stop(job_id)
-    if changed.has_followers:
+    if changed_job.has_followers:
         successor = hand_over(transaction, job_id)
         if successor is not None:
             reschedule(transaction, successor)
@@ -61,7 +61,7 @@ def abandon(transaction: Transaction, job_id: UUID, caller: Caller, reason: str 
 
 
 def reschedule(transaction: Transaction, job_id: UUID) -> None:
-    """Let a job flow as its items' rows say: hand out, wait for the last ones, finalize or end."""
+    """Put a running job where its items' rows say it is: hand out, wait for the last ones, finalize or end."""
     job = queries.restore_turn(transaction, job_id)
     if job is None:
         return
@@ -69,8 +69,8 @@ def reschedule(transaction: Transaction, job_id: UUID) -> None:
         transaction.wake(job.kind)
         return
     if job.state == JobState.QUEUED:
-        started = change(transaction, START, partial(queries.start_handed_out, job_id=job_id), SYSTEM)
-        start_followers(transaction, followed(started), SYSTEM)
+        started_jobs = change(transaction, START, partial(queries.start_handed_out, job_id=job_id), SYSTEM)
+        start_followers(transaction, jobs_with_followers(started_jobs), SYSTEM)
     settle_from_rows(transaction, job_id, SYSTEM)
 
 
@@ -85,7 +85,7 @@ def let_flow(
         return True
     job = _lock(transaction, job_id, caller)
     if JobState(job.state) not in transition.sources:
-        raise _refused(transition, job_id, job)
+        raise _refusal(transition, job_id, job)
     for _ in range(_TRIES):
         # Nobody else changes it now; but whoever led its key may have ended meanwhile.
         if _try(transaction, transition, job_id, caller, reason):
@@ -98,7 +98,7 @@ def let_flow(
             )
         if _follow(transaction, transition, job, job_id, caller, reason):
             return False
-    raise PenstockError(f"the work of job {job_id} changed hands {_TRIES} times; try again", code="BUSY")
+    raise PenstockError(f"other jobs took over the work of job {job_id} {_TRIES} times; try again", code="BUSY")
 
 
 def _follow(
@@ -119,15 +119,15 @@ def _change(
     transaction: Transaction, transition: Transition, job_id: UUID, caller: Caller, reason: str | None
 ) -> ChangedJob:
     """Make the change or say why not: no such job for this caller, or a state that does not allow it."""
-    changed = _try(transaction, transition, job_id, caller, reason)
-    if changed is None:
+    changed_job = _try(transaction, transition, job_id, caller, reason)
+    if changed_job is None:
         # What refused it may be gone by now. With the job locked, what is found is also the reason.
         job = _lock(transaction, job_id, caller)
         if JobState(job.state) in transition.sources:
-            changed = _try(transaction, transition, job_id, caller, reason, is_locked=True)
-        if changed is None:
-            raise _refused(transition, job_id, job)
-    return changed
+            changed_job = _try(transaction, transition, job_id, caller, reason, is_locked=True)
+        if changed_job is None:
+            raise _refusal(transition, job_id, job)
+    return changed_job
 
 
 def _try(
@@ -143,8 +143,8 @@ def _try(
     change_job = partial(
         queries.change_job, transition=transition, job_id=job_id, caller=caller, reason=reason, is_locked=is_locked
     )
-    changed = change(transaction, transition, change_job, caller, reason=reason)
-    return changed[0] if changed else None
+    changed_jobs = change(transaction, transition, change_job, caller, reason=reason)
+    return changed_jobs[0] if changed_jobs else None
 
 
 def _lock(transaction: Transaction, job_id: UUID, caller: Caller) -> LockedJob:
@@ -154,11 +154,11 @@ def _lock(transaction: Transaction, job_id: UUID, caller: Caller) -> LockedJob:
     return job
 
 
-def _refused(transition: Transition, job_id: UUID, job: LockedJob) -> TransitionRefused:
-    """Why a job that is locked, and looks like this, is not changed."""
+def _refusal(transition: Transition, job_id: UUID, job: LockedJob) -> TransitionRefused:
+    """Why this job, which is locked, cannot be changed."""
     state = JobState(job.state)
     if transition is PAUSE and state in PAUSE.sources:
         why = "others wait for the same work" if job.leader_id is None else "another job does its work"
         return TransitionRefused(f"job {job_id} cannot be paused: {why}; cancel it instead", code="JOB_SHARED")
-    allowed = " or ".join(sorted(source.value for source in transition.sources))
-    return TransitionRefused(f"job {job_id} is {state.value}: {transition.name} is possible only while it is {allowed}")
+    sources = " or ".join(sorted(source.value for source in transition.sources))
+    return TransitionRefused(f"job {job_id} is {state.value}: {transition.name} is possible only while it is {sources}")

@@ -73,7 +73,7 @@ def _leader(transaction: Transaction, kind: Kind, request: Request) -> Leader | 
 
 
 def _copy_result(transaction: Transaction, kind: Kind, new: NewJob, request: Request, source_id: UUID) -> None:
-    """A job that ends at once, with what another one came to; a result that is there is not held back."""
+    """A job that ends immediately with another one's result; a result that is there is not held back."""
     record_follower(transaction, kind, new, request, leader_id=source_id)
     change(transaction, START, partial(start_follower, job_id=new.id), SYSTEM)
     succeed = partial(succeed_as_leader, job_id=new.id)

@@ -20,7 +20,7 @@ from penstock.store.queries.export import ExportRow, rows_to_export
 _FIRST_BATCH_SIZE = 50
 _BATCH_SIZE = 2_000
 _BATCH_BYTES = 8 * 1024 * 1024
-_WEIGHED = 8
+_WEIGHED_ROWS = 8
 
 
 def export_rows(
@@ -42,5 +42,5 @@ def export_rows(
 
 def _size_behind(stretch: Sequence[ExportRow]) -> int:
     """How many items to read next: more and more, unless they are heavy."""
-    heaviest = max(len(repr(row)) for row in stretch[:: max(1, len(stretch) // _WEIGHED)])
+    heaviest = max(len(repr(row)) for row in stretch[:: max(1, len(stretch) // _WEIGHED_ROWS)])
     return max(1, min(4 * len(stretch), _BATCH_SIZE, _BATCH_BYTES // heaviest))

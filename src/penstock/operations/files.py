@@ -32,8 +32,8 @@ _READ_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Bytes that are safely on disk, before anybody has a record of them."""
+class KeptBytes:
+    """Bytes that are safely on disk; no record of them is written yet."""
 
     sha256: str
     size_bytes: int
@@ -41,7 +41,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file somebody handed in."""
+    """An uploaded file."""
 
     id: UUID
     user_id: str | None
@@ -65,16 +65,16 @@ class FileStore:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def keep(self, stream: Readable, *, most: int | None = None) -> Kept:
-        """Write a stream to disk, at most ``most`` bytes of it."""
+    def keep(self, stream: Readable, *, max_bytes: int | None = None) -> KeptBytes:
+        """Write a stream to disk, at most ``max_bytes`` bytes of it."""
         self.directory.mkdir(parents=True, exist_ok=True)
         digest, size = sha256(), 0
         with self._temporary() as (path, out):
             while chunk := stream.read(_READ_AT_ONCE):
                 size += len(chunk)
-                if most is not None and size > most:
+                if max_bytes is not None and size > max_bytes:
                     raise PayloadTooLarge(
-                        f"the file is larger than {most:,} bytes", field="file", code="FILE_TOO_LARGE"
+                        f"the file is larger than {max_bytes:,} bytes", field="file", code="FILE_TOO_LARGE"
                     )
                 digest.update(chunk)
                 out.write(chunk)
@@ -84,7 +84,7 @@ class FileStore:
             target.parent.mkdir(parents=True, exist_ok=True)
             path.replace(target)
             _flush_directory(target.parent)
-        return Kept(digest.hexdigest(), size)
+        return KeptBytes(digest.hexdigest(), size)
 
     def path(self, digest: str) -> Path:
         """Where the bytes of that SHA-256 are."""
@@ -111,7 +111,7 @@ def _flush_directory(directory: Path) -> None:
 
 
 def record_file(
-    transaction: Transaction, kept: Kept, *, name: str, owner: str | None, media_type: str | None
+    transaction: Transaction, kept_bytes: KeptBytes, *, name: str, owner: str | None, media_type: str | None
 ) -> StoredFile:
     """Record a file whose bytes are kept; only the last part of its name is, and only as text."""
     plain = storable_text(name.replace("\\", "/").rpartition("/")[2]).strip()
@@ -126,8 +126,8 @@ def record_file(
         user_id=owner,
         name=plain,
         media_type=media_type or None,
-        size_bytes=kept.size_bytes,
-        sha256=kept.sha256,
+        size_bytes=kept_bytes.size_bytes,
+        sha256=kept_bytes.sha256,
     )
     queries.insert_file(transaction, new)
     return get_file(transaction, file_id, SYSTEM)

@@ -26,21 +26,21 @@ _ANY_SIZE = 2**62
 class Key:
     """An idempotency key as it is kept, with the request it stands for."""
 
-    given: str
+    text: str
     digest: str
     request: str
 
     @classmethod
-    def of(cls, given: str, request: JSON, *, owner: str | None, guest: str | None) -> Key:
-        """Somebody's key: their owner's name or, of guests, the address tells them apart."""
+    def of(cls, text: str, request: JSON, *, owner: str | None, guest: str | None) -> Key:
+        """A caller's key: callers are told apart by their name, guests by their address."""
         whose = [owner] if owner is not None or guest is None else [None, guest]
-        digest = sha256(orjson.dumps([*whose, given])).hexdigest()
-        return cls(given, digest, request_digest(request))
+        digest = sha256(orjson.dumps([*whose, text])).hexdigest()
+        return cls(text, digest, request_digest(request))
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
-    """What a key has led to so far."""
+class KeyUse:
+    """What the first request with a key has led to."""
 
     job_id: UUID | None = None
     resource_id: UUID | None = None
@@ -48,30 +48,30 @@ class Used:
 
 def request_digest(request: JSON) -> str:
     """The same for requests that say the same, in whatever order their members are."""
-    plain = decode(encode(request, most=_ANY_SIZE, at="request"))
+    plain = decode(encode(request, max_bytes=_ANY_SIZE, at="request"))
     return sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def take_key(
     transaction: Transaction, key: Key, *, job_id: UUID | None = None, resource_id: UUID | None = None
-) -> Used | None:
+) -> KeyUse | None:
     """Take a key for a request; None when it was free, otherwise what it has led to.
 
     A key that was used for another request is refused.
     """
     if queries.take_key(transaction, key.digest, key.request, job_id=job_id, resource_id=resource_id):
         return None
-    used = queries.used_key(transaction, key.digest)
-    if used is None:
-        return Used(job_id=queries.job_with_key(transaction, key.digest))
+    row = queries.used_key(transaction, key.digest)
+    if row is None:
+        return KeyUse(job_id=queries.job_with_key(transaction, key.digest))
     # Keys that were brought over from older versions do not say what for.
-    if used.request is not None and used.request != key.request:
+    if row.request is not None and row.request != key.request:
         raise InvalidInput(
-            f"idempotency key {key.given!r} was used for another request; send a new request with a new key",
+            f"idempotency key {key.text!r} was used for another request; send a new request with a new key",
             field="idempotency_key",
             code="IDEMPOTENCY_KEY_REUSED",
         )
-    return Used(used.job_id, used.resource_id)
+    return KeyUse(row.job_id, row.resource_id)
 
 
 def point_key(transaction: Transaction, key: Key, job_id: UUID) -> None:

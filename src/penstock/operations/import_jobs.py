@@ -28,7 +28,7 @@ _WAYS = {
     S.COMMITTED: (S.QUEUED, S.RUNNING, S.SUCCEEDED, S.COMMITTED),
     S.ABANDONED: (S.QUEUED, S.RUNNING, S.SUCCEEDED, S.ABANDONED),
 }
-"""How a job came to where it is."""
+"""The states through which a job came to its last one."""
 _REASON = "brought over from another system"
 
 
@@ -52,25 +52,25 @@ class PastJob:
 
     def __post_init__(self) -> None:
         if self.state not in _WAYS:
-            raise InvalidInput(f"job {self.id} is {self.state.value}: only what is over is adopted", field="state")
+            raise InvalidInput(f"job {self.id} is {self.state.value}: only finished jobs are imported", field="state")
         for bound in (bounds.OWNER, bounds.UNIQUE_KEY):
             if (value := getattr(self, bound.field)) is not None:
                 bound.require(value)
 
     def moments(self) -> dict[JobState, datetime]:
         """When it came to each state; what is not known is as late as what was before it, and time goes forward."""
-        known = {S.QUEUED: self.created_at, S.RUNNING: self.started_at}
-        known |= dict.fromkeys((S.SUCCEEDED, S.FAILED), self.completed_at)
-        known |= dict.fromkeys((S.COMMITTED, S.ABANDONED, S.CANCELED), self.decided_at)
-        found: dict[JobState, datetime] = {}
+        known_moments = {S.QUEUED: self.created_at, S.RUNNING: self.started_at}
+        known_moments |= dict.fromkeys((S.SUCCEEDED, S.FAILED), self.completed_at)
+        known_moments |= dict.fromkeys((S.COMMITTED, S.ABANDONED, S.CANCELED), self.decided_at)
+        moments: dict[JobState, datetime] = {}
         last = self.created_at
         for state in _WAYS[self.state]:
-            last = max(known[state] or last, last)
-            found[state] = last
-        return found
+            last = max(known_moments[state] or last, last)
+            moments[state] = last
+        return moments
 
 
-def import_job(transaction: Transaction, kind: Kind, past: PastJob, *, most: int) -> bool:
+def import_job(transaction: Transaction, kind: Kind, past: PastJob, *, max_bytes: int) -> bool:
     """Record one job; False when it is here already."""
     moments = past.moments()
     way = _WAYS[past.state]
@@ -82,8 +82,8 @@ def import_job(transaction: Transaction, kind: Kind, past: PastJob, *, most: int
         state=past.state.value,
         previous_state=way[-2].value,
         unique_key=past.unique_key,
-        params=encode(past.params, most=most, at="params"),
-        result=encode(past.result, most=most, at="result"),
+        params=encode(past.params, max_bytes=max_bytes, at="params"),
+        result=encode(past.result, max_bytes=max_bytes, at="result"),
         last_error=storable_text(past.error or "it failed there, and nobody wrote down why") if failed else None,
         error_code=storable_text(past.error_code or "UNEXPECTED_ERROR")[: bounds.LONGEST_CODE] if failed else None,
         error_type=ErrorType.TERMINAL.value if failed else None,

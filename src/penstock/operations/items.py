@@ -8,41 +8,41 @@ from uuid import UUID
 from penstock.errors import InvalidInput
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, encode, encode_each
-from penstock.lifecycle.planned import Planned
+from penstock.lifecycle.planned_item import Planned
 from penstock.store.queries import job_items as queries
 from penstock.store.transaction import Transaction
 
-Encoded = tuple[str, str | None]
+EncodedItem = tuple[str, str | None]
 """An item's input as JSON text, and the same in canonical fields where the plan says it."""
 
 
-def item_text(item: JSON | Planned, most: int, index: int) -> Encoded:
+def item_text(item: JSON | Planned, max_bytes: int, index: int) -> EncodedItem:
     """An item on its way to the database; ``index`` is its place among the job's items, from 0."""
-    planned, at = item if isinstance(item, Planned) else Planned(item), f"items[{index}]"
+    planned_item, at = item if isinstance(item, Planned) else Planned(item), f"items[{index}]"
     try:
-        text = encode(planned.input, most=most, at=at)
-        if planned.normalized is None:
+        text = encode(planned_item.input, max_bytes=max_bytes, at=at)
+        if planned_item.normalized is None:
             return text, None
-        return text, encode(planned.normalized, most=most, at=f"{at}.normalized")
+        return text, encode(planned_item.normalized, max_bytes=max_bytes, at=f"{at}.normalized")
     except InvalidInput as error:
         raise type(error)(f"item {index + 1}: {error.message}", field=error.field) from error
 
 
-def item_texts(batch: Sequence[JSON | Planned], most: int, after: int) -> list[Encoded]:
+def item_texts(batch: Sequence[JSON | Planned], max_bytes: int, after: int) -> list[EncodedItem]:
     """Items behind the first ``after``, all together where they are plain, and else one by one."""
-    planned = [item if isinstance(item, Planned) else Planned(item) for item in batch]
-    inputs = encode_each([item[0] for item in planned], most=most)
-    normalized = encode_each([item[1] for item in planned if item[1] is not None], most=most)
+    planned_items = [item if isinstance(item, Planned) else Planned(item) for item in batch]
+    inputs = encode_each([item[0] for item in planned_items], max_bytes=max_bytes)
+    normalized = encode_each([item[1] for item in planned_items if item[1] is not None], max_bytes=max_bytes)
     if inputs is None or normalized is None:
-        return [item_text(item, most, index) for index, item in enumerate(batch, after)]
+        return [item_text(item, max_bytes, index) for index, item in enumerate(batch, after)]
     if len(normalized) == len(inputs):
         return list(zip(inputs, normalized, strict=True))
     texts = iter(normalized)
-    return [(text, None if item[1] is None else next(texts)) for text, item in zip(inputs, planned, strict=True)]
+    return [(text, None if item[1] is None else next(texts)) for text, item in zip(inputs, planned_items, strict=True)]
 
 
 def insert_items(
-    transaction: Transaction, kind: Kind, job_id: UUID, owner: str | None, items: Sequence[Encoded], *, after: int
+    transaction: Transaction, kind: Kind, job_id: UUID, owner: str | None, items: Sequence[EncodedItem], *, after: int
 ) -> int:
     """Items at the positions behind ``after``; the answer is the last position."""
     rows = [(position, text, normalized) for position, (text, normalized) in enumerate(items, after + 1)]

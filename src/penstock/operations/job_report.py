@@ -1,4 +1,4 @@
-"""All that is told of one job, of one moment.
+"""The report of one job, read at one moment.
 
 Nearly always that is what the job's own row says: one statement, and a cheap one. Where there is more to tell of its
 end (why it failed, which items did), the job is read once more together with that, again in one statement: what is told
@@ -50,15 +50,15 @@ class JobReport:
 
 
 def has_more_to_tell(job: Job) -> bool:
-    """Is there more to tell of its end than its row knows?"""
+    """Is there more to report about its end than its row has?"""
     return job.state.work is Work.LEFT or (job.finished and job.progress.failed > 0)
 
 
 def get_report(transaction: Transaction, job_id: UUID, caller: Caller, *, with_trace: bool) -> JobReport:
     """A job with what belongs to its end, in one statement; ``with_trace`` also says where in its code it failed."""
-    found = read_job_report(transaction, job_id, caller, failures=FAILURES, with_trace=with_trace)
-    if found is None:
+    report_rows = read_job_report(transaction, job_id, caller, failures=FAILURES, with_trace=with_trace)
+    if report_rows is None:
         raise not_found(job_id)
-    row, ending = found
+    row, ending = report_rows
     failures = None if ending.failures is None else sorted(ItemFailure(*failure) for failure in ending.failures)
     return JobReport(job_from(row), ending.ended_at, ending.ending_data, failures, ending.stack_trace)

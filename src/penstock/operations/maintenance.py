@@ -1,4 +1,4 @@
-"""One maintenance pass: what nobody else will notice. Safe to run at any time, by any number of processes at once.
+"""One maintenance pass: repairs that no other operation makes. Safe at any time, by many processes at once.
 
 Each part finds a bounded number of rows, passes over those that another pass or somebody's open transaction has locked,
 and changes the others by the same guarded statements as everybody else. What was passed over is found again by the next
@@ -25,7 +25,7 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import FLOWING, WELL_ENDED, ErrorType, ItemRole, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
-from penstock.operations.change import change, followed
+from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.control import reschedule
 from penstock.operations.outbox import forget_sent
 from penstock.operations.record import ItemResult, record
@@ -44,7 +44,7 @@ _log = structlog.get_logger("penstock.sweep")
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceReport:
-    """What a pass put right."""
+    """What a pass repaired."""
 
     leases_expired: int = 0
     retries_due: int = 0
@@ -119,7 +119,7 @@ def _until_done(store: Store, part: Callable[..., int]) -> int:
 
 
 def _unless_locked(store: Store, part: Callable[[Transaction], int]) -> int:
-    """One transaction of a part; nothing when somebody has locked what it needs: the next pass comes by again."""
+    """One transaction of a part; nothing when others have locked what it needs: the next pass tries again."""
     try:
         return store.write(part, bounded=True)
     except StoreLocked as error:
@@ -128,7 +128,7 @@ def _unless_locked(store: Store, part: Callable[[Transaction], int]) -> int:
 
 
 def rescue_expired(store: Store, kinds: Kinds, suspect_deaths: int, last_look: LastLook | None) -> int:
-    """Items whose lease ran out go back in line, unless their worker may only have been kept from renewing it.
+    """Items whose lease ran out go back to the queue, unless their worker may only have been kept from renewing it.
 
     While nobody can write (a long transaction on SQLite, a server that is away) all leases run out, and those of living
     workers are renewed the moment it is over: but a sweep may come first. So a worker's sweep takes only what had run
@@ -152,7 +152,7 @@ def rescue(
     but_of: Sequence[str] = (),
     limit: int = BATCH_SIZE,
 ) -> int:
-    """Items whose lease has run out, ``before`` then if that is given, go back in line; their worker counts as dead."""
+    """Items whose lease has run out, ``before`` then if given, go back to the queue; their worker counts as dead."""
     items = rescue_queries.expired_items(transaction, before=before, spared_workers=but_of, limit=limit)
     return _take_back(transaction, kinds, items, "stopped responding", suspect_deaths)
 
@@ -168,7 +168,7 @@ def rescue_from(store: Store, kinds: Kinds, worker: str, suspect_deaths: int) ->
 
 
 def holds_any(store: Store, worker: str) -> bool:
-    """Is anything still in the hands of this worker?"""
+    """Does this worker still hold anything?"""
     return store.read(partial(rescue_queries.holds_any, worker=worker), single_statement=True)
 
 
@@ -176,29 +176,44 @@ def _take_back(
     transaction: Transaction, kinds: Kinds, items: Sequence[HeldItem], what: str, suspect_deaths: int
 ) -> int:
     """What dead workers held goes back without the loss of a try; the history of each job that runs says so."""
-    ended = [
-        ItemResult(item.id, item.lease, item.job_id, ItemRole(item.role), _orphaned(item, kinds, what, suspect_deaths))
+    results = [
+        ItemResult(
+            item.id, item.lease, item.job_id, ItemRole(item.role), _outcome_of_death(item, kinds, what, suspect_deaths)
+        )
         for item in items
     ]
-    if not ended:
+    if not results:
         return 0
-    landed = record(transaction, ended, SYSTEM)
+    landed_ids = record(transaction, results, SYSTEM)
     by_worker: defaultdict[str, Counter[UUID]] = defaultdict(Counter)
     for item in items:
-        if item.id in landed:
+        if item.id in landed_ids:
             by_worker[item.locked_by][item.job_id] += 1
-    for worker, held in by_worker.items():
-        note_death(transaction, worker, held.total())
-        said = f"worker {worker} {what} while it held %s; no try is used up"
-        reasons = {job_id: said % ("an item" if count == 1 else f"{count:,} items") for job_id, count in held.items()}
-        change(transaction, RESCUE, partial(rescue_queries.rescue_jobs, job_ids=sorted(held)), SYSTEM, reasons=reasons)
+    for worker, items_by_job in by_worker.items():
+        note_death(transaction, worker, items_by_job.total())
+        message = f"worker {worker} {what} while it held %s; no try is used up"
+        reasons = {
+            job_id: message % ("an item" if count == 1 else f"{count:,} items")
+            for job_id, count in items_by_job.items()
+        }
+        change(
+            transaction,
+            RESCUE,
+            partial(rescue_queries.rescue_jobs, job_ids=sorted(items_by_job)),
+            SYSTEM,
+            reasons=reasons,
+        )
         transaction.log(
-            f"a worker {what}", level="warning", worker=worker, items_taken_back=held.total(), jobs=len(held)
+            f"a worker {what}",
+            level="warning",
+            worker=worker,
+            items_taken_back=items_by_job.total(),
+            jobs=len(items_by_job),
         )
     return len(items)
 
 
-def _orphaned(item: HeldItem, kinds: Kinds, what: str, suspect_deaths: int) -> outcomes.Outcome:
+def _outcome_of_death(item: HeldItem, kinds: Kinds, what: str, suspect_deaths: int) -> outcomes.Outcome:
     return after_death(
         f"worker {item.locked_by} {what} while it ran this item alone, after {item.deaths} deaths before",
         item.deaths + 1,
@@ -218,9 +233,9 @@ def requeue_due(transaction: Transaction, *, limit: int = BATCH_SIZE) -> int:
     job_ids = queries.due_retries(transaction, limit=limit)
     if not job_ids:
         return 0
-    changed = change(transaction, REQUEUE, partial(queries.requeue_jobs, job_ids=job_ids), SYSTEM)
-    transaction.wake(*dict.fromkeys(job.kind for job in changed))
-    return len(changed)
+    changed_jobs = change(transaction, REQUEUE, partial(queries.requeue_jobs, job_ids=job_ids), SYSTEM)
+    transaction.wake(*dict.fromkeys(job.kind for job in changed_jobs))
+    return len(changed_jobs)
 
 
 def fail_waiting(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:
@@ -253,10 +268,10 @@ def _fail_overdue(
     fail = partial(
         queries.fail_overdue, job_ids=job_ids, error=error, code=code, error_type=error_type, killed_by=killed_by
     )
-    changed = change(transaction, FAIL, fail, SYSTEM, reason=error)
-    fail_followers(transaction, followed(changed), SYSTEM)
-    transaction.stop(*(job.id for job in changed))
-    return len(changed)
+    changed_jobs = change(transaction, FAIL, fail, SYSTEM, reason=error)
+    fail_followers(transaction, jobs_with_followers(changed_jobs), SYSTEM)
+    transaction.stop(*(job.id for job in changed_jobs))
+    return len(changed_jobs)
 
 
 def abandon_unused(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:
@@ -300,7 +315,7 @@ def _settle_followers(transaction: Transaction, leader_id: UUID) -> int:
 
 
 def rescue_stuck(transaction: Transaction, seconds: float) -> int:
-    """Jobs that should flow but have nothing that will move them are put back on the way their items show."""
+    """Jobs that should run but that nothing would wake any more are repaired from their items."""
     job_ids = queries.stale_jobs(transaction, seconds=seconds, limit=BATCH_SIZE)
     for job_id in job_ids:
         reschedule(transaction, job_id)
@@ -308,7 +323,7 @@ def rescue_stuck(transaction: Transaction, seconds: float) -> int:
 
 
 def mend_postponed(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:
-    """Jobs that wait for a turn in the future although they have something to hand out get it now."""
+    """Jobs whose next claim is set to a later time although they have items to hand out are due now."""
     job_ids = queries.postponed_jobs(transaction, kind.name, limit=limit)
     for job_id in job_ids:
         reschedule(transaction, job_id)

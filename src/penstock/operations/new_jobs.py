@@ -52,7 +52,7 @@ def record_follower(transaction: Transaction, kind: Kind, new: NewJob, request: 
 
 
 def job_as_recorded(kind: Kind, request: Request, job_id: UUID, params: JSON, now: datetime) -> Job:
-    """The job as it was just recorded; reading it back would be one more way to the database."""
+    """The job as it was just recorded; reading it back would be one more round trip."""
     return Job(
         id=job_id,
         kind=kind.name,

@@ -30,7 +30,7 @@ from uuid import UUID, uuid4
 from weakref import WeakKeyDictionary
 
 from penstock.lifecycle.bounds import MESSAGE_KEY, TOPIC
-from penstock.lifecycle.error_text import described
+from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.payloads import JSON, encode, storable_text
 from penstock.lifecycle.retry import Backoff
 from penstock.store.engine import Store
@@ -43,7 +43,7 @@ _TAKEN_SECONDS = 60.0
 _SENDING_SECONDS = 45.0
 """No send begins later than this after the take, so that few are still under way when it runs out."""
 AT_ONCE = 100
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 """A backlog is counted so far and no further: as many mean as many or more."""
 
 
@@ -67,7 +67,7 @@ class Backlog:
     oldest_seconds: float | None
     """How long the oldest that has a subscriber has waited: how far the relays are behind. None when there is none."""
     failing: int
-    """Those that were tried in vain."""
+    """Those that failed at least once."""
     last_error: str | None
     """Why the first of those could not be sent."""
     unsubscribed: int = 0
@@ -85,18 +85,18 @@ class Transport(Protocol):
     """What carries messages out of the outbox."""
 
     def topics(self) -> frozenset[str]:
-        """The topics it has somebody for, at this moment."""
+        """The topics that have subscribers now."""
 
     def send(self, message: Message) -> None:
         """Deliver one message of these topics; what it raises is an error of that message."""
 
 
-def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | None, most: int) -> None:
+def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | None, max_bytes: int) -> None:
     """Put a message into the outbox; it goes out once this transaction has committed."""
     TOPIC.require(topic)
     if key is not None:
         MESSAGE_KEY.require(key)
-    text = encode(payload, most=most, at="payload")
+    text = encode(payload, max_bytes=max_bytes, at="payload")
     queries.append_message(transaction, topic, key, text)
 
 
@@ -113,7 +113,7 @@ def _relay(store: Store, send: Send, topic: str | None) -> int:
     if take is None:
         return 0
     held_up: set[tuple[str, str]] = set()
-    sent = 0
+    sent_count = 0
     for message in take.messages():
         line = None if message.key is None else (message.topic, message.key)
         if line in held_up:
@@ -128,25 +128,25 @@ def _relay(store: Store, send: Send, topic: str | None) -> int:
         except BaseException as error:  # noqa: BLE001 - whatever the transport raises, the message stays and is tried again
             if line is not None:
                 held_up.add(line)
-            take.failed(message, described(error))
+            take.note_failure(message, describe_error(error))
         else:
-            take.sent(message.id, line)
-            sent += 1
+            take.note_sent(message.id, line)
+            sent_count += 1
     take.end()
-    return sent
+    return sent_count
 
 
 class Take:
-    """Messages that one relay alone may send, for a while."""
+    """A batch of messages that one relay has taken, for a minute."""
 
     def __init__(self, store: Store, lease: UUID, until: float) -> None:
         self._store = store
         self._lease = lease
         self._until = until
         self._ids: Sequence[int] = ()
-        self._unmarked: list[int] = []
+        self._unmarked_ids: list[int] = []
         self._unmarked_lines: set[tuple[str, str]] = set()
-        self._left = 0
+        self._open_count = 0
         self._lost = False
 
     @classmethod
@@ -157,7 +157,7 @@ class Take:
         take._ids = take._write(
             queries.take_messages, topic, limit=AT_ONCE, seconds=_TAKEN_SECONDS, in_flight=list(_in_flight(store))
         )
-        take._left = len(take._ids)
+        take._open_count = len(take._ids)
         return take if take._ids else None
 
     def messages(self) -> list[queries.TakenMessage]:
@@ -172,41 +172,41 @@ class Take:
             self._mark()
         return not self._lost and _now(self._store) < self._until
 
-    def sent(self, message_id: int, line: tuple[str, str] | None) -> None:
-        """The transport has this one."""
-        self._unmarked.append(message_id)
+    def note_sent(self, message_id: int, line: tuple[str, str] | None) -> None:
+        """Note that the transport has accepted this message."""
+        self._unmarked_ids.append(message_id)
         if line is not None:
             self._unmarked_lines.add(line)
 
-    def failed(self, message: queries.TakenMessage, error: str) -> None:
-        """This one could not be sent."""
+    def note_failure(self, message: queries.TakenMessage, error: str) -> None:
+        """Note that this message could not be sent: it is postponed."""
         error, seconds = storable_text(error)[:2000], _BACKOFF.delay(message.attempts + 1)
-        self._left -= self._write(queries.postpone, message.id, error=error, seconds=seconds)
+        self._open_count -= self._write(queries.postpone, message.id, error=error, seconds=seconds)
 
     def end(self) -> None:
         """Mark what was sent, and hand back the rest."""
         self._mark()
-        if self._left:
+        if self._open_count:
             self._write(queries.hand_back, self._ids)
 
     def _mark(self) -> None:
-        if not self._unmarked:
+        if not self._unmarked_ids:
             return
-        marked = self._write(queries.mark_sent, self._unmarked)
-        self._lost = self._lost or marked < len(self._unmarked)
-        self._left -= marked
-        self._unmarked.clear()
+        marked_count = self._write(queries.mark_sent, self._unmarked_ids)
+        self._lost = self._lost or marked_count < len(self._unmarked_ids)
+        self._open_count -= marked_count
+        self._unmarked_ids.clear()
         self._unmarked_lines.clear()
 
     def _write(
         self,
         query: Callable[Concatenate[Transaction, UUID, Arguments], Result],
         *arguments: Arguments.args,
-        **named: Arguments.kwargs,
+        **options: Arguments.kwargs,
     ) -> Result:
         """Run a query of this take in a transaction of its own."""
         return self._store.write(
-            lambda transaction: query(transaction, self._lease, *arguments, **named), single_statement=True
+            lambda transaction: query(transaction, self._lease, *arguments, **options), single_statement=True
         )
 
 
@@ -230,28 +230,28 @@ def _sending(store: Store, message_id: int) -> Iterator[None]:
 
 
 def _now(store: Store) -> float:
-    """Seconds by our own watch, or by the clock that a test holds."""
-    held = store.clock.held()
-    return time.monotonic() if held is None else held.timestamp()
+    """Seconds of the monotonic clock, or of the clock that a test moves."""
+    fixed_now = store.clock.held()
+    return time.monotonic() if fixed_now is None else fixed_now.timestamp()
 
 
-def backlog(transaction: Transaction, subscribed: Collection[str]) -> Backlog:
+def backlog(transaction: Transaction, topics: Collection[str]) -> Backlog:
     """How far behind the relays are, by the oldest messages that wait.
 
-    ``subscribed`` are the topics that running workers subscribe to.
+    ``topics`` are the topics that running workers subscribe to.
     """
-    row = queries.backlog(transaction, list(subscribed), limit=MOST_COUNTED)
+    row = queries.backlog(transaction, list(topics), limit=MAX_COUNTED)
 
-    def waited(since: datetime | None) -> float | None:
+    def seconds_since(since: datetime | None) -> float | None:
         return None if since is None else max(0.0, (row.now - since).total_seconds())
 
     return Backlog(
         waiting=row.waiting,
-        oldest_seconds=waited(row.oldest),
+        oldest_seconds=seconds_since(row.oldest),
         failing=row.failing,
         last_error=row.last_error,
         unsubscribed=row.unsubscribed,
-        unsubscribed_seconds=waited(row.oldest_unsubscribed),
+        unsubscribed_seconds=seconds_since(row.oldest_unsubscribed),
     )
 
 
@@ -260,13 +260,15 @@ def forget_sent(transaction: Transaction) -> int:
     return queries.forget_sent(transaction, seconds=_KEEP_SECONDS)
 
 
-def drop_unsubscribed(transaction: Transaction, subscribed: Collection[str], *, days: float) -> int:
+def drop_unsubscribed(transaction: Transaction, live_topics: Collection[str], *, days: float) -> int:
     """Drop messages older than so many days, of topics that nobody subscribes to; the log says of which, and how many.
 
     Without this a topic that nobody wants would fill the database.
     """
-    topics = queries.drop_unsubscribed(transaction, list(subscribed), seconds=days * 86400.0, limit=MOST_COUNTED)
-    dropped = Counter(topics)
-    if dropped:
-        transaction.log("dropped messages that nobody subscribes to", level="warning", topics=dict(dropped), days=days)
-    return dropped.total()
+    topics = queries.drop_unsubscribed(transaction, list(live_topics), seconds=days * 86400.0, limit=MAX_COUNTED)
+    dropped_by_topic = Counter(topics)
+    if dropped_by_topic:
+        transaction.log(
+            "dropped messages that nobody subscribes to", level="warning", topics=dict(dropped_by_topic), days=days
+        )
+    return dropped_by_topic.total()

@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from penstock.errors import WorkerCrashed
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
-from penstock.operations.items import Encoded, insert_items
+from penstock.operations.items import EncodedItem, insert_items
 from penstock.store.queries import job_items as queries
 from penstock.store.transaction import Transaction
 
 
 def add_planned(
-    transaction: Transaction, kind: Kind, claimed: ClaimedItem, items: Sequence[Encoded], *, after: int
+    transaction: Transaction, kind: Kind, plan_item: ClaimedItem, items: Sequence[EncodedItem], *, after: int
 ) -> int:
     """Add planned items behind position ``after``; the answer is the last position."""
     # The lease first, and locked: a condition on the update of the job would be judged by how things were before the
     # update had waited for whoever took the lease away.
-    is_held = queries.hold_lease(transaction, claimed.item_id, claimed.lease)
-    if not is_held or not queries.extend_plan(transaction, claimed.job_id, total=after, more=len(items)):
-        raise WorkerCrashed(f"the plan of job {claimed.job_id} lost its lease; another worker goes on with it")
+    is_held = queries.hold_lease(transaction, plan_item.item_id, plan_item.lease)
+    if not is_held or not queries.extend_plan(transaction, plan_item.job_id, total=after, more=len(items)):
+        raise WorkerCrashed(f"the plan of job {plan_item.job_id} lost its lease; another worker goes on with it")
     if items:
-        queries.forgive_plan(transaction, claimed.item_id)
-    return insert_items(transaction, kind, claimed.job_id, claimed.user_id, items, after=after)
+        queries.forgive_plan(transaction, plan_item.item_id)
+    return insert_items(transaction, kind, plan_item.job_id, plan_item.user_id, items, after=after)

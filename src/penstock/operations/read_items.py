@@ -35,11 +35,11 @@ from penstock.store.queries import read_items as queries
 from penstock.store.queries.read_items import PageRow
 from penstock.store.transaction import Transaction
 
-MOST_ON_A_PAGE = 1_000
+MAX_ON_A_PAGE = 1_000
 _STAMPED_BEFORE = timedelta(seconds=5)
 """The longest a transaction that changes items is thought to take."""
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
-_MOST_CODES = 100
+_MAX_CODES = 100
 _log = structlog.get_logger("penstock.pages")
 
 
@@ -52,7 +52,7 @@ class ItemCursor:
     position: int = 0
     began: datetime | None = None
     """When a walk backwards by last change began."""
-    turned: bool = False
+    is_returning: bool = False
     """Has that walk been at its end, and is on the way back with what has changed since?"""
 
 
@@ -136,13 +136,13 @@ def page_by_change(
     results: bool = True,
 ) -> list[ItemRow]:
     """Items of some statuses, those that changed longest ago first; or backwards, and then what has changed since."""
-    wanted = _in_order(statuses)
+    ordered_statuses = _in_order(statuses)
 
     def look(place: ItemCursor | None, size: int, *, down: bool) -> list[ItemRow]:
         query = partial(
             queries.page_by_change,
             job_id=job_id,
-            statuses=wanted,
+            statuses=ordered_statuses,
             after=_place(place),
             between=_stretch(between),
             descending=down,
@@ -159,11 +159,11 @@ def page_by_change(
             "a walk backwards by last change goes on behind the `place` of the last item, which knows when it began",
             field="after",
         )
-    if after.turned:
+    if after.is_returning:
         return look(after, limit, down=False)
     rows = look(after, limit, down=True)
     if len(rows) < limit:
-        turn = ItemCursor(after.began - _STAMPED_BEFORE, began=after.began, turned=True)
+        turn = ItemCursor(after.began - _STAMPED_BEFORE, began=after.began, is_returning=True)
         rows += look(turn, limit - len(rows), down=False)
     return rows
 
@@ -179,8 +179,8 @@ def pending_page(
     between: TimeRange | None = None,
 ) -> list[ItemRow]:
     """Open items of ``user``'s jobs, or of everybody's when there is none."""
-    wanted = _in_order(statuses)
-    if not {ItemStatus.PENDING, ItemStatus.PROCESSING}.issuperset(wanted):
+    ordered_statuses = _in_order(statuses)
+    if not {ItemStatus.PENDING, ItemStatus.PROCESSING}.issuperset(ordered_statuses):
         raise InvalidInput("what waits is PENDING or PROCESSING; a job's own items have the others", field="statuses")
     kinds = [kind] if kind is not None else []
     if user is None and kind is None:
@@ -189,7 +189,7 @@ def pending_page(
             return []
     query = partial(
         queries.pending_page,
-        statuses=wanted,
+        statuses=ordered_statuses,
         user_id=user,
         kinds=kinds,
         after=_place(after),
@@ -205,13 +205,13 @@ def open_counts(transaction: Transaction, *, user: str | None) -> dict[str, int]
 
 def error_groups(transaction: Transaction, job_id: UUID) -> list[ErrorGroup]:
     """A job's failures by error code, the most frequent first."""
-    rows = item_counts.errors_by_code(transaction, job_id, limit=_MOST_CODES)
+    rows = item_counts.errors_by_code(transaction, job_id, limit=_MAX_CODES)
     return [ErrorGroup(ItemStatus(row.status), row.error_code, row.items, row.example) for row in rows]
 
 
-def _bounded(limit: int) -> int:
-    if not 1 <= limit <= MOST_ON_A_PAGE:
-        raise InvalidInput(f"a page has 1 to {MOST_ON_A_PAGE:,} items, not {limit:,}", field="pageSize")
+def _require_limit(limit: int) -> int:
+    if not 1 <= limit <= MAX_ON_A_PAGE:
+        raise InvalidInput(f"a page has 1 to {MAX_ON_A_PAGE:,} items, not {limit:,}", field="pageSize")
     return limit
 
 
@@ -242,10 +242,10 @@ def _page(
 
     ``walk`` is the place a walk backwards has come to; one that goes ``down`` without a place begins here.
     """
-    begun = time.perf_counter()
+    began_at = time.perf_counter()
     names = [name for name, _ in transaction.store.item_summary()]
-    rows = [_item_row(row, names, walk, down=down) for row in query(transaction, limit=_bounded(limit))]
-    milliseconds = (time.perf_counter() - begun) * 1000.0
+    rows = [_item_row(row, names, walk, down=down) for row in query(transaction, limit=_require_limit(limit))]
+    milliseconds = (time.perf_counter() - began_at) * 1000.0
     slow = milliseconds > transaction.store.slow_query_ms
     (_log.warning if slow else _log.debug)(
         "a page of items was slow" if slow else "a page of items",
@@ -263,7 +263,7 @@ def _bound(row: ItemRow) -> str:
 
 def _item_row(row: PageRow, names: Sequence[str], walk: ItemCursor | None, *, down: bool) -> ItemRow:
     began = walk.began if walk is not None else row.read_at if down else None
-    turned = walk is not None and walk.turned
+    is_returning = walk is not None and walk.is_returning
     return ItemRow(
         id=row.id,
         job_id=row.job_id,
@@ -280,7 +280,7 @@ def _item_row(row: PageRow, names: Sequence[str], walk: ItemCursor | None, *, do
         last_error=row.last_error,
         error_code=row.error_code,
         summary=Summary(row.input_title, dict(zip(names, row.summary_parts(), strict=False))),
-        place=ItemCursor(row.updated_at, row.id, row.position, began, turned),
+        place=ItemCursor(row.updated_at, row.id, row.position, began, is_returning),
         normalized=row.normalized_json,
         result=row.result_json,
     )

@@ -1,6 +1,6 @@
-"""Looking: a job, a page of jobs, its items, its history.
+"""Reading: a job, a page of jobs, its items, its history.
 
-**A search** reads what it looks through, so it has a bound: one page looks through the next ``MOST_SEARCHED`` jobs of
+**A search** reads what it looks through, so it has a bound: one page looks through the next ``MAX_SEARCHED`` jobs of
 the list and no further. Where these are used up before the page is full, the page is short, or even empty, and still
 has a place to go on from: behind the last job that was looked at.
 """
@@ -25,7 +25,7 @@ from penstock.store.queries.list_jobs import JobConditions, SearchPatterns
 from penstock.store.rows import history_entry_from, item_from, job_from
 from penstock.store.transaction import Transaction
 
-MOST_SEARCHED = 20_000
+MAX_SEARCHED = 20_000
 HISTORY_PAGE = 1_000
 """So many lines of a history are read at a time."""
 LONGEST_SEARCH = 255
@@ -57,7 +57,7 @@ class JobCursor:
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs are wanted."""
+    """Which jobs a list shows."""
 
     states: tuple[JobState, ...] | None = None
     kind: str | None = None
@@ -103,21 +103,21 @@ ALL_JOBS = JobFilter()
 def list_jobs(
     transaction: Transaction,
     caller: Caller,
-    wanted: JobFilter = ALL_JOBS,
+    job_filter: JobFilter = ALL_JOBS,
     *,
     after: JobCursor | None = None,
     limit: int = 100,
     payloads: bool = False,
 ) -> list[Job]:
     """A page of jobs, newest first, without their payloads unless those are wanted."""
-    conditions = _conditions(caller, wanted, after)
+    conditions = _conditions(caller, job_filter, after)
     bounds.LIMIT.require(limit)
-    if wanted.text is None:
+    if job_filter.text is None:
         rows = list_queries.list_jobs(transaction, conditions, limit=limit, payloads=payloads)
     else:
-        patterns = _patterns(wanted.text)
+        patterns = _patterns(job_filter.text)
         rows = list_queries.search_jobs(
-            transaction, conditions, patterns, searched=MOST_SEARCHED, limit=limit, payloads=payloads
+            transaction, conditions, patterns, search_limit=MAX_SEARCHED, limit=limit, payloads=payloads
         )
     return [job_from(row) for row in rows]
 
@@ -125,37 +125,37 @@ def list_jobs(
 def page_of_jobs(
     transaction: Transaction,
     caller: Caller,
-    wanted: JobFilter = ALL_JOBS,
+    job_filter: JobFilter = ALL_JOBS,
     *,
     after: JobCursor | None = None,
     limit: int = 100,
     payloads: bool = False,
 ) -> JobPage:
     """A page of jobs and the place behind it; see above for what that is in a search."""
-    if wanted.whole_id is not None and after is None:
+    if job_filter.whole_id is not None and after is None:
         # However old it is: nobody should have to page to a job they can name.
-        named = replace(_conditions(caller, wanted, None), job_id=wanted.whole_id)
-        rows = list_queries.list_jobs(transaction, named, limit=1, payloads=payloads)
+        by_id = replace(_conditions(caller, job_filter, None), job_id=job_filter.whole_id)
+        rows = list_queries.list_jobs(transaction, by_id, limit=1, payloads=payloads)
         if rows:
             return JobPage([job_from(rows[0])])
-    jobs = list_jobs(transaction, caller, wanted, after=after, limit=limit, payloads=payloads)
+    jobs = list_jobs(transaction, caller, job_filter, after=after, limit=limit, payloads=payloads)
     if len(jobs) == limit:
         return JobPage(jobs, JobCursor(jobs[-1].created_at, jobs[-1].id))
-    if wanted.text is None:
+    if job_filter.text is None:
         return JobPage(jobs)
-    last = list_queries.last_searched(transaction, _conditions(caller, wanted, after), searched=MOST_SEARCHED)
-    if last is None or last.jobs < MOST_SEARCHED:
+    last = list_queries.last_searched(transaction, _conditions(caller, job_filter, after), search_limit=MAX_SEARCHED)
+    if last is None or last.jobs < MAX_SEARCHED:
         return JobPage(jobs)
     return JobPage(jobs, JobCursor(last.created_at, last.id))
 
 
-def _conditions(caller: Caller, wanted: JobFilter, after: JobCursor | None) -> JobConditions:
+def _conditions(caller: Caller, job_filter: JobFilter, after: JobCursor | None) -> JobConditions:
     return JobConditions(
         caller,
-        states=wanted.states,
-        kind=None if wanted.kind is None else storable_text(wanted.kind),
-        created_from=wanted.created_from,
-        created_to=wanted.created_to,
+        states=job_filter.states,
+        kind=None if job_filter.kind is None else storable_text(job_filter.kind),
+        created_from=job_filter.created_from,
+        created_to=job_filter.created_to,
         after=None if after is None else (after.created_at, after.id),
     )
 
@@ -199,8 +199,8 @@ def items(
 ) -> list[Item]:
     """A page of a job's items behind position ``after``."""
     _require_page(after, limit)
-    wanted = None if statuses is None else list(statuses)
-    return [item_from(row) for row in queries.items_of(transaction, job_id, wanted, after=after, limit=limit)]
+    status_list = None if statuses is None else list(statuses)
+    return [item_from(row) for row in queries.items_of(transaction, job_id, status_list, after=after, limit=limit)]
 
 
 def _require_page(after: int, limit: int) -> None:

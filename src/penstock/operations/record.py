@@ -44,23 +44,23 @@ class ItemResult(NamedTuple):
 
 
 class LeaseLost(Exception):
-    """Not every item was still ours: nothing may be kept, and the caller asks again which of them are."""
+    """Some leases were lost: the transaction is undone, and the caller asks which of the items still are ours."""
 
 
 def record(
-    transaction: Transaction, ended: Sequence[ItemResult], caller: Caller, *, all_ours: bool = False
+    transaction: Transaction, item_results: Sequence[ItemResult], caller: Caller, *, all_ours: bool = False
 ) -> set[int]:
     """Write outcomes back; the answer is the ids of the items whose outcome landed.
 
     With ``all_ours`` the caller thinks that all will: then the database need not name them, which for a large slice
     takes as long as a tenth of writing them. Where that was wrong, :class:`LeaseLost` undoes the transaction.
     """
-    landed: set[int] = set()
+    landed_ids: set[int] = set()
     tallies: defaultdict[UUID, Tally] = defaultdict(Tally)
-    for batch in _each_item_once(ended):
+    for batch in _each_item_once(item_results):
         ready = _end_items(transaction, batch, all_ours=all_ours)
-        counted = batch if len(ready) == len(batch) else [result for result in batch if result.item_id in ready]
-        for job_id, results in groupby(counted, _JOB_ID):
+        landed_results = batch if len(ready) == len(batch) else [result for result in batch if result.item_id in ready]
+        for job_id, results in groupby(landed_results, _JOB_ID):
             tally = tallies[job_id]
             for item_id, _, _, role, outcome in results:
                 if role is ItemRole.ITEM and outcome.status is ItemStatus.DONE:
@@ -68,65 +68,67 @@ def record(
                     tally.item = outcome
                 else:
                     tally.add(role, outcome, ready[item_id])
-        landed |= ready.keys()
+        landed_ids |= ready.keys()
     if tallies:
         settle_jobs(transaction, tallies, caller)
-    return landed
+    return landed_ids
 
 
 def record_free(
-    transaction: Transaction, ended: Sequence[ItemResult], caller: Caller
+    transaction: Transaction, item_results: Sequence[ItemResult], caller: Caller
 ) -> tuple[set[int], Sequence[ItemResult]]:
     """Write back the outcomes whose rows nobody has locked; the answer is the ids of those that landed, and the rest.
 
     It waits for nobody. Jobs are locked before their items here, and so for longer than in :func:`record`: this is for
     when that has met somebody's open transaction.
     """
-    free_jobs = frozenset(queries.free_jobs(transaction, list({result.job_id for result in ended})))
-    item_ids = [result.item_id for result in ended if result.job_id in free_jobs]
+    free_jobs = frozenset(queries.free_jobs(transaction, list({result.job_id for result in item_results})))
+    item_ids = [result.item_id for result in item_results if result.job_id in free_jobs]
     free_items = queries.free_items(transaction, item_ids)
     # Of an item that is not there any more the record has to be told, too.
     locked_items = frozenset(queries.known_items(transaction, item_ids)).difference(free_items)
     free: list[ItemResult] = []
-    locked: list[ItemResult] = []
-    for result in ended:
-        (free if result.job_id in free_jobs and result.item_id not in locked_items else locked).append(result)
-    return record(transaction, free, caller), locked
+    locked_results: list[ItemResult] = []
+    for result in item_results:
+        (free if result.job_id in free_jobs and result.item_id not in locked_items else locked_results).append(result)
+    return record(transaction, free, caller), locked_results
 
 
-def _each_item_once(ended: Sequence[ItemResult]) -> Iterator[Sequence[ItemResult]]:
+def _each_item_once(item_results: Sequence[ItemResult]) -> Iterator[Sequence[ItemResult]]:
     """Outcomes in batches that name no item twice: a worker may hand in a try it lost together with the one it has."""
-    if len({result.item_id for result in ended}) == len(ended):
-        yield ended
+    if len({result.item_id for result in item_results}) == len(item_results):
+        yield item_results
         return
-    left = ended
-    while left:
-        batch = {result.item_id: result for result in reversed(left)}
+    remaining = item_results
+    while remaining:
+        batch = {result.item_id: result for result in reversed(remaining)}
         in_batch = {id(result) for result in batch.values()}
-        left = [result for result in left if id(result) not in in_batch]
+        remaining = [result for result in remaining if id(result) not in in_batch]
         yield list(batch.values())[::-1]
 
 
-def _end_items(transaction: Transaction, ended: Sequence[ItemResult], *, all_ours: bool) -> dict[int, datetime | None]:
+def _end_items(
+    transaction: Transaction, item_results: Sequence[ItemResult], *, all_ours: bool
+) -> dict[int, datetime | None]:
     """Write the outcomes whose lease still holds; for those that go back, when they are ready."""
-    finished: defaultdict[UUID, list[FinishedItem]] = defaultdict(list)
+    finished_items: defaultdict[UUID, list[FinishedItem]] = defaultdict(list)
     others: list[EndedItem] = []
     # In the order of their ids, as a heartbeat takes them: neither waits for what the other has.
-    for lease, results in groupby(sorted(ended, key=_ITEM_ID), _LEASE):
-        finished_now = finished[lease]
+    for lease, results in groupby(sorted(item_results, key=_ITEM_ID), _LEASE):
+        finished_now = finished_items[lease]
         for result in results:
             item_id, _, _, _, outcome = result
             if outcome.status is ItemStatus.DONE:
                 finished_now.append((item_id, outcome.result))
             else:
-                others.append(_ended(result))
-    landed: dict[int, datetime | None] = {}
-    for lease, items in finished.items():
+                others.append(_ended_item(result))
+    ready_times: dict[int, datetime | None] = {}
+    for lease, items in finished_items.items():
         if items:
-            landed |= dict.fromkeys(_finish(transaction, lease, items, all_ours=all_ours))
+            ready_times |= dict.fromkeys(_finish(transaction, lease, items, all_ours=all_ours))
     if others:
-        landed.update(queries.end_items(transaction, others))
-    return landed
+        ready_times.update(queries.end_items(transaction, others))
+    return ready_times
 
 
 def _finish(transaction: Transaction, lease: UUID, items: Sequence[FinishedItem], *, all_ours: bool) -> Iterable[int]:
@@ -138,7 +140,7 @@ def _finish(transaction: Transaction, lease: UUID, items: Sequence[FinishedItem]
     return [item_id for item_id, _ in items]
 
 
-def _ended(result: ItemResult) -> EndedItem:
+def _ended_item(result: ItemResult) -> EndedItem:
     outcome = result.outcome
     return EndedItem(
         id=result.item_id,
@@ -151,5 +153,5 @@ def _ended(result: ItemResult) -> EndedItem:
         traceback=outcome.traceback,
         delay=outcome.delay,
         counts=outcome.counts,
-        deaths=int(outcome.died),
+        deaths=int(outcome.worker_died),
     )

@@ -12,19 +12,19 @@ from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import storable_text
-from penstock.lifecycle.states import ENDED, ItemRole, ItemStatus, Phase
+from penstock.lifecycle.states import ENDED_STATUSES, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.operations.change import change
 from penstock.operations.control import reschedule
 from penstock.operations.read_jobs import get_job, not_found
 from penstock.store.queries import reprocess as queries
 from penstock.store.queries.control import lock_job
-from penstock.store.queries.reprocess import Choice, ChosenCount, DroppedItem, Uncounted
+from penstock.store.queries.reprocess import Choice, ChosenCount, CountCorrection, DroppedItem
 from penstock.store.transaction import Transaction
 
 FAILED_ONES = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
-_MOST_ITEMS = 10_000
-_MOST_CODES = 100
+_MAX_ITEMS = 10_000
+_MAX_CODES = 100
 
 
 def reprocess(
@@ -50,20 +50,20 @@ def reprocess(
             f"jobs of kind {kind.name!r} are not reprocessed: what they ended as is final; submit a new one",
             code="REPROCESS_NOT_ALLOWED",
         )
-    if not set(statuses) <= ENDED:
+    if not set(statuses) <= ENDED_STATUSES:
         raise InvalidInput("only items that ended can run again: DONE, ERROR, NOT_FOUND or SKIPPED", field="statuses")
-    if item_ids is not None and not 0 < len(item_ids) <= _MOST_ITEMS:
-        raise InvalidInput(f"name 1 to {_MOST_ITEMS:,} items, not {len(item_ids):,}", field="item_ids")
+    if item_ids is not None and not 0 < len(item_ids) <= _MAX_ITEMS:
+        raise InvalidInput(f"name 1 to {_MAX_ITEMS:,} items, not {len(item_ids):,}", field="item_ids")
     for item_id in item_ids or ():
         ITEM_ID.require(item_id)
-    if error_codes is not None and not 0 < len(error_codes) <= _MOST_CODES:
-        raise InvalidInput(f"name 1 to {_MOST_CODES} error codes, not {len(error_codes):,}", field="error_codes")
+    if error_codes is not None and not 0 < len(error_codes) <= _MAX_CODES:
+        raise InvalidInput(f"name 1 to {_MAX_CODES} error codes, not {len(error_codes):,}", field="error_codes")
     reason = None if reason is None else storable_text(reason)
     get_job(transaction, job_id, caller)  # nothing of a job that the caller may not see is locked
     queries.lock_held_items(transaction, job_id)
     _open_run(transaction, job_id, caller, reason)
     before = get_job(transaction, job_id, caller)
-    dropped = queries.drop_finalize(transaction, job_id)
+    dropped_item = queries.drop_finalize(transaction, job_id)
     choice = Choice(
         job_id,
         statuses,
@@ -77,7 +77,7 @@ def reprocess(
     )
     counts = queries.count_chosen(transaction, choice)
     planning = before.phase is Phase.BATCHING
-    all_over = dropped is None and not planning and before.progress.processed == before.progress.total
+    all_over = dropped_item is None and not planning and before.progress.processed == before.progress.total
     # Whoever names codes means those items; finalizing again what has not changed would be a surprise.
     if not counts and (error_codes is not None or all_over):
         raise TransitionRefused(
@@ -87,17 +87,17 @@ def reprocess(
         )
     if counts:
         queries.return_chosen(transaction, choice)
-    if counts or dropped is not None:
-        queries.uncount(transaction, job_id, _uncounted(counts, dropped))
+    if counts or dropped_item is not None:
+        queries.uncount(transaction, job_id, _count_correction(counts, dropped_item))
     reschedule(transaction, job_id)
     return get_job(transaction, job_id, caller)
 
 
-def _uncounted(counts: Sequence[ChosenCount], dropped: DroppedItem | None) -> Uncounted:
+def _count_correction(counts: Sequence[ChosenCount], dropped_item: DroppedItem | None) -> CountCorrection:
     """What the job has counted of the items that run again, and how many more wait to be claimed."""
     of_items = {count.status: count.items for count in counts if count.role == ItemRole.ITEM}
-    no_more = 0 if dropped is None or dropped.ready_at is None else 1
-    return Uncounted(
+    no_more = 0 if dropped_item is None or dropped_item.ready_at is None else 1
+    return CountCorrection(
         processed=sum(of_items.values()),
         failed=of_items.get(ItemStatus.ERROR, 0),
         not_found=of_items.get(ItemStatus.NOT_FOUND, 0),

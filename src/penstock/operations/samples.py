@@ -1,6 +1,6 @@
 """Samples of the lanes: what the controllers of each worker chose, beside the signals they followed.
 
-They are for people who look (a job's answer, ``/metrics``, charts); nothing decides by them. A day of them is kept.
+They are for people to look at (a job's answer, ``/metrics``, charts); nothing decides by them. A day of them is kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.store.transaction import Transaction
 Gauges = Callable[[], Mapping[str, JSON]]
 """Figures of an application's own, by name, asked for with each sample of its kind."""
 _KEPT_SECONDS = 86_400.0
-_MOST = 2_000
+_MAX_SAMPLES = 2_000
 _MOMENT = timedelta(microseconds=1)
 
 
@@ -44,26 +44,26 @@ def samples(
     since: datetime,
     until: datetime | None = None,
     kind: str | None = None,
-    most: int = _MOST,
+    limit: int = _MAX_SAMPLES,
 ) -> list[LaneSample]:
-    """The samples behind a moment, perhaps up to another one, the oldest first; the oldest ``most`` of them."""
-    return _samples_from(queries.samples_since(transaction, since, until=until, kind=kind, limit=most))
+    """The samples behind a moment, perhaps up to another one, the oldest first; the oldest ``limit`` of them."""
+    return _samples_from(queries.samples_since(transaction, since, until=until, kind=kind, limit=limit))
 
 
 def thinned_samples(
-    transaction: Transaction, kind: str, *, since: datetime, until: datetime | None, most: int
+    transaction: Transaction, kind: str, *, since: datetime, until: datetime | None, limit: int
 ) -> list[LaneSample]:
     """At most so many of a kind's samples, all of them or spread evenly over the time they were made in.
 
     A kind that was busy all day on ten workers has 170,000 samples. Instead of reading them all, the time is cut into
-    ``most`` stretches and each gives its last sample, whichever worker that is of; so the newest is always there.
+    ``limit`` stretches and each gives its last sample, whichever worker that is of; so the newest is always there.
     """
-    first = samples(transaction, since=since, until=until, kind=kind, most=most + 1)
-    if len(first) <= most:
+    first = samples(transaction, since=since, until=until, kind=kind, limit=limit + 1)
+    if len(first) <= limit:
         return first
     end = queries.newest_sample(transaction, kind, until=until) or first[-1].at
     begin = first[0].at - _MOMENT
-    cuts = [begin + (end - begin) * number / most for number in range(most)] + [end]
+    cuts = [begin + (end - begin) * number / limit for number in range(limit)] + [end]
     stretches = [queries.Stretch(begins, ends) for begins, ends in pairwise(cuts)]
     last = _samples_from(queries.last_of_stretches(transaction, kind, stretches))
     # Two workers may have sampled in the same instant: one of them will do.

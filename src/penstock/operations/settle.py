@@ -16,7 +16,7 @@ from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import encode
 from penstock.lifecycle.states import ErrorType, ItemRole, ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
-from penstock.operations.change import change, followed
+from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.single_flight import fail_followers, succeed_followers
 from penstock.store.queries import settle as queries
 from penstock.store.queries.settle import (
@@ -74,23 +74,23 @@ def value_of(word: StrEnum | None) -> str | None:
 
 
 _Next = TypeVar("_Next", bound=Next)
-_Decided = list[tuple[CountedJob, _Next]]
+_Decisions = list[tuple[CountedJob, _Next]]
 """Jobs, and what follows for each."""
 
 
 def settle_jobs(transaction: Transaction, tallies: dict[UUID, Tally], caller: Caller) -> None:
     """Count the outcomes and let each job become what follows."""
-    succeeding: _Decided[Succeed] = []
-    failing: _Decided[Fail] = []
-    retried: _Decided[Retry] = []
+    succeeding: _Decisions[Succeed] = []
+    failing: _Decisions[Fail] = []
+    retried: _Decisions[Retry] = []
     finalizing: list[CountedJob] = []
     going_on: list[CountedJob] = []
-    planned: list[CountedJob] = []
+    planned_jobs: list[CountedJob] = []
     for job in queries.lock_jobs(transaction, list(tallies)):
         tally = tallies[job.id]
         plan_done = tally.plan is not None and tally.plan.status is ItemStatus.DONE
         if plan_done:
-            planned.append(job)
+            planned_jobs.append(job)
         if job.state != JobState.RUNNING:
             # Paused, or over already: count what is true, change no state. Resuming settles the rest.
             going_on.append(job)
@@ -115,15 +115,15 @@ def settle_jobs(transaction: Transaction, tallies: dict[UUID, Tally], caller: Ca
                 finalizing.append(job)
             case Nothing():
                 going_on.append(job)
-    if planned:
-        queries.open_planned(transaction, [job.id for job in planned])
+    if planned_jobs:
+        queries.open_planned(transaction, [job.id for job in planned_jobs])
     _count(transaction, tallies, going_on + finalizing)
     if finalizing:
         _add_finalize(transaction, [job.id for job in finalizing])
     _retry(transaction, tallies, retried, caller)
     _succeed(transaction, tallies, succeeding, caller)
     _fail(transaction, tallies, failing, caller)
-    _wake(transaction, finalizing + planned)
+    _wake(transaction, finalizing + planned_jobs)
     _wake(transaction, [job for job in going_on if tallies[job.id].returned])
 
 
@@ -143,7 +143,7 @@ def _add_finalize(transaction: Transaction, job_ids: Sequence[UUID]) -> None:
     queries.open_finalize(transaction, job_ids)
 
 
-def _retry(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decided[Retry], caller: Caller) -> None:
+def _retry(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decisions[Retry], caller: Caller) -> None:
     if not jobs:
         return
     retried = [
@@ -160,15 +160,15 @@ def _retry(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decided[
     change(transaction, RETRY, partial(queries.retry_jobs, retried=retried), caller, reasons=reasons)
 
 
-def _succeed(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decided[Succeed], caller: Caller) -> None:
+def _succeed(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decisions[Succeed], caller: Caller) -> None:
     if not jobs:
         return
     succeeded = [SucceededJob(*tallies[job.id].counts(job.id), following.result) for job, following in jobs]
-    changed = change(transaction, SUCCEED, partial(queries.succeed_jobs, succeeded=succeeded), caller)
-    succeed_followers(transaction, followed(changed), caller)
+    changed_jobs = change(transaction, SUCCEED, partial(queries.succeed_jobs, succeeded=succeeded), caller)
+    succeed_followers(transaction, jobs_with_followers(changed_jobs), caller)
 
 
-def _fail(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decided[Fail], caller: Caller) -> None:
+def _fail(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decisions[Fail], caller: Caller) -> None:
     if not jobs:
         return
     failed = [
@@ -183,21 +183,21 @@ def _fail(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decided[F
         for job, following in jobs
     ]
     reasons = {job.id: following.outcome.error for job, following in jobs}
-    changed = change(transaction, FAIL, partial(queries.fail_jobs, failed=failed), caller, reasons=reasons)
-    fail_followers(transaction, followed(changed), caller)
+    changed_jobs = change(transaction, FAIL, partial(queries.fail_jobs, failed=failed), caller, reasons=reasons)
+    fail_followers(transaction, jobs_with_followers(changed_jobs), caller)
 
 
 def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> None:
     """Let a running job become what its items' rows say: for outcomes that came in while it was paused."""
     [job] = queries.lock_jobs(transaction, [job_id])
-    written = Tally()
+    tally = Tally()
     positions = [0] if not job.planned else []
     positions += [1] if job.single_step else []
     positions += [job.last_claimable] if job.last_claimable > job.total_items else []
     for position in positions:
         item = queries.deciding_item(transaction, job_id, position)
         if item is not None and item.status not in (ItemStatus.PENDING, ItemStatus.PROCESSING):
-            written.add(ItemRole(item.role), _outcome_of(item), None)
+            tally.add(ItemRole(item.role), _outcome_of(item), None)
     counters = JobCounters(
         single_step=job.single_step,
         planned=job.planned,
@@ -207,7 +207,7 @@ def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> 
         processed=job.processed_items,
     )
     nothing_new = {job_id: Tally()}
-    following = next_step(counters, plan=written.plan, single=written.item, finalize=written.finalize)
+    following = next_step(counters, plan=tally.plan, single=tally.item, finalize=tally.finalize)
     match following:
         case Succeed():
             _succeed(transaction, nothing_new, [(job, following)], caller)
@@ -222,7 +222,7 @@ def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> 
 
 def _outcome_of(item: DecidingItem) -> Outcome:
     """The outcome an item's row tells of."""
-    result = None if item.result_json is None else encode(item.result_json, most=2**62, at="result")
+    result = None if item.result_json is None else encode(item.result_json, max_bytes=2**62, at="result")
     return Outcome(
         ItemStatus(item.status),
         result=result,

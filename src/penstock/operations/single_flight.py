@@ -25,13 +25,13 @@ from penstock.store.queries import single_flight as queries
 from penstock.store.queries.unique_keys import mark_followed
 from penstock.store.transaction import Transaction
 
-_STARTED = (JobState.RUNNING, JobState.RETRYING)
+_STARTED_STATES = (JobState.RUNNING, JobState.RETRYING)
 
 
 def join(transaction: Transaction, follower_id: UUID, leader_id: UUID, leader_state: str) -> None:
     """Let a queued job that follows be known to its leader, which is locked, and start if that has."""
     mark_followed(transaction, leader_id)
-    if leader_state in _STARTED:
+    if leader_state in _STARTED_STATES:
         change(transaction, START, partial(queries.start_follower, job_id=follower_id), SYSTEM)
 
 

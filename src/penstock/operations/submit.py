@@ -23,7 +23,7 @@ from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.states import ErrorType
 from penstock.lifecycle.transitions import FAIL, SUBMIT
-from penstock.operations.change import change, followed
+from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.control import let_flow, reschedule
 from penstock.operations.deduplicate import answer_with_what_is_there, fresh_result, join_active_job
 from penstock.operations.idempotency import Key, point_key, take_key
@@ -42,23 +42,29 @@ _TRIES = 10
 
 
 def submit(
-    transaction: Transaction, kind: Kind, params: JSON, request: Request, *, items: Iterable[JSON] | None, most: int
+    transaction: Transaction,
+    kind: Kind,
+    params: JSON,
+    request: Request,
+    *,
+    items: Iterable[JSON] | None,
+    max_bytes: int,
 ) -> Submission:
     """Record one job and let it flow, or answer with the one that already does the same."""
-    new = NewJob(request.id or uuid7(), encode(params, most=most, at="params"))
+    new = NewJob(request.id or uuid7(), encode(params, max_bytes=max_bytes, at="params"))
     if request.idempotency_key is None:
-        return _submit(transaction, kind, new, request, items, most)
+        return _submit(transaction, kind, new, request, items, max_bytes)
     fingerprint = request.fingerprint
     if fingerprint is None:
         items = None if items is None else list(items)
-        texts = None if items is None else item_texts(items, most, 0)
+        texts = None if items is None else item_texts(items, max_bytes, 0)
         fingerprint = [kind.name, decode(new.params), texts, request.file_sha256, request.unique_key]
     key = Key.of(request.idempotency_key, fingerprint, owner=request.owner, guest=request.ip_address)
-    used = take_key(transaction, key, job_id=new.id)
-    if used is not None and used.job_id is not None and queries.job_exists(transaction, used.job_id):
-        return Submission(get_job(transaction, used.job_id, SYSTEM), SubmitOutcome.EXISTING)
-    submission = _submit(transaction, kind, new, request, items, most)
-    if used is not None or submission.job.id != new.id:
+    key_use = take_key(transaction, key, job_id=new.id)
+    if key_use is not None and key_use.job_id is not None and queries.job_exists(transaction, key_use.job_id):
+        return Submission(get_job(transaction, key_use.job_id, SYSTEM), SubmitOutcome.EXISTING)
+    submission = _submit(transaction, kind, new, request, items, max_bytes)
+    if key_use is not None or submission.job.id != new.id:
         point_key(transaction, key, submission.job.id)
     return submission
 
@@ -86,7 +92,7 @@ def is_one_statement(kind: Kind, request: Request) -> bool:
 
 
 def _submit(
-    transaction: Transaction, kind: Kind, new: NewJob, request: Request, items: Iterable[JSON] | None, most: int
+    transaction: Transaction, kind: Kind, new: NewJob, request: Request, items: Iterable[JSON] | None, max_bytes: int
 ) -> Submission:
     """Record one job, or answer with another."""
     if request.id is not None and queries.job_exists(transaction, request.id):
@@ -97,7 +103,7 @@ def _submit(
         )
     if request.unique_key is None:
         recorded_at = record_job(transaction, kind, new, request, with_items=items is not None)
-        job = _with_items(transaction, kind, new, request, items, most, recorded_at)
+        job = _with_items(transaction, kind, new, request, items, max_bytes, recorded_at)
         return Submission(_let_flow(transaction, kind, job, request), SubmitOutcome.NEW)
     for _ in range(_TRIES):
         answer = answer_with_what_is_there(transaction, kind, new, request)
@@ -105,13 +111,13 @@ def _submit(
             return answer
         taken_at = _take_unique_key(transaction, kind, new, request, with_items=items is not None)
         if taken_at is not None:
-            job = _with_items(transaction, kind, new, request, items, most, taken_at)
+            job = _with_items(transaction, kind, new, request, items, max_bytes, taken_at)
             return Submission(_let_flow(transaction, kind, job, request), SubmitOutcome.NEW)
         answer = join_active_job(transaction, kind, new, request)
         if answer is not None:
             return answer
     raise PenstockError(
-        f"the active {kind.name!r} job of key {request.unique_key!r} changed hands {_TRIES} times; submit again",
+        f"the active {kind.name!r} job of key {request.unique_key!r} was replaced {_TRIES} times; submit again",
         code="BUSY",
     )
 
@@ -137,7 +143,7 @@ def _with_items(
     new: NewJob,
     request: Request,
     items: Iterable[JSON] | None,
-    most: int,
+    max_bytes: int,
     recorded_at: datetime,
 ) -> Job:
     """The job that was just recorded, with the items that are given with it."""
@@ -145,7 +151,7 @@ def _with_items(
         return job_as_recorded(kind, request, new.id, decode(new.params), recorded_at)
     total, waiting = 0, iter(items)
     while batch := list(islice(waiting, _BATCH_SIZE)):
-        texts = item_texts(batch, most, total)
+        texts = item_texts(batch, max_bytes, total)
         total = insert_items(transaction, kind, new.id, request.owner, texts, after=total)
     queries.open_items(transaction, new.id, total)
     reschedule(transaction, new.id)
@@ -173,5 +179,5 @@ def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> boo
     reason = f"more than {bound:,} jobs of kind {kind.name!r} wait already; submit again later"
     fail = partial(fail_queued, job_id=job_id, error=reason, code="QUEUE_OVERLOAD", error_type=ErrorType.RETRYABLE)
     failed = change(transaction, FAIL, fail, SYSTEM, reason=reason)
-    fail_followers(transaction, followed(failed), SYSTEM)
+    fail_followers(transaction, jobs_with_followers(failed), SYSTEM)
     return bool(failed)

@@ -18,7 +18,7 @@ _BATCH_SIZE = 5_000
 
 
 def submit_many(
-    transaction: Transaction, kind: Kind, params: Iterable[JSON], request: Request, *, most: int
+    transaction: Transaction, kind: Kind, params: Iterable[JSON], request: Request, *, max_bytes: int
 ) -> list[UUID]:
     """Record one job for each of ``params``, all alike but for that; the answer is their ids in order."""
     for name in ("unique_key", "idempotency_key", "fresh_for"):
@@ -26,13 +26,15 @@ def submit_many(
             raise InvalidInput(f"{name} names one job: submit those that have one singly", field=name)
     if kind.policy.queue_limit is not None:
         # Each of them has to find its place below the bound.
-        return [submit(transaction, kind, value, request, items=None, most=most).job.id for value in params]
+        return [submit(transaction, kind, value, request, items=None, max_bytes=max_bytes).job.id for value in params]
     ids: list[UUID] = []
     waiting = iter(params)
     while batch := list(islice(waiting, _BATCH_SIZE)):
-        texts = encode_each(batch, most=most)
+        texts = encode_each(batch, max_bytes=max_bytes)
         if texts is None:
-            texts = [encode(value, most=most, at=f"params[{index}]") for index, value in enumerate(batch, len(ids))]
+            texts = [
+                encode(value, max_bytes=max_bytes, at=f"params[{index}]") for index, value in enumerate(batch, len(ids))
+            ]
         ids += record_jobs(transaction, kind, texts, request)
     if ids and not request.hold:
         transaction.wake(kind.name)

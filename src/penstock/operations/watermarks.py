@@ -89,9 +89,9 @@ class Watermarks:
         """Is nothing known yet?"""
         self._marks: dict[int, _Mark] = {}
         self._looked_at = -_INTERVAL
-        self._reached = Reach.WHOLE
+        self._last_reach = Reach.WHOLE
         self._due = dict.fromkeys(_REST, 0.0)
-        self._seen_at = self._settled = _EVER
+        self._seen_at = self._settled_at = _EVER
         self._pending: tuple[int, datetime] | None = None
         # The number and time of a look, until all transactions with a lower number have ended.
 
@@ -103,7 +103,7 @@ class Watermarks:
     @property
     def sure_in(self) -> float | None:
         """Seconds until a look may say for sure what is in line; None when the last one did."""
-        return max(0.0, self._due[Reach.SURE] - self._clock()) if self._reached is Reach.NEAR else None
+        return max(0.0, self._due[Reach.SURE] - self._clock()) if self._last_reach is Reach.NEAR else None
 
     def reach(self) -> Reach:
         """How far back the next look goes: as far as it may."""
@@ -136,7 +136,7 @@ class Watermarks:
         if now < self._seen_at:
             self.forget()  # the clock was set back, or it is another server's
             return 0.0
-        self._looked_at, self._seen_at, self._reached = self._clock(), now, reach
+        self._looked_at, self._seen_at, self._last_reach = self._clock(), now, reach
         if reach in _REST:
             least, times = _REST[reach]
             took = lowest.microseconds / 1_000_000
@@ -155,16 +155,16 @@ class Watermarks:
 
     def _settle(self, number: int, oldest: int) -> None:
         if self._pending is not None and oldest >= self._pending[0]:
-            self._settled = self._pending[1] - _GRACE
+            self._settled_at = self._pending[1] - _GRACE
             self._pending = None
         self._pending = self._pending or (number, self._seen_at)
 
     def _move(self, mark: _Mark, first: datetime | None, reach: Reach) -> None:
         """To the first turn that is in line, but not beyond what may still come in."""
-        near = max(self._settled, self._seen_at - _LAG)
+        near = max(self._settled_at, self._seen_at - _LAG)
         mark.near = near if first is None else min(first, near)
         if reach is not Reach.NEAR:
-            mark.sure = self._settled if first is None else min(first, self._settled)
+            mark.sure = self._settled_at if first is None else min(first, self._settled_at)
 
 
 def discover(store: Store, kind: str, marks: Watermarks) -> None:

@@ -54,7 +54,9 @@ def workers(transaction: Transaction) -> list[WorkerSeen]:
 
 def subscribed_topics(transaction: Transaction) -> frozenset[str]:
     """The topics of messages that some worker which is alive subscribes to."""
-    return frozenset(topic for seen in workers(transaction) if seen.alive for topic in seen.data.get("topics", ()))
+    return frozenset(
+        topic for worker in workers(transaction) if worker.alive for topic in worker.data.get("topics", ())
+    )
 
 
 def forget_workers(transaction: Transaction) -> int:

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def make_call(asked: tuple[Callable[[Any], Any], Any]) -> Any:
+def make_call(function_and_argument: tuple[Callable[[Any], Any], Any]) -> Any:
     """Make one call in the child; an async function gets a loop of its own."""
-    function, argument = asked
+    function, argument = function_and_argument
     answer = function(argument)
     if not hasattr(type(answer), "__await__"):  # of its type: the object itself may do anything when it is asked
         return answer

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class StopFlag:
-    """Whether a call is still wanted; a handler in a thread looks at it, everything else is stopped for real."""
+    """Whether a call was stopped; a handler in a thread checks it, all others are interrupted."""
 
     set = False
 
@@ -27,9 +27,9 @@ class Call:
     stop: StopFlag = field(default_factory=StopFlag)
     runner: Runner | None = None
     renew_at: float = 0.0
-    """When, by our own watch, the lease behind it wants renewing."""
+    """When its lease should be renewed, by the monotonic clock."""
     deadline: float | None = None
-    """When, by our own watch, it has to have ended; None before it begins, and without a time limit."""
+    """When it has to have ended, by the monotonic clock; None before it begins, and without a time limit."""
     _ends: list[None] = field(default_factory=lambda: [None])
 
     def set_deadline(self) -> None:
@@ -39,7 +39,7 @@ class Call:
 
     @contextmanager
     def off_the_clock(self) -> Iterator[None]:
-        """While we work for it ourselves, with the database, its time does not run; it begins again after that."""
+        """Its time stops while we write to the database for it; it begins again after that."""
         if self.timeout is not None:
             self.deadline = math.inf
         yield
@@ -53,11 +53,11 @@ class Call:
 
     @property
     def is_open(self) -> bool:
-        """Has nobody said yet how it ended?"""
+        """Is its end still unknown?"""
         return bool(self._ends)
 
     def end(self) -> bool:
-        """It has ended: True for the first who says so. A runner, the watchdog and a stopping worker may all try."""
+        """Mark it as ended: True for the first caller. A runner, the watchdog and a stopping worker may all try."""
         try:
             self._ends.pop()
         except IndexError:
@@ -65,7 +65,7 @@ class Call:
         return True
 
     def too_late(self) -> str:
-        """What is said of it past its deadline."""
+        """The message for a call past its deadline."""
         return f"the handler ran longer than {self.timeout:g} s"
 
 
@@ -89,7 +89,7 @@ class Runner(Protocol):
     concurrency: int
 
     def start(self, calls: Sequence[Call]) -> None:
-        """Take these calls; those that cannot run yet wait their turn."""
+        """Take these calls; those that cannot run yet wait in the queue."""
 
     def resize(self, concurrency: int) -> None:
         """Run at most so many at a time from now on; what runs already is not interrupted."""
@@ -98,16 +98,16 @@ class Runner(Protocol):
         """End these calls: those that wait never start, those that run are interrupted. Each ends with ``Stopped``."""
 
     def start_waiting(self) -> None:
-        """Start what waits and has room: asked now and then, in case a thread or a process could not be had before."""
+        """Start what waits: called now and then, in case a thread or a process could not be started before."""
 
     def stop_waiting(self) -> None:
         """End all calls that have not started."""
 
     def calls(self) -> Collection[Call]:
-        """The calls it has in hand: they wait, run, or are on their way to whoever is told."""
+        """The calls it holds: they wait, run, or are just being reported."""
 
     def abandon(self, call: Call) -> None:
-        """Nobody waits for this call any more: its place is free again, though it may run on."""
+        """Give up this call: its slot is free again, though it may still run."""
 
     @property
     def abandoned(self) -> int:
@@ -118,4 +118,4 @@ class Runner(Protocol):
         """Are so many calls given up and still running that no other can start?"""
 
     def close(self) -> None:
-        """Let go of threads and processes; what still runs is not waited for."""
+        """Release threads and processes; what still runs is not waited for."""

@@ -26,11 +26,11 @@ class EventLoopRunner:
 
     is_exhausted = False
 
-    def __init__(self, thread: EventLoopThread, concurrency: int, ended: OnEnded) -> None:
+    def __init__(self, thread: EventLoopThread, concurrency: int, on_ended: OnEnded) -> None:
         self.concurrency = concurrency
-        self.ended = ended
+        self.on_ended = on_ended
         self._slots = _Slots(self, thread.join_in(self))
-        self._left: list[_Slots] = []
+        self._old_slots: list[_Slots] = []
 
     def start(self, calls: Sequence[Call]) -> None:
         """Hand the calls to the loop."""
@@ -41,7 +41,7 @@ class EventLoopRunner:
             self._take_over(slots)
 
     def resize(self, concurrency: int) -> None:
-        """Slots too many end with the call in hand; new ones are made for what waits."""
+        """Surplus slots end with their current call; new ones are made for what waits."""
         self.concurrency = concurrency
         self.start_waiting()
 
@@ -49,7 +49,7 @@ class EventLoopRunner:
         """Drop those that wait and cancel those that run."""
         for call in calls:
             call.stop.set = True
-        for slots in (self._slots, *self._left):
+        for slots in (self._slots, *self._old_slots):
             slots.soon(slots.interrupt, tuple(calls))
 
     def start_waiting(self) -> None:
@@ -58,36 +58,36 @@ class EventLoopRunner:
 
     def stop_waiting(self) -> None:
         """Drop all that wait, also where the loop is kept by a handler."""
-        dropped: list[EndedCall] = []
+        ended_calls: list[EndedCall] = []
         for call in self._slots.pop_waiting():
             call.stop.set = True
-            dropped.append((call, None, Stopped("stopped before it started")))
-        self.ended(dropped)
+            ended_calls.append((call, None, Stopped("stopped before it started")))
+        self.on_ended(ended_calls)
 
     def calls(self) -> Collection[Call]:
         """Those that wait, run, or were just reported, on this loop or on one that was left."""
-        return [call for slots in (self._slots, *self._left) for call in slots.calls()]
+        return [call for slots in (self._slots, *self._old_slots) for call in slots.calls()]
 
     def abandon(self, call: Call) -> None:
         """Cancel it once more and give its place to another."""
         call.stop.set = True
-        for slots in (self._slots, *self._left):
+        for slots in (self._slots, *self._old_slots):
             slots.soon(slots.abandon, call)
 
     @property
     def abandoned(self) -> int:
         """Calls that were given up and still run, here or on a loop that was left to them."""
-        return sum(slots.abandoned for slots in (self._slots, *self._left) if slots.thread.is_alive)
+        return sum(slots.abandoned for slots in (self._slots, *self._old_slots) if slots.thread.is_alive)
 
     def close(self) -> None:
-        """Nothing to let go of: the loop is shared."""
+        """Nothing to close: the loop is shared."""
 
     def has_overdue(self, moment: float) -> bool:
         """Has it a call that had to end before that moment?"""
         return any(call.deadline is not None and call.deadline <= moment for call in self._slots.calls())
 
     def runs(self, task: asyncio.Task[Any]) -> bool:
-        """Is the task one of its own, with a call in hand?"""
+        """Is the task one of its own, and does it run a call?"""
         return task in tuple(self._slots.running.values())
 
     def move(self, new: LoopThread, blocker: asyncio.Task[Any] | None) -> None:
@@ -97,15 +97,15 @@ class EventLoopRunner:
         wrong, and go back without a try; where nobody can be blamed, each of them has its own time limit.
         """
         old, self._slots = self._slots, _Slots(self, new)
-        self._left = [one for one in self._left if one.thread.is_alive] + [old]
-        ended = [*old.reports, *old.handing]
+        self._old_slots = [slots for slots in self._old_slots if slots.thread.is_alive] + [old]
+        ended_calls = [*old.reports, *old.handing]
         for call, task in tuple(old.running.items()) if blocker is not None else ():
             if task is blocker:
                 old.abandoned = 1
             else:
                 call.stop.set = True
-                ended.append((call, None, Stopped("another handler kept the event loop")))
-        self.ended(ended)
+                ended_calls.append((call, None, Stopped("another handler kept the event loop")))
+        self.on_ended(ended_calls)
         self._take_over(old)
 
     def _take_over(self, old: _Slots) -> None:
@@ -135,17 +135,17 @@ class _Slots:
             self._loop.call_soon_threadsafe(function, *arguments)  # type: ignore[arg-type]
 
     def calls(self) -> list[Call]:
-        """From any thread: what is in hand here."""
-        reported = [call for call, _, _ in (*tuple(self.reports), *tuple(self.handing))]
-        return [*tuple(self.waiting), *tuple(self.running), *reported]
+        """From any thread: the calls held here."""
+        reported_calls = [call for call, _, _ in (*tuple(self.reports), *tuple(self.handing))]
+        return [*tuple(self.waiting), *tuple(self.running), *reported_calls]
 
     def pop_waiting(self) -> list[Call]:
         """From any thread: take all that waits away."""
-        popped: list[Call] = []
+        calls: list[Call] = []
         with contextlib.suppress(IndexError):
             while True:
-                popped.append(self.waiting.popleft())
-        return popped
+                calls.append(self.waiting.popleft())
+        return calls
 
     def fill(self) -> None:
         """Make slots for what waits."""
@@ -171,7 +171,7 @@ class _Slots:
                 task.cancel()
 
     def abandon(self, call: Call) -> None:
-        """Leave a running call to itself."""
+        """Give up a running call."""
         task = self.running.pop(call, None)
         if task is not None and not self.thread.is_leaving:
             self.abandoned += 1
@@ -184,21 +184,21 @@ class _Slots:
         if self.waiting:
             self.fill()
 
-    def _report(self, ended: EndedCall) -> None:
+    def _report(self, ended_call: EndedCall) -> None:
         """Hand over what ends in one turn of the loop together."""
         if not self.reports:
             self._loop.call_soon(self._hand_over)
-        self.reports.append(ended)
+        self.reports.append(ended_call)
 
     def _hand_over(self) -> None:
         self.handing, self.reports = self.reports, []
-        self._runner.ended(self.handing)
+        self._runner.on_ended(self.handing)
         self.handing = []
 
     async def _slot(self) -> None:
         task = asyncio.current_task()
         assert task is not None
-        made = 0
+        call_count = 0
         while self.waiting and len(self._tasks) <= self._runner.concurrency:
             try:
                 call = self.waiting.popleft()
@@ -208,15 +208,15 @@ class _Slots:
                 self._report((call, None, Stopped("stopped before it started")))
                 continue
             self.running[call] = task
-            ended = await self._make(call, task)
-            self._report(ended)
+            ended_call = await self._make(call, task)
+            self._report(ended_call)
             if self.running.pop(call, None) is None:  # abandoned: another task has this one's place
                 self.abandoned -= 1
                 return
             if task.cancelling():
                 break  # a cancellation may still be under way to this task, and is not meant for the next call
-            made += 1
-            if made % _CALLS_BEFORE_YIELD == 0:
+            call_count += 1
+            if call_count % _CALLS_BEFORE_YIELD == 0:
                 await asyncio.sleep(0)
         # At once, not when the task is over: of slots that end in one turn of the loop only those too many may go.
         self._tasks.discard(task)

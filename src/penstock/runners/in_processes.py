@@ -27,13 +27,13 @@ class ProcessRunner:
     is_exhausted = False
 
     def __init__(
-        self, concurrency: int, ended: OnEnded, *, memory_bytes: int | None, calls_per_process: int = 1000
+        self, concurrency: int, on_ended: OnEnded, *, memory_bytes: int | None, calls_per_process: int = 1000
     ) -> None:
-        self.concurrency = self._most = concurrency
-        self._ended = ended
+        self.concurrency = self._max_concurrency = concurrency
+        self._on_ended = on_ended
         self._memory_bytes = memory_bytes
         self._pool = ProcessPool(concurrency, recycle_after=calls_per_process)
-        self._closed = False
+        self._is_closed = False
         self._lock = threading.Lock()
         self._waiting: deque[Call] = deque()
         self._running: dict[Call, Future[ChildAnswer] | None] = {}
@@ -46,7 +46,7 @@ class ProcessRunner:
 
     def resize(self, concurrency: int) -> None:
         """As many of the pool's processes as that are used."""
-        self.concurrency = min(concurrency, self._most)
+        self.concurrency = min(concurrency, self._max_concurrency)
         self._feed()
 
     def stop(self, calls: Collection[Call]) -> None:
@@ -62,8 +62,8 @@ class ProcessRunner:
     def start_waiting(self) -> None:
         """Feed the pool, or a new one should its manager have failed."""
         with self._lock:
-            if self._pool.is_closed and not self._closed:
-                self._pool = ProcessPool(self._most)
+            if self._pool.is_closed and not self._is_closed:
+                self._pool = ProcessPool(self._max_concurrency)
         self._feed()
 
     def stop_waiting(self) -> None:
@@ -81,17 +81,17 @@ class ProcessRunner:
 
     def close(self) -> None:
         """Kill what still runs."""
-        self._closed = True
+        self._is_closed = True
         self._pool.close(grace=0)
 
     def _drop(self, calls: Sequence[Call]) -> None:
-        dropped: list[EndedCall] = []
+        ended_calls: list[EndedCall] = []
         for call in calls:
             with self._lock, contextlib.suppress(ValueError):  # it has started meanwhile
                 self._waiting.remove(call)
                 call.stop.set = True
-                dropped.append((call, None, Stopped("stopped before it started")))
-        self._ended(dropped)
+                ended_calls.append((call, None, Stopped("stopped before it started")))
+        self._on_ended(ended_calls)
 
     def _feed(self) -> None:
         while True:
@@ -108,7 +108,7 @@ class ProcessRunner:
             except Exception as error:  # noqa: BLE001 - a function or an argument that cannot travel is its outcome
                 with self._lock:
                     del self._running[call]
-                self._ended([(call, None, error)])
+                self._on_ended([(call, None, error)])
                 continue
             with self._lock:
                 self._running[call] = future
@@ -121,9 +121,9 @@ class ProcessRunner:
             error = future.exception()
         except CancelledError:
             call.stop.set = True
-            self._ended([(call, None, Stopped("stopped"))])
+            self._on_ended([(call, None, Stopped("stopped"))])
         else:
-            self._ended([(call, None if error is not None else Unread(future.result().read), error)])
+            self._on_ended([(call, None if error is not None else Unread(future.result().read), error)])
         with self._lock:
             self._running.pop(call, None)
         self._feed()

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import structlog
 
-_MOST_ABANDONED = 16
+_MAX_ABANDONED = 16
 _LEAVING_SECONDS = 1.0
 _log = structlog.get_logger("penstock.loop")
 
@@ -30,7 +30,7 @@ class Moves(Protocol):
         """Has it a call that had to end before that moment?"""
 
     def runs(self, task: asyncio.Task[Any]) -> bool:
-        """Is the task one of its own, with a call in hand?"""
+        """Is the task one of its own, and does it run a call?"""
 
     def move(self, new: LoopThread, blocker: asyncio.Task[Any] | None) -> None:
         """Go on with another loop; ``blocker`` is the task that keeps the old one, where that is known."""
@@ -110,8 +110,8 @@ class EventLoopThread:
         self.current = LoopThread()
         self._lock = threading.Lock()
         self._runners: list[Moves] = []
-        self._left: list[LoopThread] = []
-        self._said = False
+        self._old_loops: list[LoopThread] = []
+        self._has_warned = False
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -121,7 +121,7 @@ class EventLoopThread:
     @property
     def abandoned(self) -> int:
         """Loops that were left to a handler which still keeps them."""
-        return sum(one.is_alive for one in self._left)
+        return sum(loop.is_alive for loop in self._old_loops)
 
     def join_in(self, runner: Moves) -> LoopThread:
         """Be moved when the loop is left; the answer is the loop of now."""
@@ -135,20 +135,20 @@ class EventLoopThread:
         When a call on it is past its deadline by ``grace`` seconds, everybody moves to a new loop.
         """
         now = time.monotonic()
-        blocked = self.current.blocked_for(now)
-        if blocked < patience:
-            self._said = self._said and blocked > 0
+        blocked_seconds = self.current.blocked_for(now)
+        if blocked_seconds < patience:
+            self._has_warned = self._has_warned and blocked_seconds > 0
             return
-        if not self._said:
-            self._said = True
+        if not self._has_warned:
+            self._has_warned = True
             _log.error(
                 "a handler keeps the event loop, and no other one runs; let it await, or make it a plain function",
-                seconds=round(blocked, 1),
+                seconds=round(blocked_seconds, 1),
                 stack=self.current.stack(),
             )
         with self._lock:
             runners = tuple(self._runners)
-        if any(one.has_overdue(now - grace) for one in runners):
+        if any(runner.has_overdue(now - grace) for runner in runners):
             self._replace(runners)
 
     def close(self, timeout: float = 5.0) -> None:
@@ -157,17 +157,19 @@ class EventLoopThread:
         self.current.join(timeout)
 
     def _replace(self, runners: tuple[Moves, ...]) -> None:
-        self._left = [one for one in self._left if one.is_alive]
-        if len(self._left) >= _MOST_ABANDONED:
-            _log.error("too many event loops are kept by handlers; this one is not replaced", loops=len(self._left))
+        self._old_loops = [loop for loop in self._old_loops if loop.is_alive]
+        if len(self._old_loops) >= _MAX_ABANDONED:
+            _log.error(
+                "too many event loops are kept by handlers; this one is not replaced", loops=len(self._old_loops)
+            )
             return
         with self._lock:
             old, self.current = self.current, LoopThread()
-            self._left.append(old)
+            self._old_loops.append(old)
         _log.error("the event loop is left to the handler that keeps it; the others go on with a new one")
         keeps = old.current_task()
-        blocker = keeps if keeps is not None and any(one.runs(keeps) for one in runners) else None
-        for one in runners:
-            one.move(self.current, blocker)
+        blocker = keeps if keeps is not None and any(runner.runs(keeps) for runner in runners) else None
+        for runner in runners:
+            runner.move(self.current, blocker)
         old.leave()
-        self._said = False
+        self._has_warned = False

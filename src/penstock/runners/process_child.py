@@ -24,8 +24,8 @@ from typing import Any, NoReturn, TypedDict
 
 LENGTH_BYTES = 8
 PR_SET_PDEATHSIG = 1
-MOST_TEXT = 50_000
-MOST_ERROR_BYTES = 1 << 20
+MAX_TEXT = 50_000
+MAX_ERROR_BYTES = 1 << 20
 
 
 class Reply(enum.IntEnum):
@@ -33,7 +33,7 @@ class Reply(enum.IntEnum):
 
     STARTED = 1  # nothing
     RETURNED = 2  # the pickled result
-    RAISED = 3  # a pickled Raised
+    RAISED = 3  # a pickled RaisedError
     OUT_OF_MEMORY = 4  # the traceback's text
     NOT_STORABLE = 5  # why the result cannot be pickled
     TOO_LARGE = 6  # how large the result is
@@ -48,7 +48,7 @@ class Preparation(TypedDict):
     result_bytes: int
 
 
-Raised = tuple[bytes | None, str, str, str]  # the pickled exception, if it has one; type name; message; traceback
+RaisedError = tuple[bytes | None, str, str, str]  # the pickled exception, if it has one; type name; message; traceback
 
 
 class _ResultNotStorable(Exception):
@@ -131,10 +131,10 @@ def _pickle_error(error: BaseException) -> bytes:
     pickled: bytes | None = None
     with contextlib.suppress(BaseException):
         pickled = pickle.dumps(error, pickle.HIGHEST_PROTOCOL)
-        if len(pickled) > MOST_ERROR_BYTES:
+        if len(pickled) > MAX_ERROR_BYTES:
             pickled = None
-    raised: Raised = (pickled, _class_name(error), _text_of(error), _traceback_of(error))
-    return pickle.dumps(raised, pickle.HIGHEST_PROTOCOL)
+    raised_error: RaisedError = (pickled, _class_name(error), _text_of(error), _traceback_of(error))
+    return pickle.dumps(raised_error, pickle.HIGHEST_PROTOCOL)
 
 
 # An exception is the handler's object, and may fail or lie wherever it is asked. The parent's own way of reading one
@@ -148,7 +148,7 @@ def _class_name(value: object) -> str:
 
 def _text_of(error: BaseException) -> str:
     try:
-        return str.__getitem__(str(error), slice(MOST_TEXT))
+        return str.__getitem__(str(error), slice(MAX_TEXT))
     except BaseException:  # noqa: BLE001 the handler's own __str__
         return "(its message cannot be read)"
 
@@ -162,7 +162,7 @@ def _traceback_of(error: BaseException) -> str:
         text = "".join(traceback.format_exception(type(error), error, outermost))
     except BaseException:  # noqa: BLE001 messages, notes and causes are the handler's
         return f"{_class_name(error)}: its traceback cannot be read"
-    return text[-MOST_TEXT:]
+    return text[-MAX_TEXT:]
 
 
 @contextlib.contextmanager

@@ -22,9 +22,9 @@ from typing import Any
 import psutil
 
 from penstock.errors import PayloadNotStorable, PayloadTooLarge
-from penstock.lifecycle.error_text import described
+from penstock.lifecycle.error_text import describe_error
 from penstock.runners import process_child
-from penstock.runners.process_child import LENGTH_BYTES, Preparation, Raised, Reply
+from penstock.runners.process_child import LENGTH_BYTES, Preparation, RaisedError, Reply
 
 MEBIBYTE = 1 << 20
 READ_AT_ONCE = 1 << 18
@@ -62,7 +62,7 @@ class Call:
 
 
 class Nonsense(Exception):
-    """A child wrote what is not an answer."""
+    """A child wrote something that is not an answer."""
 
 
 class ForeignError(RuntimeError):
@@ -105,7 +105,7 @@ class Child:
         self._meter: psutil.Process | None = None
         self.exit_descriptor = _open_exit_descriptor(self.pid)
         self.call: Call | None = None
-        self.begun = False  # the handler of this call runs: from now on it is not to be run again
+        self.has_begun = False  # the handler of this call runs: from now on it is not to be run again
         self.calls = 0
         self.deadline: float | None = None
         self.sample_at: float | None = None
@@ -119,13 +119,13 @@ class Child:
 
     def give(self, call: Call, deadline: float, sample_at: float | None) -> None:
         """Hand it a call, to have begun by ``deadline``; `flush` sends it."""
-        self.call, self.begun, self.deadline, self.sample_at = call, False, deadline, sample_at
+        self.call, self.has_begun, self.deadline, self.sample_at = call, False, deadline, sample_at
         limit = (call.limits.memory_bytes or 0).to_bytes(LENGTH_BYTES)
         self._outgoing = memoryview(b"".join((self._outgoing, _frame(limit, call.pickled))))
 
     def begin(self, deadline: float | None) -> None:
         """The handler runs, and must end by ``deadline``."""
-        self.begun, self.deadline = True, deadline
+        self.has_begun, self.deadline = True, deadline
 
     def rest(self) -> None:
         """The call has ended."""
@@ -182,7 +182,7 @@ class Child:
         return bool(limits.memory_bytes and self.calls and self.resident_bytes() > limits.memory_bytes // 2)
 
     def kill(self) -> None:
-        """SIGKILL it and all its group, and hear it no more. Must come before `reap`, also for a dead child."""
+        """SIGKILL it and all its group, and stop reading from it. Must come before `reap`, also for a dead child."""
         self.killed = True
         self.deadline = self.sample_at = None
         self.connection.close()
@@ -190,7 +190,7 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
 
     def reap(self) -> str:
-        """Take leave of a dead child; says how it died."""
+        """Reap a dead child; the answer says how it died."""
         code = self._process.wait()
         if self.exit_descriptor is not None:
             os.close(self.exit_descriptor)
@@ -206,7 +206,7 @@ class ChildAnswer:
     pid: int
     reply: Reply
     frame: bytes
-    raised: Raised | None
+    raised_error: RaisedError | None
 
     @classmethod
     def of(cls, pid: int, reply: int, frame: bytes) -> ChildAnswer:
@@ -223,14 +223,14 @@ class ChildAnswer:
 
     def read(self) -> tuple[Any, Exception | None]:
         """The result, or what to raise instead of it."""
-        if self.raised is not None:
-            return None, self._exception(*self.raised)
+        if self.raised_error is not None:
+            return None, self._exception(*self.raised_error)
         body = memoryview(self.frame)[1:]
         if self.reply is Reply.RETURNED:
             try:
                 return pickle.loads(body), None  # noqa: S301 from our own child
             except BaseException as error:  # noqa: BLE001 __setstate__ is the handler's code
-                why = described(error)
+                why = describe_error(error)
                 return None, PayloadNotStorable(f"the handler's result cannot be read back: {why}", field="result")
         text = str(body, "utf-8", "replace")
         if self.reply is Reply.NOT_STORABLE:
@@ -258,8 +258,8 @@ def traceback_note(pid: int, text: str) -> str:
 
 
 def _preparation(result_bytes: int) -> Preparation:
-    known = multiprocessing.spawn.get_preparation_data("penstock")
-    main = {key: str(value) for key, value in known.items() if key.startswith("init_main_from")}
+    preparation_data = multiprocessing.spawn.get_preparation_data("penstock")
+    main = {key: str(value) for key, value in preparation_data.items() if key.startswith("init_main_from")}
     return Preparation(sys_path=list(sys.path), sys_argv=list(sys.argv), main=main, result_bytes=result_bytes)
 
 

@@ -56,7 +56,7 @@ from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
 from penstock.errors import MemoryLimitExceeded, PayloadNotStorable, TimeLimitExceeded, WorkerCrashed
-from penstock.lifecycle.error_text import described
+from penstock.lifecycle.error_text import describe_error
 from penstock.runners.process_child import Reply
 from penstock.runners.process_handle import (
     MEBIBYTE,
@@ -93,7 +93,7 @@ class ProcessPool:
         self.start_timeout = start_timeout
         self._result_bytes = result_bytes
         self._queue: collections.deque[Call] = collections.deque()
-        self._cancelled: collections.deque[Call] = collections.deque()
+        self._cancelled_calls: collections.deque[Call] = collections.deque()
         self._children: dict[int, Child] = {}
         self._lock = threading.Lock()
         self._close_at: float | None = None
@@ -120,7 +120,7 @@ class ProcessPool:
         """Have ``call(argument)`` run in a child; both travel by pickle, so the function needs an importable name."""
         unread = self.submit_unread(call, argument, limits)
         future: Future[Any] = Future()
-        future.add_done_callback(lambda ended: unread.cancel() if ended.cancelled() else None)
+        future.add_done_callback(lambda done_future: unread.cancel() if done_future.cancelled() else None)
         unread.add_done_callback(lambda _: _read(unread, future))
         return future
 
@@ -130,7 +130,7 @@ class ProcessPool:
         try:
             pickled = pickle.dumps((call, argument), pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # noqa: BLE001 __reduce__ is anybody's code
-            why = described(error)
+            why = describe_error(error)
             future.set_exception(PayloadNotStorable(f"the call cannot be sent to a process: {why}", field="argument"))
             return future
         waiting = Call(future, pickled, limits)
@@ -138,7 +138,9 @@ class ProcessPool:
             if self._close_at is not None:
                 raise RuntimeError("this process pool is closed: it takes no more calls")
             self._queue.append(waiting)
-        future.add_done_callback(lambda ended: self._report_cancelled(waiting) if ended.cancelled() else None)
+        future.add_done_callback(
+            lambda done_future: self._report_cancelled(waiting) if done_future.cancelled() else None
+        )
         self._wake_manager()
         return future
 
@@ -157,7 +159,7 @@ class ProcessPool:
             atexit.unregister(self.close)
 
     def _report_cancelled(self, call: Call) -> None:
-        self._cancelled.append(call)
+        self._cancelled_calls.append(call)
         self._wake_manager()
 
     def _wake_manager(self) -> None:
@@ -173,7 +175,7 @@ class ProcessPool:
                     if key.data is None:
                         self._ear.recv(4096)
                     elif key.data.pid in self._children:
-                        self._attend(key.data, events, died=key.fileobj is not key.data.connection)
+                        self._attend(key.data, events, has_died=key.fileobj is not key.data.connection)
                 self._drop_cancelled()
                 self._enforce_limits(time.monotonic())
                 if self._close_at is None:
@@ -184,7 +186,7 @@ class ProcessPool:
             self._leave_nothing()
 
     def _pause(self) -> float | None:
-        """How long nothing can become due."""
+        """Seconds until the next deadline."""
         alive = [child for child in self._children.values() if not child.killed]
         moments = [moment for child in alive for moment in (child.deadline, child.sample_at) if moment is not None]
         if self._close_at is not None and alive:
@@ -221,12 +223,12 @@ class ProcessPool:
             self._selector.register(child.exit_descriptor, selectors.EVENT_READ, child)
         return child
 
-    def _attend(self, child: Child, events: int, *, died: bool) -> None:
+    def _attend(self, child: Child, events: int, *, has_died: bool) -> None:
         if not child.killed:
             if events & selectors.EVENT_WRITE:
                 self._selector.modify(child.connection, child.flush(), child)
-            self._listen(child, everything=died)
-        if died:
+            self._listen(child, everything=has_died)
+        if has_died:
             self._kill(child, None)  # what is left of its group
             self._reap(child)
 
@@ -239,7 +241,9 @@ class ProcessPool:
         except EOFError:
             self._kill(child, None)
         except Nonsense:
-            self._kill(child, WorkerCrashed("the process that ran the handler wrote nonsense to the pool's socket"))
+            self._kill(
+                child, WorkerCrashed("the process that ran the handler wrote something invalid to the pool's socket")
+            )
 
     def _hear(self, child: Child, frame: bytes) -> None:
         call = child.call
@@ -270,17 +274,17 @@ class ProcessPool:
             elif child.sample_at is not None and now >= child.sample_at and call.limits.memory_bytes is not None:
                 child.sample_at = now + MEMORY_SAMPLE_INTERVAL
                 if (resident := child.resident_bytes()) > call.limits.memory_bytes:
-                    reached = f"the handler's process reached {resident / MEBIBYTE:.1f} MiB of memory"
-                    self._kill(child, MemoryLimitExceeded(f"{reached}; its limit is {call.memory_limit}"))
+                    reason = f"the handler's process reached {resident / MEBIBYTE:.1f} MiB of memory"
+                    self._kill(child, MemoryLimitExceeded(f"{reason}; its limit is {call.memory_limit}"))
 
     def _too_late(self, child: Child, call: Call) -> TimeLimitExceeded:
-        if child.begun:
+        if child.has_begun:
             return TimeLimitExceeded(f"the handler ran past its limit of {call.limits.timeout:g} s")
         return TimeLimitExceeded(f"the handler did not begin within {self.start_timeout:g} s: does its import hang?")
 
     def _drop_cancelled(self) -> None:
-        while self._cancelled:
-            call = self._cancelled.popleft()
+        while self._cancelled_calls:
+            call = self._cancelled_calls.popleft()
             call.pickled = b""
             call.future.set_running_or_notify_cancel()  # tells those who wait in concurrent.futures.wait
             for child in [child for child in self._children.values() if child.call is call]:
@@ -313,7 +317,7 @@ class ProcessPool:
         call = child.call
         if call is None:
             return
-        if child.verdict is None and not child.begun and child.calls:
+        if child.verdict is None and not child.has_begun and child.calls:
             self._queue.appendleft(call)
         else:
             call.settle(None, child.verdict or WorkerCrashed(f"the process that ran the handler {ending}"))

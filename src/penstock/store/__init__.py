@@ -1,4 +1,4 @@
-"""Where everything is kept. The only package that knows SQL."""
+"""The database: the only package that knows SQL."""
 
 from __future__ import annotations
 

@@ -27,36 +27,38 @@ _ASYNCHRONOUS = (
 )
 
 
-def find_connection(given: CallersConnection, engine: Engine, dialect: Dialect) -> Connection:
+def find_connection(callers_connection: CallersConnection, engine: Engine, dialect: Dialect) -> Connection:
     """The SQLAlchemy connection of what a caller gave: it is one, or an ORM session that has one.
 
     Refused in plain words: what is neither, and a connection to another database or by another driver than ours.
     """
-    connection = given if isinstance(given, Connection) else _connection_of_session(given)
+    connection = (
+        callers_connection if isinstance(callers_connection, Connection) else _connection_of_session(callers_connection)
+    )
     ours, theirs = engine.dialect, connection.dialect
     if theirs.name != ours.name:
         raise ConfigurationError(
             f"the connection is to {theirs.name}, this Penstock keeps its jobs in {ours.name}", code=_CODE
         )
     driver: Any = ours.loaded_dbapi
-    used = connection.connection.driver_connection
-    if not isinstance(used, driver.Connection):
+    driver_connection = connection.connection.driver_connection
+    if not isinstance(driver_connection, driver.Connection):
         raise ConfigurationError(
-            f"the connection is one of {type(used).__module__.partition('.')[0]} ({theirs.name}+{theirs.driver}); "
-            f"connection= takes those of {dialect.connection_example}",
+            f"the connection is one of {type(driver_connection).__module__.partition('.')[0]} "
+            f"({theirs.name}+{theirs.driver}); connection= takes those of {dialect.connection_example}",
             code=_CODE,
         )
     return connection
 
 
-def _connection_of_session(given: Any) -> Connection:
+def _connection_of_session(session: Any) -> Connection:
     orm: Any = sys.modules.get("sqlalchemy.orm")  # whoever has a session has loaded it
-    if orm is not None and isinstance(given, orm.scoped_session):
-        given = given()
-    if orm is None or not isinstance(given, orm.Session):
-        raise ConfigurationError(_refusal(given), code=_CODE)
+    if orm is not None and isinstance(session, orm.scoped_session):
+        session = session()
+    if orm is None or not isinstance(session, orm.Session):
+        raise ConfigurationError(_refusal(session), code=_CODE)
     try:
-        bind = given.get_bind()
+        bind = session.get_bind()
     except UnboundExecutionError:
         raise ConfigurationError(
             "the session has several engines, or none: give session.connection(bind_arguments=…)", code=_CODE
@@ -67,12 +69,12 @@ def _connection_of_session(given: Any) -> Connection:
             f"{_ASYNCHRONOUS}",
             code=_CODE,
         )
-    connection: Connection = given.connection()
+    connection: Connection = session.connection()
     return connection
 
 
-def _refusal(given: object) -> str:
-    name = f"{type(given).__module__}.{type(given).__qualname__}"
+def _refusal(value: object) -> str:
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
     words = f"connection= takes a sqlalchemy.Connection or an ORM Session, not a {name}"
     if name.startswith("django."):
         return f"{words}; {_DJANGO}"

@@ -31,16 +31,16 @@ def translate_errors(url: str) -> Iterator[None]:
             "write one like sqlite:///penstock.db or postgresql://user@host/name"
         ) from None
     except DBAPIError as error:
-        shown = make_url(url).render_as_string(hide_password=True)
+        safe_url = make_url(url).render_as_string(hide_password=True)
         first_line = str(error.orig).strip().partition("\n")[0]
-        raise StoreUnavailable(f"the database {shown} cannot be opened: {first_line}") from error
+        raise StoreUnavailable(f"the database {safe_url} cannot be opened: {first_line}") from error
 
 
 def file_of(url: str) -> Path | None:
     """The file of an embedded database; None for a server's, and for one in memory."""
     with translate_errors(url):
-        parsed = make_url(url)
-    return dialect_of(parsed.get_backend_name()).file_of(parsed)
+        parsed_url = make_url(url)
+    return dialect_of(parsed_url.get_backend_name()).file_of(parsed_url)
 
 
 def remarks(store: Store) -> list[str]:

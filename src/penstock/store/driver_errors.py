@@ -8,11 +8,11 @@ from penstock.errors import PenstockError, StatementRefused, StoreLocked, StoreR
 from penstock.store.dialects.dialect import Dialect
 
 _DEFECTS = (IntegrityError, NotSupportedError, ProgrammingError)
-"""What a correct statement never meets: whoever breaks a rule of the tables, or of SQL, has a fault in the program."""
+"""Errors that a correct statement never causes: a broken rule of the tables, or of SQL, is a defect of the program."""
 
 
 def is_surely_lost(error: DBAPIError, dialect: Dialect, *, committing: bool) -> bool:
-    """Did the connection break without anything having happened? A fresh one may do better.
+    """Did the connection break before anything happened? Then a fresh one may succeed.
 
     Who waited for an answer in vain has waited long enough.
     """
@@ -31,8 +31,8 @@ def translate(error: DBAPIError, dialect: Dialect, *, committing: bool) -> Penst
     # A database that says what is wrong with it has refused the commit; one that says nothing leaves it open.
     if fault is None and committing and error.connection_invalidated and not _did_not_happen(error, dialect):
         return StoreUnavailable(
-            "the connection broke while the change was being committed, so nobody knows whether it happened: "
-            f"look, or ask again with the same idempotency key ({_first_line(error)})",
+            "the connection broke while the change was being committed, so it is unknown whether it happened: "
+            f"check, or retry with the same idempotency key ({_first_line(error)})",
             code="COMMIT_UNKNOWN",
         )
     if isinstance(error.orig, TimeoutError):
@@ -45,13 +45,13 @@ def translate(error: DBAPIError, dialect: Dialect, *, committing: bool) -> Penst
 
 def translate_lock(error: DBAPIError) -> StoreLocked:
     """Our error for a lock that was waited for as long as the transaction allows."""
-    return StoreLocked(f"somebody's open transaction has a row that is needed: {_first_line(error)}")
+    return StoreLocked(f"another open transaction holds a row that is needed: {_first_line(error)}")
 
 
 def pool_is_busy() -> StoreUnavailable:
     """Our error for a pool that had no connection to give."""
     return StoreUnavailable(
-        "every connection was in use for too long; ask again, or raise PENSTOCK_POOL_SIZE", code="DB_POOL_BUSY"
+        "every connection was in use for too long; retry, or raise PENSTOCK_POOL_SIZE", code="DB_POOL_BUSY"
     )
 
 

@@ -3,7 +3,7 @@
 An operation is a function of a :class:`Transaction`; it never commits. :meth:`Store.write` runs one in a transaction
 of its own and once more when the database says that another try may work (deadlock, busy file), or when the connection
 broke before the commit was asked for. A caller who has a SQLAlchemy connection, or a session, may run operations in
-its own transaction with :meth:`Store.joined`.
+its own transaction with :meth:`Store.use_connection`.
 
 Interrupted anywhere before the commit, a transaction leaves nothing; after it, everything. When the connection breaks
 in between, nobody knows which: that is said with a code of its own (``COMMIT_UNKNOWN``) and is not tried again.
@@ -43,21 +43,21 @@ from penstock.store.placement import (
     placed_copy,
     placement_of,
 )
-from penstock.store.statement_cache import prepared
+from penstock.store.statement_cache import prepare
 from penstock.store.transaction import Line, Transaction
 
 _log = structlog.get_logger("penstock.jobs")
 Result = TypeVar("Result")
 DatabaseConnection = Connection
 """A SQLAlchemy connection, in one of our transactions."""
-Heard = Callable[[frozenset[str] | None], None]
+OnNotices = Callable[[frozenset[str] | None], None]
 """Called with notices, or with None when any kind may have work."""
 Observer = Callable[[str, Connection | None], None]
 """Told of what a store is about to do: see :mod:`penstock.store.observation`."""
 WRITE_LOCK, BEFORE_COMMIT, AFTER_COMMIT = "write lock", "before COMMIT", "after COMMIT"
 _TRIES = 5
 LOCK_SECONDS = 1.0
-"""How long a statement of a worker waits for a row that somebody has locked, at most."""
+"""The longest that a worker's statement waits for a locked row."""
 
 
 class Store:
@@ -69,15 +69,15 @@ class Store:
         self.new_transaction: Callable[[Connection, Store, bool], Transaction] = Transaction
         """Makes each transaction; the last says whether a single statement is promised."""
         self.observer: Observer | None = None
-        self.dialect = dialect_of(engine.dialect.name, held=self.clock.held() is not None)
+        self.dialect = dialect_of(engine.dialect.name, has_manual_clock=self.clock.held() is not None)
         self.peers = Peers.of(engine.url, self.placement.channel)
-        self._listeners: list[Heard] = []
+        self._listeners: list[OnNotices] = []
         self._away = False
         self._queue = self.dialect.write_lock(engine.url)
         self.write_lock: AbstractContextManager[None] = self._queue or nullcontext()
-        """Held by whoever writes, where one does at a time."""
-        self._kept = self.dialect.connections(engine)
-        self._passing_for_reads = KeptConnections(engine, most=0, penstock_begins="BEGIN")
+        """Held by the writer, where there is one at a time."""
+        self._connections = self.dialect.connections(engine)
+        self._passing_for_reads = KeptConnections(engine, max_idle=0, penstock_begins="BEGIN")
         self._dialects: WeakKeyDictionary[SQLAlchemyDialect, SQLAlchemyDialect] = WeakKeyDictionary()
         self.latency = Latency()
         self.slow_query_ms = 500.0
@@ -104,30 +104,30 @@ class Store:
             # What was compiled until now has other names in it.
             self.engine.clear_compiled_cache()
             self._dialects.clear()
-            prepared.cache_clear()
+            prepare.cache_clear()
 
     def dialect_for(self, connection: Connection) -> SQLAlchemyDialect:
         """What statements on this connection are compiled with: it knows where our tables are."""
         dialect = connection.dialect
         if dialect is self.engine.dialect:
             return dialect
-        known = self._dialects.get(dialect)
-        if known is None:
-            known = self._dialects[dialect] = placed_copy(dialect, self.placement)
-        return known
+        placed_dialect = self._dialects.get(dialect)
+        if placed_dialect is None:
+            placed_dialect = self._dialects[dialect] = placed_copy(dialect, self.placement)
+        return placed_dialect
 
     def transaction_on_tables_at(self, connection: Connection, placement: TablePlacement) -> Transaction:
         """The transaction that is open on a connection, for queries of tables of ours that lie elsewhere."""
         return Transaction(connection, self, compiled_with=placed_copy(connection.dialect, placement))
 
-    def listen(self, listener: Heard) -> None:
+    def listen(self, listener: OnNotices) -> None:
         """Call ``listener`` with the notices of each transaction of this process, once it has committed.
 
         And with None when the database answers for the first time after it could not be reached.
         """
         self._listeners.append(listener)
 
-    def unlisten(self, listener: Heard) -> None:
+    def unlisten(self, listener: OnNotices) -> None:
         """Do not call ``listener`` any more."""
         self._listeners.remove(listener)
 
@@ -144,17 +144,17 @@ class Store:
         the transaction with :class:`StoreLocked`, and nothing has happened. A person's own call waits as long as an
         answer may take.
         """
-        connections = self._kept.short_writes if single_statement or bounded else self._kept.writes
+        connections = self._connections.short_writes if single_statement or bounded else self._connections.writes
         single_statement = single_statement and self.dialect.commits_single_statements
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             committing = single_statement
             if self.observer is not None and self._queue is not None:
                 self.observer(WRITE_LOCK, None)
-            asked = perf_counter()
+            began_at = perf_counter()
             try:
-                with self.write_lock, connections.one() as connection:
+                with self.write_lock, connections.lend() as connection:
                     with connection.begin():
-                        got = perf_counter()
+                        connected_at = perf_counter()
                         if bounded:
                             self.dialect.begin_bounded(connection, self.lock_seconds)
                         transaction = self.new_transaction(connection, self, single_statement)
@@ -167,16 +167,16 @@ class Store:
                     self.dialect.after_commit(connection)
             except DBAPIError as error:
                 passing = error.orig is not None and self.dialect.is_passing(error.orig)
-                locked = error.orig is not None and self.dialect.is_locked(error.orig)
-                if locked and (bounded or not left):
+                is_locked = error.orig is not None and self.dialect.is_locked(error.orig)
+                if is_locked and (bounded or not tries_left):
                     raise translate_lock(error) from error
-                if not left or not (passing or is_surely_lost(error, self.dialect, committing=committing)):
+                if not tries_left or not (passing or is_surely_lost(error, self.dialect, committing=committing)):
                     raise self._translate(error, committing=committing) from error
             except PoolTimeout as error:
                 raise pool_is_busy() from error
             else:
-                self.latency.observe(wait=got - asked, whole=perf_counter() - asked)
-                self._answered()
+                self.latency.observe(wait=connected_at - began_at, whole=perf_counter() - began_at)
+                self._note_answer()
                 self._announce(transaction.notices, transaction.lines)
                 return answer
         raise AssertionError("unreachable: the last try returns or raises")
@@ -186,17 +186,17 @@ class Store:
 
         ``single_statement`` promises that it is one, which needs no transaction around it.
         """
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 with self._reading(), self._reader(single_statement) as connection, connection.begin():
                     answer = question(self.new_transaction(connection, self, single_statement))
             except DBAPIError as error:
-                if not left or not is_surely_lost(error, self.dialect, committing=False):
+                if not tries_left or not is_surely_lost(error, self.dialect, committing=False):
                     raise self._translate(error, committing=False) from error
             except PoolTimeout as error:
                 raise pool_is_busy() from error
             else:
-                self._answered()
+                self._note_answer()
                 return answer
         raise AssertionError("unreachable: the last try returns or raises")
 
@@ -205,17 +205,17 @@ class Store:
         self._away = self._away or isinstance(failure, StoreUnavailable)
         return failure
 
-    def _answered(self) -> None:
-        """Whoever reaches the database first after it was away wakes those who wait for it."""
+    def _note_answer(self) -> None:
+        """The first caller that reaches the database after an outage wakes those who wait for it."""
         if self._away:
             self._away = False
             for listener in tuple(self._listeners):
                 listener(None)
 
     @contextmanager
-    def joined(self, given: CallersConnection) -> Iterator[Transaction]:
+    def use_connection(self, callers_connection: CallersConnection) -> Iterator[Transaction]:
         """Work inside the caller's own transaction: it commits, or nothing happened."""
-        connection = find_connection(given, self.engine, self.dialect)
+        connection = find_connection(callers_connection, self.engine, self.dialect)
         if not connection.in_transaction():
             connection.begin()  # as its first statement would
         if self.dialect.is_autocommit(connection):
@@ -231,13 +231,13 @@ class Store:
 
     def rest(self) -> None:
         """Hand the connections that are kept for the next transaction back to the pool."""
-        self._kept.reads.close()
+        self._connections.reads.close()
         with self.write_lock:
-            self._kept.writes.close()
-            self._kept.short_writes.close()
+            self._connections.writes.close()
+            self._connections.short_writes.close()
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.rest()
         self.engine.dispose()
         if self._queue is not None:
@@ -254,8 +254,8 @@ class Store:
 
     def _reader(self, single_statement: bool) -> AbstractContextManager[Connection]:
         if single_statement and not self.is_in_memory:
-            return self._kept.reads.one()
-        return self._passing_for_reads.one()
+            return self._connections.reads.lend()
+        return self._passing_for_reads.lend()
 
     def _reading(self) -> AbstractContextManager[None]:
         return self.write_lock if self.is_in_memory else nullcontext()
@@ -276,7 +276,7 @@ def open_store(
 
     Our tables are in ``schema``. A statement is answered within ``timeout`` seconds; None waits as long as it takes.
     """
-    parsed = make_url(url)
+    parsed_url = make_url(url)
     options = ConnectOptions(
         pool_size=pool_size,
         synchronous=sqlite_synchronous,
@@ -286,7 +286,7 @@ def open_store(
         listen_url=listen_url,
         json=_json(),
     )
-    return Store(dialect_of(parsed.get_backend_name()).open_engine(parsed, options), clock)
+    return Store(dialect_of(parsed_url.get_backend_name()).open_engine(parsed_url, options), clock)
 
 
 def _json() -> dict[str, Callable[..., Any]]:

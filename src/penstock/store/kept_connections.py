@@ -21,20 +21,20 @@ from penstock.errors import PenstockError
 
 
 class KeptConnections:
-    """A few connections of an engine, ready for use; with ``most=0`` none is kept, but each is let go of for sure."""
+    """A few connections of an engine, ready for use; with ``max_idle=0`` none is kept, and each is closed for sure."""
 
     def __init__(
-        self, engine: Engine, *, most: int, is_usable: Callable[[Connection], bool] = lambda _: True, **options: Any
+        self, engine: Engine, *, max_idle: int, is_usable: Callable[[Connection], bool] = lambda _: True, **options: Any
     ) -> None:
         self._engine = engine
-        self._most = most
+        self._max_idle = max_idle
         self._is_usable = is_usable
         self._options = options
         self._idle: list[Connection] = []
         self._changing = threading.Lock()
 
     @contextmanager
-    def one(self) -> Iterator[Connection]:
+    def lend(self) -> Iterator[Connection]:
         """A connection for the length of a ``with`` block."""
         connection = self._take()
         try:
@@ -49,14 +49,14 @@ class KeptConnections:
         self._give_back(connection)
 
     def close(self) -> None:
-        """Let go of those that are idle."""
+        """Close the idle ones."""
         with self._changing:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def _take(self) -> Connection:
-        while (connection := self._idle_one()) is not None:
+        while (connection := self._pop_idle()) is not None:
             try:
                 if self._is_usable(connection):
                     return connection
@@ -67,7 +67,7 @@ class KeptConnections:
             connection.close()
         return self._engine.connect().execution_options(**self._options)
 
-    def _idle_one(self) -> Connection | None:
+    def _pop_idle(self) -> Connection | None:
         with self._changing:
             return self._idle.pop() if self._idle else None
 
@@ -76,7 +76,7 @@ class KeptConnections:
             self._let_go(connection)
             return
         with self._changing:
-            if len(self._idle) < self._most:
+            if len(self._idle) < self._max_idle:
                 self._idle.append(connection)
                 return
         connection.close()

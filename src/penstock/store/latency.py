@@ -8,7 +8,7 @@ _MEMORY = 0.05
 
 
 class Latency:
-    """Smoothed times of transactions that write: the wait for a connection (or for one's turn), and all of it.
+    """Smoothed times of transactions that write: the wait for a connection or the write lock, and the whole.
 
     Written to by many threads without a lock: a lost sample of thousands is no loss.
     """

@@ -31,10 +31,10 @@ from penstock.store.revisions import build_concurrently
 
 Result = TypeVar("Result")
 Say = Callable[[str], None]
-"""Takes a line on how a migration goes on."""
+"""Takes a line about a migration's progress."""
 
 _LOOK_SECONDS = 0.2
-_MOST_PAUSE = 5.0
+_MAX_PAUSE = 5.0
 _PASSING = frozenset({"55P03", "40P01"})
 _CANCELED = "57014"
 _log = structlog.get_logger("penstock.schema")
@@ -87,7 +87,7 @@ class Blocker:
 
 
 class LockWaiting:
-    """Tries again and again, within a bound, and knows who was in the way."""
+    """Retries within a bound, and knows who held the lock."""
 
     def __init__(self, store: Store, patience: Patience, say: Say) -> None:
         self._store = store
@@ -97,11 +97,11 @@ class LockWaiting:
     def run(self, what: str, attempt: Callable[[Connection], Result]) -> Result:
         """Run ``attempt`` in a transaction of its own, as often as it takes."""
 
-        def tried(watch: _Watch) -> Result:
-            with self._begun(watch) as connection:
+        def attempt_once(watch: _Watch) -> Result:
+            with self._begin(watch) as connection:
                 return attempt(connection)
 
-        return self._again_and_again(what, tried)
+        return self._again_and_again(what, attempt_once)
 
     @contextmanager
     def alone(self, key: str) -> Iterator[None]:
@@ -110,15 +110,15 @@ class LockWaiting:
         A transaction that does nothing else holds a lock.
         """
         with ExitStack() as stack:
-            self._again_and_again("another migration", lambda watch: stack.enter_context(self._locked(watch, key)))
+            self._again_and_again("another migration", lambda watch: stack.enter_context(self._lock(watch, key)))
             yield
 
     def build(self, index: NewIndex) -> None:
-        """Build an index while everybody goes on; one that was left unfinished is built anew."""
+        """Build an index without blocking others; one that was left unfinished is built anew."""
         placement = placement_of(self._store.engine.dialect)
-        named = {"schema": placement.schema, "name": placement.index(index.name)}
+        parameters = {"schema": placement.schema, "name": placement.index(index.name)}
         with self._store.engine.connect() as connection:
-            valid = connection.execute(_INDEX, named).scalar()
+            valid = connection.execute(_INDEX, parameters).scalar()
         if valid:
             return
         if valid is False:
@@ -154,10 +154,10 @@ class LockWaiting:
                     watch.pid = None
                 # Whoever queued behind us goes first.
                 threading.Event().wait(pause * (0.5 + random.random()))
-                pause = min(2 * pause, _MOST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
 
     @contextmanager
-    def _begun(self, watch: _Watch) -> Iterator[Connection]:
+    def _begin(self, watch: _Watch) -> Iterator[Connection]:
         with self._store.engine.connect() as connection, connection.begin():
             milliseconds = max(1, round(self._patience.lock_timeout * 1000))
             # What an administrator set for ordinary sessions would end a migration half way.
@@ -168,24 +168,24 @@ class LockWaiting:
             yield connection
 
     @contextmanager
-    def _locked(self, watch: _Watch, key: str) -> Iterator[None]:
-        with self._begun(watch) as connection:
+    def _lock(self, watch: _Watch, key: str) -> Iterator[None]:
+        with self._begin(watch) as connection:
             connection.execute(_ALONE, {"key": key})
             # Until the next statement the server keeps the snapshot of the last, and an index would wait for it.
             connection.execute(text("SET LOCAL lock_timeout = 0"))
             yield
 
     def _locked_out(self, what: str, blockers: Sequence[Blocker]) -> StoreUnavailable:
-        named = "; ".join(map(str, blockers)) or "somebody whom this user may not see"
+        holders = "; ".join(map(str, blockers)) or "somebody whom this user may not see"
         return StoreUnavailable(
-            f"gave up after {self._patience.wait:g} s of waiting for {what}: it is held by {named}. "
-            "End that session, or come back later or with a longer --wait: nothing was changed by this step",
+            f"gave up after {self._patience.wait:g} s of waiting for {what}: it is held by {holders}. "
+            "End that session, or run it again later or with a longer --wait: nothing was changed by this step",
             code="SCHEMA_LOCKED",
         )
 
 
 class _Watch:
-    """Looks, on a connection of its own, for those whom another connection waits for."""
+    """Finds, on a connection of its own, the sessions that another connection waits for."""
 
     def __init__(self, store: Store, what: str, say: Say, patience: Patience) -> None:
         self.pid: int | None = None
@@ -216,16 +216,16 @@ class _Watch:
         if self._over.wait(self._period):
             return
         # Where one may not look, nobody is named.
-        with suppress(SQLAlchemyError), self._store.engine.connect() as opened:
-            connection = opened.execution_options(isolation_level="AUTOCOMMIT")
+        with suppress(SQLAlchemyError), self._store.engine.connect() as raw_connection:
+            connection = raw_connection.execution_options(isolation_level="AUTOCOMMIT")
             while not self._over.wait(self._period):
-                found = self._blockers(connection)
-                if not found:
+                blockers = self._blockers(connection)
+                if not blockers:
                     blocked_since = None
                     continue
-                if {one.pid for one in found} != {one.pid for one in self.blockers}:
-                    self._say(f"waiting for {self._what}, held by {'; '.join(map(str, found))}")
-                self.blockers = found
+                if {blocker.pid for blocker in blockers} != {blocker.pid for blocker in self.blockers}:
+                    self._say(f"waiting for {self._what}, held by {'; '.join(map(str, blockers))}")
+                self.blockers = blockers
                 blocked_since = blocked_since or monotonic()
                 if self.index_of is not None and monotonic() - blocked_since > self._patience.wait:
                     # It has no lock_timeout: that would have to be set for the session, and nobody queues behind it.

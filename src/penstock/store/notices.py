@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID, uuid4
 
-_STOPPED = "!"
+_STOP_MARK = "!"
 _PROOF = "?"
 
 
-def stopped(job_id: UUID) -> str:
-    """Handlers of this job need not go on."""
-    return f"{_STOPPED}{job_id}"
+def stop_notice(job_id: UUID) -> str:
+    """The notice that a job was stopped: its handlers need not continue."""
+    return f"{_STOP_MARK}{job_id}"
 
 
 def stopped_jobs(notices: Iterable[str]) -> frozenset[UUID]:
@@ -25,8 +25,8 @@ def stopped_jobs(notices: Iterable[str]) -> frozenset[UUID]:
     >>> stopped_jobs(["price-check", "!01978f7e-7000-7000-8000-000000000001", "!hello"])
     frozenset({UUID('01978f7e-7000-7000-8000-000000000001')})
     """
-    found = (_id_of(one[len(_STOPPED) :]) for one in notices if one.startswith(_STOPPED))
-    return frozenset(one for one in found if one is not None)
+    job_ids = (_id_of(notice[len(_STOP_MARK) :]) for notice in notices if notice.startswith(_STOP_MARK))
+    return frozenset(job_id for job_id in job_ids if job_id is not None)
 
 
 def new_proof() -> str:
@@ -35,7 +35,7 @@ def new_proof() -> str:
 
 
 def is_proof(notice: str) -> bool:
-    """Is this some listener's own affair?"""
+    """Is this a listener's proof, which means nothing to others?"""
     return notice.startswith(_PROOF)
 
 

@@ -1,4 +1,4 @@
-"""Hearing of new work, and of jobs that were stopped, without asking for it.
+"""Listening for new work and stopped jobs, instead of polling.
 
 How a worker is told by other processes is the database's: PostgreSQL tells (LISTEN), a SQLite file is looked at
 (:meth:`penstock.store.dialects.dialect.Dialect.new_listener`). A lost connection is made again, and everybody is woken
@@ -17,25 +17,25 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from penstock.errors import PenstockError
 from penstock.store.dialects.dialect import CannotListen, Listener
-from penstock.store.engine import Heard, Store
+from penstock.store.engine import OnNotices, Store
 from penstock.store.peers import Presence
 
 DEAF_POLL_SECONDS = 1.0
-"""How often a worker looks for work at the longest while nobody can tell it."""
+"""The longest pause between two polls while no notices arrive."""
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 0.5
 """Between two tries to listen: one of a worker's threads that looks often is enough, since it wakes the others."""
 _LOOK_AGAIN_SECONDS = 60.0
-"""Whether a pooler has come to keep sessions is not asked every second."""
+"""How often to try again where a pooler does not keep sessions."""
 _log = structlog.get_logger("penstock.notifier")
 
 
 class Notifier:
     """A thread that listens for the whole worker."""
 
-    def __init__(self, store: Store, heard: Heard) -> None:
+    def __init__(self, store: Store, on_notices: OnNotices) -> None:
         self._store = store
-        self._heard = heard
+        self._on_notices = on_notices
         self._presence: Presence | None = None
         self._stop = threading.Event()
         self._pause = threading.Event()
@@ -43,7 +43,7 @@ class Notifier:
         self._thread: threading.Thread | None = None
         self._listener: Listener | None = None
         self._failures = 0
-        self._said: str | None = None
+        self._reported_error: str | None = None
         driver: Any = store.engine.dialect.loaded_dbapi
         self._errors: tuple[type[Exception], ...] = (SQLAlchemyError, driver.Error, OSError, PenstockError)
         store.listen(self._told_by_store)
@@ -72,7 +72,7 @@ class Notifier:
         """What this process has committed; None when the database answers again after it was away."""
         if notices is None:
             self._pause.set()
-        self._heard(notices)
+        self._on_notices(notices)
 
     def _listen_until_stopped(self) -> None:
         while not self._stop.is_set():
@@ -89,7 +89,7 @@ class Notifier:
         self._failures += 1
         wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
         _log.warning(
-            "cannot hear of new work; polling goes on",
+            "cannot listen for new work; polling continues",
             error=str(error).strip(),
             failures=self._failures,
             wait=wait,
@@ -105,30 +105,30 @@ class Notifier:
             self._pause.clear()
 
     def _be_deaf(self) -> None:
-        """From now on the lanes look for themselves, and more often: wake them so that they do."""
+        """From now on the lanes poll, and more often: wake them so that they do."""
         if self.listening.is_set():
             self.listening.clear()
-            self._heard(None)
+            self._on_notices(None)
 
     def _begin_to_hear(self) -> None:
-        if self._failures or self._said:
-            _log.info("new work is heard of", failures=self._failures)
-        self._failures, self._said = 0, None
+        if self._failures or self._reported_error:
+            _log.info("listening for new work", failures=self._failures)
+        self._failures, self._reported_error = 0, None
         self.listening.set()
-        self._heard(None)  # nobody knows what was missed
+        self._on_notices(None)  # nobody knows what was missed
 
     def _listen(self) -> None:
         self._listener = self._store.dialect.new_listener(self._store, self._presence)
         if self._stop.is_set():
             return
         try:
-            self._listener.listen(self._begin_to_hear, self._heard)
+            self._listener.listen(self._begin_to_hear, self._on_notices)
         except CannotListen as error:
             self._be_deaf()
-            if str(error) != self._said:
-                self._said = str(error)
+            if str(error) != self._reported_error:
+                self._reported_error = str(error)
                 _log.warning(
-                    "work submitted elsewhere is found by looking for it, not by notices; "
+                    "work submitted elsewhere is found by polling, not by notices; "
                     "set PENSTOCK_LISTEN_URL to an address that leads to the server directly",
                     reason=str(error),
                     every_seconds=DEAF_POLL_SECONDS,

@@ -1,4 +1,4 @@
-"""Looking on while a store works: the one seam through which tests stop, order and cut what it does.
+"""Observing a store at work: the one place where tests stop, order and cut what it does.
 
 An observer is called, in the thread that works, with a name and the connection:
 
@@ -32,12 +32,12 @@ TAKE_TURNS, NOTIFY = "take turns", "notify"
 
 
 @contextmanager
-def observed(store: Store, observer: Observer) -> Iterator[None]:
+def observe(store: Store, observer: Observer) -> Iterator[None]:
     """Call ``observer`` for all that the store does inside the block.
 
     >>> from penstock.store.engine import open_store
     >>> store = open_store("sqlite://")
-    >>> with observed(store, lambda name, connection: print(name)):
+    >>> with observe(store, lambda name, connection: print(name)):
     ...     store.write(lambda transaction: transaction.take_turns("a name"))
     write lock
     take turns
@@ -56,7 +56,7 @@ def observed(store: Store, observer: Observer) -> Iterator[None]:
 
 
 class _ObservedTransaction(Transaction):
-    """One that says what it is about to do."""
+    """A transaction that announces each statement."""
 
     def __init__(self, connection: Connection, store: Store, single_statement: bool, observer: Observer) -> None:
         super().__init__(connection, store, single_statement)
@@ -92,4 +92,4 @@ class _ObservedTransaction(Transaction):
             raise AssertionError(f"promised to be a single statement, but {name} follows {self._last}")
         self._last = name
         self._observer(name, self.connection)
-        self._held = self.store.clock.held()
+        self._fixed_now = self.store.clock.held()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Column, Connection, MetaData, String, Table, delete, func, inspect, select, text
 
-from penstock.store.placement import PREFIXED, TablePlacement, placement_of
+from penstock.store.placement import WITH_PREFIX, TablePlacement, placement_of
 from penstock.store.revisions import OURS, Schema, Version, tables_of, write_version
 
 _SCHEMA_OF = text(
@@ -34,8 +34,10 @@ class OldLayout:
 
 def find_old_layouts(connection: Connection, schemas: Sequence[Schema]) -> list[OldLayout]:
     """Those of the given lines that are in the database in the old layout."""
-    found = (_find_ours(connection) if one is OURS else _find_application(connection, one) for one in schemas)
-    return [one for one in found if one is not None]
+    layouts = (
+        _find_ours(connection) if schema is OURS else _find_application(connection, schema) for schema in schemas
+    )
+    return [layout for layout in layouts if layout is not None]
 
 
 def _find_ours(connection: Connection) -> OldLayout | None:
@@ -47,11 +49,11 @@ def _find_ours(connection: Connection) -> OldLayout | None:
     names = set(look.get_table_names(schema=schema))
     if not {"jobs", "job_items", "job_events", "files", "outbox"} <= names:
         return None
-    columns = {one["name"] for one in look.get_columns("jobs", schema=schema)}
-    leases = {one["name"] for one in look.get_columns("job_items", schema=schema)}
+    columns = {column["name"] for column in look.get_columns("jobs", schema=schema)}
+    leases = {column["name"] for column in look.get_columns("job_items", schema=schema)}
     if not ({"turn_at", "claimed_to", "open_to"} <= columns and {"lease", "lock_expires_at"} <= leases):
         return None
-    indexes = {one["name"] for one in look.get_indexes("jobs", schema=schema)}
+    indexes = {index["name"] for index in look.get_indexes("jobs", schema=schema)}
     if "title" in columns:
         revision = "0004"
     elif "lane_samples" in names:
@@ -81,8 +83,8 @@ def lock_tables(connection: Connection, old: OldLayout) -> None:
     """Wait until nobody uses the tables, and let nobody in."""
     quote = connection.dialect.identifier_preparer.quote
     if old.schema is not None:  # a file is ours alone while it is migrated
-        named = ", ".join(f"{quote(str(old.schema))}.{quote(name)}" for name in old.tables)
-        connection.execute(text(f"LOCK TABLE {named} IN ACCESS EXCLUSIVE MODE"))
+        table_list = ", ".join(f"{quote(str(old.schema))}.{quote(name)}" for name in old.tables)
+        connection.execute(text(f"LOCK TABLE {table_list} IN ACCESS EXCLUSIVE MODE"))
 
 
 def bring_over(connection: Connection, old: OldLayout) -> None:
@@ -94,9 +96,9 @@ def bring_over(connection: Connection, old: OldLayout) -> None:
         _move(connection, old, placement)
     write_version(connection, old.owner, Version(old.revision, None))
     version = _version_numbers(old.owner, old.schema)
-    removed = connection.execute(delete(version).where(version.c.version_num == old.revision)).rowcount
+    removed_count = connection.execute(delete(version).where(version.c.version_num == old.revision)).rowcount
     # A team's own revisions stay where they are; without any of them the table was ours alone.
-    if removed and not connection.execute(select(func.count()).select_from(version)).scalar_one():
+    if removed_count and not connection.execute(select(func.count()).select_from(version)).scalar_one():
         version.drop(connection)
 
 
@@ -115,10 +117,12 @@ def _rename(connection: Connection, old: OldLayout, placement: TablePlacement) -
     if not placement.prefix:
         return
     quote = connection.dialect.identifier_preparer.quote
-    made = text("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = :table AND sql IS NOT NULL")
+    index_query = text(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = :table AND sql IS NOT NULL"
+    )
     for name in old.tables:
         connection.execute(text(f"ALTER TABLE {quote(name)} RENAME TO {quote(placement.table(name))}"))
-        for index, sql in connection.execute(made, {"table": placement.table(name)}).all():
+        for index, sql in connection.execute(index_query, {"table": placement.table(name)}).all():
             connection.execute(text(f"DROP INDEX {quote(index)}"))
             connection.exec_driver_sql(sql.replace(f" {index} ", f" {placement.index(index)} ", 1))
 
@@ -129,6 +133,6 @@ def _version_numbers(owner: Schema, schema: str | None) -> Table:
 
 def choose_for_file(names: Collection[str], layouts: Sequence[OldLayout]) -> TablePlacement:
     """How our tables are to be named in a SQLite file with these tables, which has none of ours, or old ones."""
-    ours = {name for one in layouts for name in (*one.tables, one.owner.old_version_table)}
+    ours = {name for layout in layouts for name in (*layout.tables, layout.owner.old_version_table)}
     others = [name for name in names if name not in ours and not name.startswith("sqlite_")]
-    return PREFIXED if others else TablePlacement()
+    return WITH_PREFIX if others else TablePlacement()

@@ -27,39 +27,39 @@ from sqlalchemy.engine import URL
 from penstock.store.dialects.dialect import dialect_of
 from penstock.store.placement import DEFAULT_SCHEMA
 
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 _log = structlog.get_logger("penstock.peers")
 
 
 class Presence:
     """One worker's own socket."""
 
-    def __init__(self, bound: socket.socket, path: Path, left: Callable[[str], None]) -> None:
+    def __init__(self, bound: socket.socket, path: Path, on_close: Callable[[str], None]) -> None:
         self.name = path.name
         self._socket = bound
         self._path = path
-        self._left = left
+        self._on_close = on_close
         self._coming = select.poll()  # unlike select, it takes descriptors beyond 1,023
         self._coming.register(bound, select.POLLIN)
 
     def hear(self, timeout: float) -> frozenset[str]:
         """What was told meanwhile; nothing when the time is over."""
-        heard: set[str] = set()
+        notices: set[str] = set()
         self._coming.poll(timeout * 1000.0)
         with suppress(BlockingIOError):
             while True:
-                heard.update(self._socket.recv(_MOST_BYTES).decode(errors="replace").split("\n"))
-        return frozenset(heard)
+                notices.update(self._socket.recv(_MAX_BYTES).decode(errors="replace").split("\n"))
+        return frozenset(notices)
 
     def leave(self) -> None:
-        """Be gone, as one who says goodbye."""
+        """Leave in order: the others see that it was no death."""
         self._path.unlink(missing_ok=True)
         self._socket.close()
-        self._left(self.name)
+        self._on_close(self.name)
 
 
 class Peers:
-    """Who works on a database from this machine."""
+    """The workers of a database on this machine."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
@@ -77,7 +77,7 @@ class Peers:
         return cls(_ours() / key)
 
     def settle(self, name: str) -> Presence | None:
-        """Be there for the others under this name; None where that is not possible."""
+        """Bind a socket under this name; None where that is not possible."""
         if self._directory is None:
             return None
         bound = _datagrams()
@@ -88,13 +88,13 @@ class Peers:
             bound.bind(str(path))
         except OSError as error:
             bound.close()
-            _log.debug("no socket for this worker; polling and leases do its work", error=str(error))
+            _log.debug("no socket for this worker; polling and leases take its place", error=str(error))
             return None
         self._own.add(name)
         return Presence(bound, path, self._own.discard)
 
     def tell(self, notices: Iterable[str]) -> None:
-        """Send notices to the workers of other processes. What does not reach them they find by looking."""
+        """Send notices to the workers of other processes. What does not reach them they find by polling."""
         others = [name for name in self._names() if name not in self._own]
         if not others:
             return
@@ -140,9 +140,9 @@ class Peers:
 
 
 def _datagrams() -> socket.socket:
-    one = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    one.setblocking(False)
-    return one
+    unix_socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    unix_socket.setblocking(False)
+    return unix_socket
 
 
 def _ours() -> Path:
@@ -153,6 +153,6 @@ def _make(directory: Path) -> None:
     """A directory that nobody else can write to: it lies where everybody may put things."""
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
-    found = directory.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    status = directory.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise PermissionError(f"{directory} is not ours alone")

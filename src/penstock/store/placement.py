@@ -48,7 +48,7 @@ class TablePlacement:
 
 
 PLAIN = TablePlacement()
-PREFIXED = TablePlacement(prefix=PREFIX)
+WITH_PREFIX = TablePlacement(prefix=PREFIX)
 
 
 class OwnName(str):
@@ -116,31 +116,31 @@ def placement_of(dialect: Any) -> TablePlacement:
 
 def placed_copy(dialect: SQLAlchemyDialect, placement: TablePlacement) -> SQLAlchemyDialect:
     """Somebody else's dialect, with its driver and its options, that knows where our tables are."""
-    copied = copy(dialect)
-    place_tables(copied, placement)
-    return copied
+    placed_dialect = copy(dialect)
+    place_tables(placed_dialect, placement)
+    return placed_dialect
 
 
 def find_placement(names: Collection[str]) -> TablePlacement | None:
     """How our tables are named in a SQLite file with these tables; None where they are not, or as they once were."""
     if VERSION_TABLE not in names:
         return None
-    return PREFIXED if PREFIXED.table("jobs") in names else PLAIN
+    return WITH_PREFIX if WITH_PREFIX.table("jobs") in names else PLAIN
 
 
 def place_by_what_is_there(engine: Engine) -> None:
     """Look at a SQLite file when it is first connected to."""
     place_tables(engine.dialect, PLAIN)
-    decided = False
+    is_decided = False
 
     @event.listens_for(engine, "connect")
     def look(connection: Any, _record: object) -> None:
-        nonlocal decided
-        if not decided:
+        nonlocal is_decided
+        if not is_decided:
             cursor = connection.cursor()
             names = {name for (name,) in cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             cursor.close()
             placement = find_placement(names)
-            decided = placement is not None
+            is_decided = placement is not None
             if placement is not None:
                 place_tables(engine.dialect, placement)

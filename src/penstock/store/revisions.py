@@ -99,7 +99,7 @@ def pending(schema: Schema, since: str | None) -> Sequence[ModuleType | Revision
 
 def _between(schema: Schema, since: str | None, until: str) -> Sequence[ModuleType | Revision]:
     if schema.revisions:
-        return [one for one in schema.revisions if (since or "") < one.revision <= until]
+        return [revision for revision in schema.revisions if (since or "") < revision.revision <= until]
     scripts = _scripts(schema).iterate_revisions(until, since or "base")
     return [script.module for script in scripts][::-1]
 
@@ -110,23 +110,27 @@ def tables_of(schema: Schema, revision: str) -> list[str]:
 
     names: list[str] = []
     context = MigrationContext.configure(dialect_name="sqlite", opts={"as_sql": True, "output_buffer": _Nowhere()})
-    with _operations(context, PLAIN, made=names):
+    with _operations(context, PLAIN, created_tables=names):
         for module in _between(schema, None, revision):
             if hasattr(module, "upgrade"):
                 module.upgrade()
     return names
 
 
-def run_revision(connection: Connection, schema: Schema, module: ModuleType | Revision, *, built: bool = False) -> None:
-    """Run one revision in the connection's transaction and write its version; its indexes may be ``built`` already."""
+def run_revision(
+    connection: Connection, schema: Schema, module: ModuleType | Revision, *, has_indexes: bool = False
+) -> None:
+    """Run one revision in the connection's transaction and write its version; ``has_indexes``: they are built."""
     before = current_version(connection, schema)
     with _operations(_context(connection), placement_of(connection.dialect)) as operations:
         if hasattr(module, "upgrade"):
             module.upgrade()
-        for index in () if built else indexes_of(module):
+        for index in () if has_indexes else indexes_of(module):
             create_index(operations, index)
-    inherited = None if before is None else before.compatible_from
-    write_version(connection, schema, Version(module.revision, getattr(module, "compatible_from", inherited)))
+    inherited_compatibility = None if before is None else before.compatible_from
+    write_version(
+        connection, schema, Version(module.revision, getattr(module, "compatible_from", inherited_compatibility))
+    )
 
 
 def indexes_of(module: ModuleType | Revision) -> tuple[NewIndex, ...]:
@@ -152,7 +156,7 @@ def create_index(operations: Operations, index: NewIndex, **options: Any) -> Non
     operations.create_index(
         index.name,
         index.table,
-        [text(one) if one.startswith("(") else one for one in index.columns],
+        [text(column) if column.startswith("(") else column for column in index.columns],
         unique=index.unique,
         postgresql_where=where,
         sqlite_where=where,
@@ -167,8 +171,10 @@ def _context(connection: Connection) -> Any:
 
 
 @contextmanager
-def _operations(context: Any, placement: TablePlacement, *, made: list[str] | None = None) -> Iterator[Operations]:
-    """What revisions call ``op`` within the block; ``made`` lists the tables they make."""
+def _operations(
+    context: Any, placement: TablePlacement, *, created_tables: list[str] | None = None
+) -> Iterator[Operations]:
+    """What revisions call ``op`` within the block; ``created_tables`` lists the tables they make."""
     from alembic.operations import Operations, ops
 
     with _ONE_AT_A_TIME, Operations.context(context) as operations:
@@ -176,12 +182,12 @@ def _operations(context: Any, placement: TablePlacement, *, made: list[str] | No
 
         def invoke(operation: Any) -> Any:
             """Run an operation, with our schema and prefix on its table and its index."""
-            if made is not None and isinstance(operation, ops.CreateTableOp):
-                made.append(operation.table_name)
-            elif made is not None and isinstance(operation, ops.DropTableOp):
-                made.remove(operation.table_name)
-            elif made is not None and isinstance(operation, ops.RenameTableOp):
-                made[made.index(operation.table_name)] = operation.new_table_name
+            if created_tables is not None and isinstance(operation, ops.CreateTableOp):
+                created_tables.append(operation.table_name)
+            elif created_tables is not None and isinstance(operation, ops.DropTableOp):
+                created_tables.remove(operation.table_name)
+            elif created_tables is not None and isinstance(operation, ops.RenameTableOp):
+                created_tables[created_tables.index(operation.table_name)] = operation.new_table_name
             if hasattr(operation, "table_name"):
                 operation.table_name = placement.table(operation.table_name)
                 operation.schema = operation.schema or placement.schema

@@ -207,17 +207,17 @@ def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tupl
     items: list[ClaimedItem] = []
     any_more = False
     for _, rows_of_job in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
-        taken = list(rows_of_job)
-        job = JobOfClaim._make(taken[0].job or ())
+        items_of_job = list(rows_of_job)
+        job = JobOfClaim._make(items_of_job[0].job or ())
         job_id, user_id, run, max_retries, params, single_step = (
             UUID(job.id), job.user_id, job.run, job.max_retries, job.params, job.single_step,
         )  # fmt: skip
-        any_more = any_more or taken[-1].position < job.last_claimable
+        any_more = any_more or items_of_job[-1].position < job.last_claimable
         items += [
             ClaimedItem(
                 item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, max_retries,
                 params if single_step else item_input, params, lease, normalized,
             )
-            for item_id, role, position, attempts, item_input, normalized, _, _ in taken
+            for item_id, role, position, attempts, item_input, normalized, _, _ in items_of_job
         ]  # fmt: skip
     return items, any_more

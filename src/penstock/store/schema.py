@@ -48,7 +48,7 @@ __all__ = ["OURS", "Patience", "Schema", "current_revision", "is_current", "migr
 
 _SCHEMA_IS_THERE = text("SELECT 1 FROM pg_namespace WHERE nspname = :name")
 _log = structlog.get_logger("penstock.schema")
-_said: set[tuple[str, str]] = set()
+_warned_versions: set[tuple[str, str]] = set()
 
 
 def migrate(
@@ -74,7 +74,7 @@ def _migrate_file(store: Store, schemas: Sequence[Schema], say: Say) -> None:
                 old = find_old_layouts(connection, schemas)
                 store.place(find_placement(names) or choose_for_file(names, old))
                 _bring_over(connection, store, old, say)
-                for schema in _outdated(connection, schemas):
+                for schema in _find_outdated(connection, schemas):
                     at = _revision(connection, schema)
                     for module in pending(schema, at):
                         _run_revision(connection, store, schema, module, is_in_use=at is not None)
@@ -105,7 +105,12 @@ def _run_pending(store: Store, schema: Schema, waiting: LockWaiting, say: Say) -
         for index in indexes:
             waiting.build(index)
         run = partial(
-            _run_revision, store=store, schema=schema, module=module, built=bool(indexes), is_in_use=at is not None
+            _run_revision,
+            store=store,
+            schema=schema,
+            module=module,
+            has_indexes=bool(indexes),
+            is_in_use=at is not None,
         )
         waiting.run(f"the tables of {schema.name}", run)
 
@@ -117,9 +122,9 @@ def _run_revision(
     module: ModuleType | Revision,
     *,
     is_in_use: bool,
-    built: bool = False,
+    has_indexes: bool = False,
 ) -> None:
-    run_revision(connection, schema, module, built=built)
+    run_revision(connection, schema, module, has_indexes=has_indexes)
     if is_in_use and needs_stopped_workers(module):
         # Asked behind the step, which has locked the tables: a worker that was there before shows, none can come.
         step = f"revision {module.revision} changes what workers of the version before ask for"
@@ -170,13 +175,13 @@ def current_revision(store: Store, schema: Schema = OURS) -> str | None:
 def is_current(store: Store, schemas: Sequence[Schema] = (OURS,)) -> bool:
     """Is there nothing to do?"""
     with _looking(store) as connection:
-        return not _outdated(connection, schemas)
+        return not _find_outdated(connection, schemas)
 
 
 def require_current(store: Store, schemas: Sequence[Schema] = (OURS,)) -> None:
     """Refuse to work on a schema older than this version needs."""
     with _looking(store) as connection:
-        for schema in _outdated(connection, schemas):
+        for schema in _find_outdated(connection, schemas):
             whose = "the database's schema" if schema is OURS else f"the schema of {schema.name} in the database"
             if find_old_layouts(connection, [schema]):
                 raise SchemaOutOfDate(
@@ -186,15 +191,15 @@ def require_current(store: Store, schemas: Sequence[Schema] = (OURS,)) -> None:
             raise SchemaOutOfDate(f"{whose} is {revision}, this version needs {schema.head}: run 'penstock migrate'")
 
 
-def _outdated(connection: Connection, schemas: Sequence[Schema]) -> list[Schema]:
-    outdated = []
+def _find_outdated(connection: Connection, schemas: Sequence[Schema]) -> list[Schema]:
+    outdated_schemas = []
     for schema in schemas:
         version = current_version(connection, schema)
         if version is None or version.revision < schema.head:
-            outdated.append(schema)
+            outdated_schemas.append(schema)
         elif version.revision > schema.head:
             _judge_newer(schema, version)
-    return outdated
+    return outdated_schemas
 
 
 def _judge_newer(schema: Schema, version: Version) -> None:
@@ -205,8 +210,8 @@ def _judge_newer(schema: Schema, version: Version) -> None:
             f"{version.compatible_from} cannot work on; this one knows {schema.head}: install a newer version",
             code="SCHEMA_TOO_NEW",
         )
-    if (schema.name, version.revision) not in _said:
-        _said.add((schema.name, version.revision))
+    if (schema.name, version.revision) not in _warned_versions:
+        _warned_versions.add((schema.name, version.revision))
         _log.warning(
             "the schema in the database is newer than this program, and compatible with it",
             schema=schema.name,

@@ -24,36 +24,38 @@ Turn = Callable[[Sequence[Any]], Iterable[Any]]
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 """A NamedTuple: what a query declares its rows to be."""
-_KEPT = 1_000
+_CACHE_SIZE = 1_000
 _WIDE = 16
 """Beyond so many columns SQLAlchemy is quicker: it remembers what they are, and looks at those of a text each time."""
 
 
-class Prepared:
+class PreparedStatement:
     """One statement for one database."""
 
     def __init__(self, statement: Statement, dialect: SQLAlchemyDialect) -> None:
         self._dialect = dialect
         compiled = statement.compile(dialect=dialect)
         turns = {name: _outward(bind, dialect) or _as_it_is for bind, name in compiled.bind_names.items()}
-        asked = [name for bind, name in compiled.bind_names.items() if bind.required]
+        parameter_names = [name for bind, name in compiled.bind_names.items() if bind.required]
         # Constants are turned, and lists of them written out, here and never again.
-        written = compiled.construct_expanded_state(dict.fromkeys(asked))
-        self._asked = asked
-        self._text = written.statement
-        self._plain = [name for name in asked if turns[name] is _as_it_is]
-        self._turned = [(name, turns[name]) for name in asked if turns[name] is not _as_it_is]
+        expanded_state = compiled.construct_expanded_state(dict.fromkeys(parameter_names))
+        self._parameter_names = parameter_names
+        self._text = expanded_state.statement
+        self._plain = [name for name in parameter_names if turns[name] is _as_it_is]
+        self._converted_parameters = [(name, turns[name]) for name in parameter_names if turns[name] is not _as_it_is]
         self._constants = {
-            name: turns.get(name, _as_it_is)(value) for name, value in written.parameters.items() if name not in asked
+            name: turns.get(name, _as_it_is)(value)
+            for name, value in expanded_state.parameters.items()
+            if name not in parameter_names
         }
-        self._arrange = _arrange(written.positiontup)
-        described = (
+        self._arrange = _arrange(expanded_state.positiontup)
+        column_descriptions = (
             statement.column_descriptions if isinstance(statement, Select) else statement.returning_column_descriptions
         )
-        self._wide = statement if isinstance(statement, Select) and len(described) > _WIDE else None
-        self._columns = tuple(str(one["name"]) for one in described)
+        self._wide = statement if isinstance(statement, Select) and len(column_descriptions) > _WIDE else None
+        self._columns = tuple(str(column["name"]) for column in column_descriptions)
         self._fitting: set[type] = set()
-        self._turns = _inward([one["type"] for one in described], dialect)
+        self._turns = _inward([column["type"] for column in column_descriptions], dialect)
 
     def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         """Execute it; rows are plain tuples."""
@@ -64,12 +66,14 @@ class Prepared:
         if row not in self._fitting:
             self._require_fitting(row)
         if self._wide is not None and connection.dialect is self._dialect:
-            found: Iterable[Any] = connection.execute(self._wide, {name: parameters[name] for name in self._asked})
+            rows: Iterable[Any] = connection.execute(
+                self._wide, {name: parameters[name] for name in self._parameter_names}
+            )
         else:
-            found = self._fetch(self._execute(connection, parameters))
+            rows = self._fetch(self._execute(connection, parameters))
         # What ``row._make`` does, without counting the values of each row: they were compared with the columns.
         make: Callable[[Iterable[Any]], Row] = partial(tuple.__new__, row)
-        return list(map(make, found))
+        return list(map(make, rows))
 
     def execute(self, connection: Connection, parameters: Mapping[str, Any]) -> int:
         """Execute it; the answer is how many rows it changed."""
@@ -85,7 +89,7 @@ class Prepared:
         values = self._constants.copy()
         for name in self._plain:
             values[name] = parameters[name]
-        for name, turn in self._turned:
+        for name, turn in self._converted_parameters:
             values[name] = turn(parameters[name])
         return connection.exec_driver_sql(self._text, self._arrange(values))
 
@@ -100,10 +104,10 @@ class Prepared:
         return list(zip(*columns, strict=True))
 
 
-@lru_cache(_KEPT)
-def prepared(statement: Statement, dialect: SQLAlchemyDialect) -> Prepared:
+@lru_cache(_CACHE_SIZE)
+def prepare(statement: Statement, dialect: SQLAlchemyDialect) -> PreparedStatement:
     """The statement, made ready the first time it is asked for."""
-    return Prepared(statement, dialect)
+    return PreparedStatement(statement, dialect)
 
 
 def _outward(bind: BindParameter[Any], dialect: SQLAlchemyDialect) -> Callable[[Any], Any] | None:
@@ -114,11 +118,11 @@ def _inward(types: Sequence[TypeEngine[Any]], dialect: SQLAlchemyDialect) -> tup
     """Which columns come from the driver as something else than their type says, and what to do: each as a whole."""
     turns: list[tuple[int, Turn]] = []
     for index, type_ in enumerate(types):
-        one = type_.dialect_impl(dialect).result_processor(dialect, None)
-        if one is json_of:
+        processor = type_.dialect_impl(dialect).result_processor(dialect, None)
+        if processor is json_of:
             turns.append((index, _values_of_json))
-        elif one is not None:
-            turns.append((index, partial(map, one)))
+        elif processor is not None:
+            turns.append((index, partial(map, processor)))
     return tuple(turns)
 
 

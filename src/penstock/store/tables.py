@@ -44,8 +44,8 @@ metadata = own_metadata()
 
 
 def _one_of(column: str, values: list[str], name: str) -> CheckConstraint:
-    listed = ", ".join(f"'{value}'" for value in values)
-    return CheckConstraint(f"{column} IN ({listed})", name=name)
+    value_list = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({value_list})", name=name)
 
 
 def _counter(name: str) -> Column[int]:
@@ -113,13 +113,13 @@ jobs = Table(
     CheckConstraint("processed_items <= total_items", name="processed_within_total"),
 )
 
-_turn = jobs.c.next_claim_at.is_not(None)
+_has_next_claim = jobs.c.next_claim_at.is_not(None)
 Index(
-    "ix_jobs_turn",
+    "ix_jobs_next_claim",
     jobs.c.kind,
     jobs.c.priority.desc(),
     jobs.c.next_claim_at,
-    **only_where(_turn),
+    **only_where(_has_next_claim),
 )
 Index("ix_jobs_user_id_created_at_id", jobs.c.user_id, jobs.c.created_at, jobs.c.id)
 Index("ix_jobs_created_at_id", jobs.c.created_at, jobs.c.id)
@@ -156,14 +156,14 @@ Index(
 )  # fmt: skip
 Index("ix_jobs_following", jobs.c.leader_id, **only_where(JOB_FOLLOWS))
 
-_keyed = jobs.c.unique_key.is_not(None)
-Index("ix_jobs_unique_key", jobs.c.kind, jobs.c.unique_key, **only_where(_keyed))
+_has_unique_key = jobs.c.unique_key.is_not(None)
+Index("ix_jobs_unique_key", jobs.c.kind, jobs.c.unique_key, **only_where(_has_unique_key))
 
 _follows = jobs.c.leader_id.is_not(None)
 Index("ix_jobs_leader_id", jobs.c.leader_id, **only_where(_follows))
 
-_named = jobs.c.idempotency_key.is_not(None)
-Index("uq_jobs_idempotency_key", jobs.c.idempotency_key, unique=True, **only_where(_named))
+_has_idempotency_key = jobs.c.idempotency_key.is_not(None)
+Index("uq_jobs_idempotency_key", jobs.c.idempotency_key, unique=True, **only_where(_has_idempotency_key))
 
 job_items = Table(
     "job_items",
@@ -217,12 +217,12 @@ Index(
     **only_where(ITEM_IS_OPEN),
 )  # fmt: skip
 
-_returned = and_(job_items.c.status == literal_column("'PENDING'"), job_items.c.ready_at.is_not(None))
+_is_returned = and_(job_items.c.status == literal_column("'PENDING'"), job_items.c.ready_at.is_not(None))
 Index(
     "ix_job_items_returned",
     job_items.c.job_id,
     job_items.c.ready_at,
-    **only_where(_returned),
+    **only_where(_is_returned),
 )
 
 job_events = Table(
@@ -328,7 +328,7 @@ def _unique_names() -> frozenset[str]:
         for constraint in table.constraints
         if isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)
     ]
-    return frozenset(str(one.name) for one in [*indexes, *constraints])
+    return frozenset(str(entry.name) for entry in [*indexes, *constraints])
 
 
 UNIQUE_NAMES = _unique_names()

@@ -13,8 +13,8 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 
 from penstock.store.dialects.dialect import NOW
-from penstock.store.notices import stopped
-from penstock.store.statement_cache import Row, Statement, prepared
+from penstock.store.notices import stop_notice
+from penstock.store.statement_cache import Row, Statement, prepare
 
 if TYPE_CHECKING:
     from penstock.store.engine import Store
@@ -41,7 +41,7 @@ class Transaction:
         """Was it promised that this is no more than one statement?"""
         self.dialect = store.dialect
         self._compiling = compiled_with or store.dialect_for(connection)
-        self._held = store.clock.held()
+        self._fixed_now = store.clock.held()
         self._notices: set[str] = set()
         self.lines: list[Line] = []
         """What the log says of it once it has committed."""
@@ -52,11 +52,11 @@ class Transaction:
 
     def rows(self, statement: Statement, parameters: dict[str, Any]) -> Sequence[tuple[Any, ...]]:
         """What the statement returns, in plain tuples: for answers of thousands of rows."""
-        return prepared(statement, self._compiling).rows(self.connection, self._given(parameters))
+        return prepare(statement, self._compiling).rows(self.connection, self._with_moment(parameters))
 
     def fetch(self, row: type[Row], statement: Statement, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Execute one statement; its columns are the fields of ``row``."""
-        return prepared(statement, self._compiling).fetch(self.connection, self._given(parameters), row)
+        return prepare(statement, self._compiling).fetch(self.connection, self._with_moment(parameters), row)
 
     def fetch_one(self, row: type[Row], statement: Statement, parameters: dict[str, Any] | None = None) -> Row | None:
         """Execute a statement that answers with one row or none."""
@@ -65,7 +65,7 @@ class Transaction:
 
     def values(self, _type: type[Value], statement: Statement, parameters: dict[str, Any] | None = None) -> list[Value]:
         """Execute one statement of one column; the answer is that column."""
-        rows = prepared(statement, self._compiling).rows(self.connection, self._given(parameters))
+        rows = prepare(statement, self._compiling).rows(self.connection, self._with_moment(parameters))
         return [value for (value,) in rows]
 
     def value(self, type_: type[Value], statement: Statement, parameters: dict[str, Any] | None = None) -> Value | None:
@@ -75,17 +75,17 @@ class Transaction:
 
     def execute(self, statement: Statement, parameters: dict[str, Any] | None = None) -> int:
         """Execute one statement; the answer is how many rows it changed."""
-        return prepared(statement, self._compiling).execute(self.connection, self._given(parameters))
+        return prepare(statement, self._compiling).execute(self.connection, self._with_moment(parameters))
 
     def join_statements(self, others: tuple[Statement, ...], last: Statement, parameters: dict[str, Any]) -> Statement:
         """Statements that do not need each other's effects, as one that is to be executed and answers as ``last`` does.
 
         What the database does not take in one statement with the last has been executed already.
         """
-        *before, joined = self.dialect.together(others, last)
+        *before, joined_statement = self.dialect.together(others, last)
         for statement in before:
             self.execute(statement, parameters)
-        return joined  # type: ignore[no-any-return]
+        return joined_statement  # type: ignore[no-any-return]
 
     def take_turns(self, name: str) -> None:
         """Wait until nobody else is between this call of the same name and the end of their transaction."""
@@ -101,16 +101,16 @@ class Transaction:
 
     def stop(self, *job_ids: UUID) -> None:
         """The handlers of these jobs need not go on once this commits."""
-        self._tell([stopped(job_id) for job_id in job_ids])
+        self._tell([stop_notice(job_id) for job_id in job_ids])
 
     @property
     def notices(self) -> frozenset[str]:
         """What the workers are told when this commits."""
         return frozenset(self._notices)
 
-    def _given(self, parameters: dict[str, Any] | None) -> dict[str, Any]:
+    def _with_moment(self, parameters: dict[str, Any] | None) -> dict[str, Any]:
         parameters = parameters or {}
-        return parameters if self._held is None else {NOW: self._held, **parameters}
+        return parameters if self._fixed_now is None else {NOW: self._fixed_now, **parameters}
 
     def _tell(self, notices: Iterable[str]) -> None:
         fresh = [notice for notice in notices if notice not in self._notices]

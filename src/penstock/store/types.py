@@ -13,33 +13,33 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from penstock.store.dialects.stored_types import ROW_NUMBER, StoredType, stored_types
 
-Kept = TypeVar("Kept")
+PythonValue = TypeVar("PythonValue")
 
 
-class _OwnType(TypeDecorator[Kept]):
+class _OwnType(TypeDecorator[PythonValue]):
     """A type that each database keeps in its own way."""
 
     impl: Any = Uuid
     cache_ok = True
 
-    def stored(self, dialect: SQLAlchemyDialect) -> StoredType:
+    def stored_type(self, dialect: SQLAlchemyDialect) -> StoredType:
         """What it is in the dialect's database."""
         raise NotImplementedError
 
     def load_dialect_impl(self, dialect: SQLAlchemyDialect) -> TypeEngine[Any]:
         """The database's own type."""
-        return dialect.type_descriptor(self.stored(dialect).type)
+        return dialect.type_descriptor(self.stored_type(dialect).type)
 
     def bind_processor(self, dialect: SQLAlchemyDialect) -> Callable[[Any], Any] | None:
         """A value on its way in."""
-        convert = self.stored(dialect).convert_in
+        convert = self.stored_type(dialect).convert_in
         if convert is None:
             return super().bind_processor(dialect)
         return lambda value: None if value is None else convert(value)
 
     def result_processor(self, dialect: SQLAlchemyDialect, coltype: object) -> Callable[[Any], Any] | None:
         """A value on its way out."""
-        return self.stored(dialect).convert_out or super().result_processor(dialect, coltype)
+        return self.stored_type(dialect).convert_out or super().result_processor(dialect, coltype)
 
 
 class Moment(_OwnType[datetime]):
@@ -48,7 +48,7 @@ class Moment(_OwnType[datetime]):
     impl = DateTime(timezone=True)
     cache_ok = True
 
-    def stored(self, dialect: SQLAlchemyDialect) -> StoredType:
+    def stored_type(self, dialect: SQLAlchemyDialect) -> StoredType:
         """A timestamp with its zone, or a number."""
         return stored_types(dialect.name).moment
 
@@ -59,7 +59,7 @@ class Identifier(_OwnType[UUID]):
     impl = Uuid
     cache_ok = True
 
-    def stored(self, dialect: SQLAlchemyDialect) -> StoredType:
+    def stored_type(self, dialect: SQLAlchemyDialect) -> StoredType:
         """A UUID, or its digits."""
         return stored_types(dialect.name).identifier
 
@@ -70,7 +70,7 @@ class PayloadType(_OwnType[Any]):
     impl = JSON(none_as_null=True)
     cache_ok = True
 
-    def stored(self, dialect: SQLAlchemyDialect) -> StoredType:
+    def stored_type(self, dialect: SQLAlchemyDialect) -> StoredType:
         """JSON, or its text."""
         return stored_types(dialect.name).payload
 

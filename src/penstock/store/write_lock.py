@@ -45,8 +45,8 @@ class WriteLock:
     def of(cls, url: URL, *, patience: float) -> WriteLock:
         """Those of the database that ``url`` names: its file's, if it has one."""
         name = url.database
-        unnamed = not name or name == ":memory:" or name.startswith("file:")
-        return cls(None if unnamed else str(Path(str(name)).resolve()), patience=patience)
+        has_no_file = not name or name == ":memory:" or name.startswith("file:")
+        return cls(None if has_no_file else str(Path(str(name)).resolve()), patience=patience)
 
     def __enter__(self) -> None:
         self._thread.acquire()
@@ -69,33 +69,33 @@ class WriteLock:
     def close(self) -> None:
         """Close the files; they are opened again when they are needed."""
         with self._thread:
-            for one in (self._next, self._writing):
-                if one is not None:
-                    os.close(one)
+            for descriptor in (self._next, self._writing):
+                if descriptor is not None:
+                    os.close(descriptor)
             self._next = self._writing = None
 
     def _queue(self, path: str) -> None:
         if self._next is None or self._writing is None:
             try:
                 # One after the other: when the second cannot be opened, the first is still there for the next try.
-                self._next = self._next if self._next is not None else _opened(f"{path}-next")
-                self._writing = _opened(f"{path}-turn")
+                self._next = self._next if self._next is not None else _open_lock_file(f"{path}-next")
+                self._writing = _open_lock_file(f"{path}-turn")
             except OSError as error:  # a folder that is not ours to write in, or a disk that is full just now
                 _log.debug("no turns for writers; SQLite's own locks decide", error=str(error))
                 return
         give_up = time.monotonic() + self._patience
         try:
-            if _taken(self._next, give_up):
-                _taken(self._writing, give_up)
+            if _try_lock(self._next, give_up):
+                _try_lock(self._writing, give_up)
         finally:
             _let_go(self._next)
 
 
-def _opened(path: str) -> int:
+def _open_lock_file(path: str) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
-def _taken(lock: int, give_up: float) -> bool:
+def _try_lock(lock: int, give_up: float) -> bool:
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -38,7 +38,7 @@ SUSPECT_DEATHS = 5
 NEVER_STALE = 1e9
 """Keeps the sweep from mending what a defect broke: a test that drives wants to see it."""
 
-MOST = 1_000_000
+MAX_BYTES = 1_000_000
 """The largest payload, in bytes."""
 
 
@@ -47,9 +47,9 @@ def unhurried_marks() -> Watermarks:
     return Watermarks(lambda: 0.0, long=math.inf)
 
 
-def ended(claimed: ClaimedItem, outcome: Outcome) -> ItemResult:
+def item_result(item: ClaimedItem, outcome: Outcome) -> ItemResult:
     """What a worker hands in for an item it holds."""
-    return ItemResult(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome)
+    return ItemResult(item.item_id, item.lease, item.job_id, item.role, outcome)
 
 
 class Workbench:
@@ -68,7 +68,9 @@ class Workbench:
     ) -> Submission:
         """Submit one job; the keywords are those of a Request."""
         return self.store.write(
-            lambda one: submit(one, self.kinds.get(kind), params, Request(**request), items=items, most=MOST)
+            lambda transaction: submit(
+                transaction, self.kinds.get(kind), params, Request(**request), items=items, max_bytes=MAX_BYTES
+            )
         )
 
     def claim(self, kind: str, by: str = "w1", *, size: int = 10, lease: float = LEASE) -> list[ClaimedItem]:
@@ -76,31 +78,35 @@ class Workbench:
         care, marks = Care(size, SUSPECT_DEATHS), self._marks[kind, by]
         return list(claim(self.store, kind, by, size=size, lease_seconds=lease, care=care, marks=marks).items)
 
-    def record(self, held: Sequence[ClaimedItem], outcome: Outcome, by: str = "w1") -> set[int]:
+    def record(self, items: Sequence[ClaimedItem], outcome: Outcome, by: str = "w1") -> set[int]:
         """Hand in the same outcome for each of the items."""
-        return self.hand_in([(one, outcome) for one in held], by)
+        return self.hand_in([(item, outcome) for item in items], by)
 
     def hand_in(self, pairs: Sequence[tuple[ClaimedItem, Outcome]], by: str = "w1") -> set[int]:
         """Hand in outcomes; the answer is the items they landed on."""
-        return self.store.write(lambda one: record(one, [ended(*pair) for pair in pairs], worker(by)))
+        return self.store.write(
+            lambda transaction: record(transaction, [item_result(*pair) for pair in pairs], worker(by))
+        )
 
-    def plan(self, claimed: ClaimedItem, inputs: Sequence[JSON]) -> int:
+    def plan(self, plan_item: ClaimedItem, inputs: Sequence[JSON]) -> int:
         """Add what a plan yields, behind what is there."""
-        kind, after = self.kinds.get(claimed.kind), self.job(claimed.job_id).progress.total
-        items = item_texts(inputs, MOST, after)
-        return self.store.write(lambda one: add_planned(one, kind, claimed, items, after=after))
+        kind, after = self.kinds.get(plan_item.kind), self.job(plan_item.job_id).progress.total
+        items = item_texts(inputs, MAX_BYTES, after)
+        return self.store.write(lambda transaction: add_planned(transaction, kind, plan_item, items, after=after))
 
     def job(self, job_id: UUID, caller: Caller = SYSTEM) -> Job:
         """A job as it stands."""
-        return self.store.read(lambda one: read_jobs.get_job(one, job_id, caller))
+        return self.store.read(lambda transaction: read_jobs.get_job(transaction, job_id, caller))
 
     def jobs(self) -> list[Job]:
         """All jobs."""
-        return self.store.read(lambda one: read_jobs.list_jobs(one, SYSTEM, limit=100_000))
+        return self.store.read(lambda transaction: read_jobs.list_jobs(transaction, SYSTEM, limit=100_000))
 
     def states(self, job_id: UUID) -> list[str]:
         """The states a job has been in, in order."""
-        return [line.to_state.value for line in self.store.read(lambda one: read_jobs.history(one, job_id))]
+        return [
+            line.to_state.value for line in self.store.read(lambda transaction: read_jobs.history(transaction, job_id))
+        ]
 
     def sweep(self, *, stale_seconds: float = NEVER_STALE) -> MaintenanceReport:
         """One maintenance pass."""
@@ -108,20 +114,20 @@ class Workbench:
 
     def drain(self, kind: str, by: str = "w1") -> int:
         """Claim once and finish all of it well; the answer is how many items that were."""
-        held = self.claim(kind, by, size=50)
-        for one in held:
-            if one.role is ItemRole.PLAN and not self.job(one.job_id).progress.total:
-                self.plan(one, [{"n": 1}, {"n": 2}])
-        if held:
-            self.record(held, outcomes.done('{"ok":true}'), by)
-        return len(held)
+        claimed_items = self.claim(kind, by, size=50)
+        for item in claimed_items:
+            if item.role is ItemRole.PLAN and not self.job(item.job_id).progress.total:
+                self.plan(item, [{"n": 1}, {"n": 2}])
+        if claimed_items:
+            self.record(claimed_items, outcomes.done('{"ok":true}'), by)
+        return len(claimed_items)
 
     def let_flow(self, job: Job) -> None:
         """Submit a job that is held, resume one that is paused."""
         if job.state is JobState.CREATED:
-            self.store.write(lambda one: submit_created(one, self.kinds.get(job.kind), job.id, SYSTEM))
+            self.store.write(lambda transaction: submit_created(transaction, self.kinds.get(job.kind), job.id, SYSTEM))
         elif job.state is JobState.PAUSED:
-            self.store.write(lambda one: control.resume(one, job.id, SYSTEM))
+            self.store.write(lambda transaction: control.resume(transaction, job.id, SYSTEM))
 
     def drive_to_end(self, *, rounds: int = 100) -> list[Job]:
         """Submit what is held, resume what is paused and work everything off; the answer is what is still not over."""

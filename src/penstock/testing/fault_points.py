@@ -23,7 +23,7 @@ from typing import Any
 from sqlalchemy import Connection, event
 
 from penstock.store.engine import AFTER_COMMIT, BEFORE_COMMIT, WRITE_LOCK, Observer, Store
-from penstock.store.observation import observed
+from penstock.store.observation import observe
 
 _IDLE = 0
 """PostgreSQL's word for a session in which no transaction has begun."""
@@ -42,14 +42,14 @@ def count_points(store: Store) -> Iterator[list[str]]:
         if name != WRITE_LOCK:
             signals.append(name)
 
-    with observed(store, note):
+    with observe(store, note):
         yield signals
 
 
 @contextmanager
 def stop_dead_at(store: Store, number: int) -> Iterator[None]:
     """Stop at the ``number``-th point (the first is 0); :class:`StoppedDead` comes out of the operation inside."""
-    with observed(store, _stopper(number)):
+    with observe(store, _stopper(number)):
         yield
 
 
@@ -61,14 +61,14 @@ def stop_migration_dead_at(store: Store, number: int) -> Iterator[None]:
 
 
 def _stopper(number: int) -> Observer:
-    reached = 0
+    reached_count = 0
 
     def stop(name: str, connection: Connection | None) -> None:
-        nonlocal reached
+        nonlocal reached_count
         if name == WRITE_LOCK:
             return  # nothing has begun
-        reached += 1
-        if reached <= number:
+        reached_count += 1
+        if reached_count <= number:
             return
         # Later points too: a dead program sends nothing, whatever its handlers would still like to do.
         tear_down(connection)
@@ -93,8 +93,8 @@ def tear_down(connection: Any) -> None:
 
 
 @contextmanager
-def _statements_reached(store: Store, reached: Observer) -> Iterator[None]:
-    """Call ``reached`` before each statement of the store's engine, and before and after each COMMIT."""
+def _statements_reached(store: Store, on_statement: Observer) -> Iterator[None]:
+    """Call ``on_statement`` before each statement of the store's engine, and before and after each COMMIT."""
     dialect: Any = store.engine.dialect
     really_commit = dialect.do_commit
     current: list[Connection] = []
@@ -103,17 +103,17 @@ def _statements_reached(store: Store, reached: Observer) -> Iterator[None]:
         connection: Connection, _cursor: object, statement: str, _parameters: object, _context: object, _many: bool
     ) -> None:
         if not statement.startswith("BEGIN"):
-            reached(" ".join(statement.split())[:60], connection)
+            on_statement(" ".join(statement.split())[:60], connection)
 
     def before_commit(connection: Connection) -> None:
         if not _commits_by_itself(connection.connection.driver_connection):
-            reached(BEFORE_COMMIT, connection)
+            on_statement(BEFORE_COMMIT, connection)
         current.append(connection)
 
     def commit(driver_connection: Any) -> None:
         really_commit(driver_connection)
         if current:
-            reached(AFTER_COMMIT, current.pop())
+            on_statement(AFTER_COMMIT, current.pop())
 
     event.listen(store.engine, "before_cursor_execute", before_statement)
     event.listen(store.engine, "commit", before_commit)
@@ -134,12 +134,12 @@ def fail_at(store: Store, number: int, error: Exception) -> Iterator[None]:
     """
     dialect: Any = store.engine.dialect
     really_execute, really_commit, really_roll_back = dialect.do_execute, dialect.do_commit, dialect.do_rollback
-    reached = 0
+    reached_count = 0
 
     def fail() -> None:
-        nonlocal reached
-        reached += 1
-        if reached > number:
+        nonlocal reached_count
+        reached_count += 1
+        if reached_count > number:
             raise error
 
     def execute(cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
@@ -152,7 +152,7 @@ def fail_at(store: Store, number: int, error: Exception) -> Iterator[None]:
         really_commit(connection)
 
     def roll_back(connection: Any) -> None:
-        if reached > number:
+        if reached_count > number:
             raise error
         really_roll_back(connection)
 

@@ -16,19 +16,19 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from penstock.lifecycle.states import ACTIVE, ENDED, FLOWING, Actor, ItemRole, ItemStatus, JobState
-from penstock.lifecycle.transitions import ENTRY, REPROCESS, allowed, is_legal
+from penstock.lifecycle.states import ACTIVE, ENDED_STATUSES, FLOWING, Actor, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.transitions import ENTRY, REPROCESS, is_legal, transitions_from
 from penstock.store.engine import Store
 from penstock.store.tables import idempotency_keys, job_events, job_items, jobs
 from penstock.store.transaction import Transaction
 
 S = JobState
 GOOD_ENDS = frozenset({S.SUCCEEDED, S.COMMITTED, S.ABANDONED})
-_ENDED = frozenset(status.value for status in ENDED)
+_ENDED_STATUSES = frozenset(status.value for status in ENDED_STATUSES)
 _FAILURE = ("last_error", "error_code", "error_type", "failed_phase", "killed_by", "killed_reason")
 
 # The timestamps a job must have in a state, and those it may have only in the states named.
-_STAMPED: dict[JobState, tuple[str, ...]] = {
+_TIMESTAMPS: dict[JobState, tuple[str, ...]] = {
     S.QUEUED: ("queued_at",),
     S.RUNNING: ("queued_at", "started_at"),
     S.RETRYING: ("queued_at", "started_at"),
@@ -98,16 +98,16 @@ def violations(store: Store, *, clock_set_back: bool = False) -> list[str]:
     return violations_in(store.read(pictures), clock_set_back=clock_set_back) + store.read(_lost_keys)
 
 
-def violations_in(found: Sequence[Picture], *, clock_set_back: bool = False) -> list[str]:
+def violations_in(pictures: Sequence[Picture], *, clock_set_back: bool = False) -> list[str]:
     """Everything that is wrong with the jobs of a database, for who has read them already."""
     checks = [check for check in _CHECKS if not clock_set_back or check not in _IN_TIME]
     wrongs = [
         f"job {picture.job.id} ({picture.job.kind}, {picture.job.state}): {wrong}"
-        for picture in found
+        for picture in pictures
         for check in checks
         for wrong in check(picture)
     ]
-    return wrongs + list(_shared_keys(found))
+    return wrongs + list(_shared_keys(pictures))
 
 
 def pictures(transaction: Transaction) -> list[Picture]:
@@ -145,12 +145,12 @@ def _history(picture: Picture) -> Iterator[str]:
             yield f"{step} does not begin where line {before.sequence} ended ({before.to_state})"
         elif not is_legal(S(event.from_state), S(event.to_state)):
             yield f"{step} is not legal"
-        reprocessed = event.from_state in REPROCESS.sources and event.to_state == REPROCESS.target
-        if event.run != before.run + reprocessed:
+        is_reprocess = event.from_state in REPROCESS.sources and event.to_state == REPROCESS.target
+        if event.run != before.run + is_reprocess:
             yield f"{step} is in run {event.run}, after run {before.run}"
-    rescued = sum(event.run == job.run and event.from_state == event.to_state for event in events)
-    if rescued != job.deaths:
-        yield f"its history tells of {rescued} deaths in this run, it counts {job.deaths}"
+    death_count = sum(event.run == job.run and event.from_state == event.to_state for event in events)
+    if death_count != job.deaths:
+        yield f"its history tells of {death_count} deaths in this run, it counts {job.deaths}"
     if (last.to_state, last.from_state, last.run) != (job.state, job.previous_state, job.run):
         yield (
             f"its history ends with {last.from_state} → {last.to_state} in run {last.run}, "
@@ -169,7 +169,7 @@ def _counters(picture: Picture) -> Iterator[str]:
     statuses = Counter(item.status for item in items)
     expected = {
         "total_items": len(items),
-        "processed_items": sum(statuses[status] for status in _ENDED),
+        "processed_items": sum(statuses[status] for status in _ENDED_STATUSES),
         "failed_items": statuses[ItemStatus.ERROR],
         "not_found_items": statuses[ItemStatus.NOT_FOUND],
         "skipped_items": statuses[ItemStatus.SKIPPED],
@@ -220,14 +220,14 @@ def _items(picture: Picture) -> Iterator[str]:
             yield f"{name} is fresh and has {item.attempts} attempts and {item.deaths} deaths"
         if item.ready_at is not None and item.status != ItemStatus.PENDING:
             yield f"{name} has a ready_at"
-        held = {
+        lease_fields = {
             name for name in ("lease", "locked_by", "locked_at", "lock_expires_at") if getattr(item, name) is not None
         }
-        if len(held) not in (0, 4) or bool(held) != (item.status == ItemStatus.PROCESSING):
-            yield f"{name} has {sorted(held) or 'no lease'}"
+        if len(lease_fields) not in (0, 4) or bool(lease_fields) != (item.status == ItemStatus.PROCESSING):
+            yield f"{name} has {sorted(lease_fields) or 'no lease'}"
         if not 0 <= item.attempts <= job.max_retries + 1:
             yield f"{name} has {item.attempts} attempts, its job allows {job.max_retries + 1}"
-        if item.attempts == 0 and item.status in _ENDED | {ItemStatus.PROCESSING}:
+        if item.attempts == 0 and item.status in _ENDED_STATUSES | {ItemStatus.PROCESSING}:
             yield f"{name} was never tried"
         if (item.user_id, item.kind) != (job.user_id, job.kind):
             yield f"{name} belongs to {item.user_id} and {item.kind}, its job to {job.user_id}"
@@ -263,7 +263,7 @@ def _turn_in_time(picture: Picture) -> Iterator[str]:
 def _timestamps(picture: Picture) -> Iterator[str]:
     """Each state has its milestones, and none of another's."""
     job, state = picture.job, picture.state
-    for name in _STAMPED.get(state, ()):
+    for name in _TIMESTAMPS.get(state, ()):
         if getattr(job, name) is None:
             yield f"it has no {name}"
     for name, states in _ONLY_IN.items():
@@ -292,12 +292,12 @@ def _ends(picture: Picture) -> Iterator[str]:
     if picture.follows:
         return
     if picture.state in GOOD_ENDS:
-        left = [f"{item.role} {item.position}" for item in picture.items if item.status not in _ENDED]
-        if left:
-            yield f"it ended well, but these have not ended: {left}"
-        finalized = [item.status for item in picture.of(ItemRole.FINALIZE)]
-        if job.has_finalizer and finalized not in ([ItemStatus.DONE], [ItemStatus.SKIPPED]):
-            yield f"it ended well, its finalize is {finalized}"
+        open_items = [f"{item.role} {item.position}" for item in picture.items if item.status not in _ENDED_STATUSES]
+        if open_items:
+            yield f"it ended well, but these have not ended: {open_items}"
+        finalize_statuses = [item.status for item in picture.of(ItemRole.FINALIZE)]
+        if job.has_finalizer and finalize_statuses not in ([ItemStatus.DONE], [ItemStatus.SKIPPED]):
+            yield f"it ended well, its finalize is {finalize_statuses}"
     if picture.state is S.RETRYING and not (job.single_step and picture.returned):
         yield "it is retrying, but is no single step waiting for its next try"
 
@@ -326,10 +326,10 @@ def _ended_with_leader(picture: Picture) -> Iterator[str]:
     """Who followed to its end ended as its leader had: it never fails while that goes on."""
     if picture.leader is None or picture.state in ACTIVE or picture.state is S.CANCELED:
         return
-    ended = S.FAILED if picture.state is S.FAILED else S.SUCCEEDED
-    moments = [line.at for line in picture.events if line.to_state == ended]
-    if moments and not any(line.to_state == ended and line.at <= moments[-1] for line in picture.leaders_events):
-        yield f"it {ended.value}, but {picture.leader.id}, which it followed, had not"
+    end_state = S.FAILED if picture.state is S.FAILED else S.SUCCEEDED
+    moments = [line.at for line in picture.events if line.to_state == end_state]
+    if moments and not any(line.to_state == end_state and line.at <= moments[-1] for line in picture.leaders_events):
+        yield f"it {end_state.value}, but {picture.leader.id}, which it followed, had not"
 
 
 def _actors(picture: Picture) -> Iterator[str]:
@@ -339,19 +339,28 @@ def _actors(picture: Picture) -> Iterator[str]:
     for line in picture.events:
         if line.from_state is None:
             continue
-        may = {who for one in allowed(S(line.from_state)) if one.target == line.to_state for who in one.who}
+        may = {
+            who
+            for transition in transitions_from(S(line.from_state))
+            if transition.target == line.to_state
+            for who in transition.who
+        }
         if may and Actor(line.actor) not in may:
             yield f"line {line.sequence} of its history, {line.from_state} → {line.to_state}, was made by {line.actor}"
 
 
 def _shared_keys(pictures: Sequence[Picture]) -> Iterator[str]:
     """At most one job leads a key, and an owner has at most one active job of it that does work."""
-    working = [one for one in pictures if one.job.unique_key is not None and not one.follows and one.state in ACTIVE]
-    leaders = Counter(_key(one) for one in working if one.state in FLOWING)
+    working = [
+        picture
+        for picture in pictures
+        if picture.job.unique_key is not None and not picture.follows and picture.state in ACTIVE
+    ]
+    leaders = Counter(_key(picture) for picture in working if picture.state in FLOWING)
     for (kind, key), count in leaders.items():
         if count > 1:
             yield f"{count} flowing {kind} jobs do the work of key {key!r}"
-    for (kind, key, owner), count in Counter((*_key(one), one.job.user_id) for one in working).items():
+    for (kind, key, owner), count in Counter((*_key(picture), picture.job.user_id) for picture in working).items():
         if count > 1:
             yield f"{count} active {kind} jobs of {owner} do the work of key {key!r}"
 
@@ -360,13 +369,13 @@ def _key(picture: Picture) -> tuple[str, str]:
     return picture.job.kind, picture.job.unique_key
 
 
-_KNOWN = select(jobs.c.id).where(jobs.c.id == idempotency_keys.c.job_id).exists()
-_LOST = select(idempotency_keys.c.key).where(idempotency_keys.c.job_id.is_not(None), ~_KNOWN)
+_HAS_JOB = select(jobs.c.id).where(jobs.c.id == idempotency_keys.c.job_id).exists()
+_LOST_KEYS = select(idempotency_keys.c.key).where(idempotency_keys.c.job_id.is_not(None), ~_HAS_JOB)
 
 
 def _lost_keys(transaction: Transaction) -> list[str]:
     """An idempotency key leads to a job that is there."""
-    return [f"idempotency key {key} leads to a job that does not exist" for key in transaction.values(str, _LOST)]
+    return [f"idempotency key {key} leads to a job that does not exist" for key in transaction.values(str, _LOST_KEYS)]
 
 
 _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (

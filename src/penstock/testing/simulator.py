@@ -61,11 +61,11 @@ class World:
     items: int | None = None
     until: float = 180.0
     workers: int = 2
-    most_at_once: int = 16
+    max_at_once: int = 16
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedSettings:
     """Settings that stay as they are, to compare with."""
 
     claim_size: int
@@ -115,48 +115,48 @@ class _Worker:
     size: ClaimSize
     provider: ProviderDelay
     batch: IngestBatch
-    fixed: Fixed | None
+    fixed_settings: FixedSettings | None
     gauge: PressureGauge = field(default_factory=PressureGauge)
-    held: int = 0
+    held_items: int = 0
     running: int = 0
     claiming: int = 0
     wake_at: float = -1.0
     was_full: bool = False
-    counted: dict[_End, int] = field(default_factory=lambda: dict.fromkeys(_End, 0))
+    counts: dict[_End, int] = field(default_factory=lambda: dict.fromkeys(_End, 0))
     unmeasured_ms: float = 0.0
 
     @property
     def concurrency(self) -> int:
-        return self.fixed.concurrency if self.fixed else self.slots.setting
+        return self.fixed_settings.concurrency if self.fixed_settings else self.slots.setting
 
     @property
     def claim_size(self) -> int:
-        return self.fixed.claim_size if self.fixed else self.size.under(self.gauge.setting)
+        return self.fixed_settings.claim_size if self.fixed_settings else self.size.under(self.gauge.setting)
 
 
 class _Simulation:
     WINDOW = 1.0
     REFUSAL_SECONDS = 0.02
 
-    def __init__(self, world: World, fixed: Fixed | None, chance: random.Random) -> None:
+    def __init__(self, world: World, fixed_settings: FixedSettings | None, chance: random.Random) -> None:
         self.world = world
         self.chance = chance
         self.events: list[tuple[float, int, _Event, int, _End]] = []
         self.order = 0
         self.waiting = world.items
         self.done = 0
-        self.accepted = 0
-        self.throttled = 0
+        self.accepted_calls = 0
+        self.throttled_calls = 0
         self.tokens = 1.0
         self.tokens_at = 0.0
         self.trace: list[Moment] = []
         self.workers = [
             _Worker(
-                slots=Concurrency(least=1, most=world.most_at_once, first=4),
-                size=ClaimSize(target_ms=5000, safety=0.7, least=1, most=500, first=4),
+                slots=Concurrency(minimum=1, maximum=world.max_at_once, first=4),
+                size=ClaimSize(target_ms=5000, safety=0.7, minimum=1, maximum=500, first=4),
                 provider=ProviderDelay(chance=chance),
                 batch=IngestBatch(),
-                fixed=fixed,
+                fixed_settings=fixed_settings,
             )
             for _ in range(world.workers)
         ]
@@ -172,30 +172,30 @@ class _Simulation:
             if event is _Event.ENDED:
                 self.end(now, worker, end)
                 if self.done == self.world.items:
-                    return Run(self.trace, now, self.done, self.throttled)
+                    return Run(self.trace, now, self.done, self.throttled_calls)
             elif event is _Event.CLAIMED:
-                worker.held += worker.claiming
+                worker.held_items += worker.claiming
                 worker.claiming = 0
             elif event is _Event.WINDOW:
                 self.close_window(now, worker)
                 self.later(now + self.WINDOW, _Event.WINDOW, number)
             self.start(now, worker, number)
-        return Run(self.trace, None, self.done, self.throttled)
+        return Run(self.trace, None, self.done, self.throttled_calls)
 
     def later(self, at: float, event: _Event, number: int, end: _End = _End.DONE) -> None:
         self.order += 1
         heapq.heappush(self.events, (at, self.order, event, number, end))
 
     def start(self, now: float, worker: _Worker, number: int) -> None:
-        while worker.held and worker.running < worker.concurrency:
+        while worker.held_items and worker.running < worker.concurrency:
             wait = worker.provider.ready_in(now)
             if wait > 0:
                 if worker.wake_at != now + wait:
                     worker.wake_at = now + wait
                     self.later(worker.wake_at, _Event.WAKE, number)
                 return
-            worker.provider.started(now)
-            worker.held -= 1
+            worker.provider.take_slot(now)
+            worker.held_items -= 1
             worker.running += 1
             end, seconds = self.call(now)
             self.later(now + seconds, _Event.ENDED, number, end)
@@ -220,44 +220,44 @@ class _Simulation:
             self.tokens -= 1.0
         failed = self.chance.random() < self.world.error_probability(now)
         running = sum(worker.running for worker in self.workers)
-        slowed = max(1.0, running / self.world.cores)
-        factor = self.world.item_factor(self.accepted)
-        self.accepted += 1
-        seconds = self.world.item_seconds(now) * factor * slowed * self.chance.uniform(0.8, 1.2)
+        slowdown = max(1.0, running / self.world.cores)
+        factor = self.world.item_factor(self.accepted_calls)
+        self.accepted_calls += 1
+        seconds = self.world.item_seconds(now) * factor * slowdown * self.chance.uniform(0.8, 1.2)
         return (_End.FAILED if failed else _End.DONE), seconds
 
     def end(self, now: float, worker: _Worker, end: _End) -> None:
         worker.running -= 1
-        worker.counted[end] += 1
+        worker.counts[end] += 1
         if end is _End.THROTTLED:
-            worker.provider.answered(now, status=429, retry_after=self.world.retry_after)
-            self.throttled += 1
-            worker.held += 1  # it is tried again, by whoever has it
+            worker.provider.note_answer(now, status=429, retry_after=self.world.retry_after)
+            self.throttled_calls += 1
+            worker.held_items += 1  # it is tried again, by whoever has it
         else:
-            worker.provider.answered(now, status=200)
+            worker.provider.note_answer(now, status=200)
             if end is _End.FAILED and self.waiting is not None:
                 self.waiting += 1
             self.done += end is _End.DONE
 
     def close_window(self, now: float, worker: _Worker) -> None:
-        counted, worker.counted = worker.counted, dict.fromkeys(_End, 0)
-        items = sum(counted.values())
+        counts, worker.counts = worker.counts, dict.fromkeys(_End, 0)
+        items = sum(counts.values())
         memory = self.world.memory_otherwise + worker.running * self.world.memory_per_item(now)
         pressure = worker.gauge.observe(HostFigures(cpu_share=0.0, memory_share=memory))
         worker.slots.observe(
             ConcurrencySample(
                 items=items,
                 elapsed_seconds=self.WINDOW,
-                throttled=counted[_End.THROTTLED],
-                errors=counted[_End.FAILED],
+                throttled=counts[_End.THROTTLED],
+                errors=counts[_End.FAILED],
                 waiting=worker.was_full,
                 pressure=pressure,
             )
         )
         worker.was_full = worker.running >= worker.concurrency
         worker.unmeasured_ms += self.WINDOW * 1000.0
-        if items - counted[_End.THROTTLED] > 0:
-            worker.size.observe(elapsed_ms=worker.unmeasured_ms, items=items - counted[_End.THROTTLED])
+        if items - counts[_End.THROTTLED] > 0:
+            worker.size.observe(elapsed_ms=worker.unmeasured_ms, items=items - counts[_End.THROTTLED])
             worker.unmeasured_ms = 0.0
         rows = worker.batch.setting
         insert_ms = 1000.0 * (self.world.insert_seconds(now) + rows * self.world.insert_seconds_per_row(now))
@@ -268,16 +268,16 @@ class _Simulation:
                 claim_size=worker.claim_size,
                 concurrency=worker.concurrency,
                 ingest_rows=worker.batch.setting,
-                throughput=counted[_End.DONE] / self.WINDOW,
-                throttled_share=counted[_End.THROTTLED] / items if items else 0.0,
+                throughput=counts[_End.DONE] / self.WINDOW,
+                throttled_share=counts[_End.THROTTLED] / items if items else 0.0,
                 pressure=pressure,
             )
         )
 
 
-def simulate(world: World, *, seed: int = 0, fixed: Fixed | None = None) -> Run:
+def simulate(world: World, *, seed: int = 0, fixed_settings: FixedSettings | None = None) -> Run:
     """Run a world to its end, with the controllers or with settings that stay."""
-    return _Simulation(world, fixed, random.Random(seed)).run()
+    return _Simulation(world, fixed_settings, random.Random(seed)).run()
 
 
 SCENARIOS: dict[str, World] = {
@@ -295,7 +295,7 @@ SCENARIOS: dict[str, World] = {
         claim_seconds=0.005,
         items=4000,
         until=600,
-        most_at_once=64,
+        max_at_once=64,
     ),
 }
 """The disturbances we tune for. The first five have work without end; the last runs until all is done."""

@@ -37,15 +37,15 @@ def root_of(request: Request) -> str:
     return str(request.scope.get("root_path", "")).rstrip("/")
 
 
-def rendered(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+def render_page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """A page."""
     root = root_of(request)
     folders: Folders = request.app.state.page_folders
     static = f"{root}/ui/static/{assets(folders).version}"
     environment = templates(folders)
     frame = environment.from_string(template) if "\n" in template else environment.get_template(template)
-    shared = {"root": root, "static": static, "path": request.url.path, "lifecycle_script": lifecycle_script()}
-    text = frame.render(**shared, **values)
+    common_values = {"root": root, "static": static, "path": request.url.path, "lifecycle_script": lifecycle_script()}
+    text = frame.render(**common_values, **values)
     return HTMLResponse(text, status, headers=_PAGE)
 
 
@@ -81,22 +81,22 @@ class PageRoute(APIRoute):
         """The handler, behind one that catches."""
         handle = super().get_route_handler()
 
-        async def caught(request: Request) -> Response:
+        async def handle_page(request: Request) -> Response:
             try:
                 return await handle(request)
             except NotSignedIn:
-                wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-                return elsewhere(request, f"/ui/sign-in?next={quote(wanted)}")
+                path_and_query = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+                return elsewhere(request, f"/ui/sign-in?next={quote(path_and_query)}")
             except RequestValidationError:
                 return problem(request, 404, "There is no such page", "The address is not one of ours.")
             except PenstockError as error:
                 status = status_of(error)
                 if status >= 500:
                     _log.error("a page failed", error=error.message, code=error.code, path=request.url.path)
-                title = _TITLES_BY_CODE.get(error.code) or _TITLES.get(status, "That did not work")
+                title = _TITLES_BY_CODE.get(error.code) or _TITLES.get(status, "Something went wrong")
                 return problem(request, status, title, error.message, error.code)
 
-        return caught
+        return handle_page
 
 
 _TITLES = {
@@ -109,4 +109,4 @@ _TITLES_BY_CODE = {"LIBRARY_MISSING": "This page needs a library that is not ins
 
 def problem(request: Request, status: int, title: str, text: str, code: str | None = None) -> HTMLResponse:
     """A page that says what went wrong, and leads on."""
-    return rendered(request, "problem.html", status=status, title=title, text=text, code=code)
+    return render_page(request, "problem.html", status=status, title=title, text=text, code=code)

@@ -22,7 +22,7 @@ from penstock.http.service import Service
 from penstock.http.sessions import begin_session, end_session, require_own_page
 from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus, Phase
 from penstock.lifecycle.transitions import TRANSITIONS
-from penstock.web.answers import HEADERS, PageRoute, elsewhere, own_path, problem, rendered, root_of
+from penstock.web.answers import HEADERS, PageRoute, elsewhere, own_path, problem, render_page, root_of
 from penstock.web.assets import assets
 from penstock.web.lifecycle_table import lifecycle_table
 
@@ -49,8 +49,8 @@ class Screens:
 
 def add_pages(api: FastAPI, service: Service) -> None:
     """Put the pages into an application; what they show depends on the routes it has."""
-    brought = [(guest.application.name, pages) for guest in service.app.applications if (pages := guest.pages())]
-    folders = tuple((name, pages.folder) for name, pages in brought if pages.folder is not None)
+    guest_pages = [(guest.application.name, pages) for guest in service.app.applications if (pages := guest.pages())]
+    folders = tuple((name, pages.folder) for name, pages in guest_pages if pages.folder is not None)
     api.state.page_folders = folders
 
     @cache
@@ -60,14 +60,14 @@ def add_pages(api: FastAPI, service: Service) -> None:
         return Screens(
             pending=service.app.settings.pending_dashboard_enabled,
             forms=start_forms(document),
-            guests=tuple(page for _, pages in brought for page in pages.pages),
+            guests=tuple(page for _, pages in guest_pages for page in pages.pages),
             summary=tuple(dict.fromkeys(name for name, _ in service.app.kinds.summary())),
         )
 
     routes = APIRouter(prefix="/ui", include_in_schema=False, route_class=PageRoute)
 
     def page(request: Request, template: str, who: SignedIn, **values: Any) -> Response:
-        return rendered(request, template, who=who, screens=screens(), **values)
+        return render_page(request, template, who=who, screens=screens(), **values)
 
     @api.get("/", include_in_schema=False)
     @routes.get("")
@@ -76,28 +76,28 @@ def add_pages(api: FastAPI, service: Service) -> None:
         return elsewhere(request, "/ui/jobs")
 
     @routes.get("/sign-in")
-    async def sign_in(request: Request, wanted: Next = None) -> Response:
-        return rendered(
-            request, "sign_in.html", wanted=wanted or "", message=None, makes_tokens=service.tokens.makes_tokens
+    async def sign_in(request: Request, next_path: Next = None) -> Response:
+        return render_page(
+            request, "sign_in.html", next_path=next_path or "", message=None, makes_tokens=service.tokens.makes_tokens
         )
 
     @routes.post("/sign-in")
     async def sign_in_with(
         request: Request,
         token: Annotated[str, Form(max_length=_LONGEST_TOKEN)] = "",
-        wanted: Annotated[str, Form(alias="next")] = "",
+        next_path: Annotated[str, Form(alias="next")] = "",
     ) -> Response:
         require_own_page(request)
-        given = "".join(token.split()).removeprefix("Bearer")
+        clean_token = "".join(token.split()).removeprefix("Bearer")
         try:
-            await run_in_threadpool(service.tokens.read, given)
+            await run_in_threadpool(service.tokens.read, clean_token)
         except NotSignedIn as error:
-            message = error.message if given else "paste a token first"
-            return rendered(
-                request, "sign_in.html", status=401, wanted=wanted, message=message,
+            message = error.message if clean_token else "paste a token first"
+            return render_page(
+                request, "sign_in.html", status=401, next_path=next_path, message=message,
                 makes_tokens=service.tokens.makes_tokens,
             )  # fmt: skip
-        return _signed_in(request, given, own_path(wanted, root_of(request)))
+        return _signed_in(request, clean_token, own_path(next_path, root_of(request)))
 
     @routes.post("/sign-out")
     async def sign_out(request: Request) -> Response:
@@ -120,14 +120,14 @@ def add_pages(api: FastAPI, service: Service) -> None:
         return page(request, "jobs.html", who, kinds=kinds, lifecycle=lifecycle_table(), forms=screens().forms)
 
     @routes.get("/jobs/{job_id}")
-    def job(request: Request, job_id: UUID, who: SignedIn, one: AService) -> Response:
-        found = one.app.acting_as(who.caller).jobs.get(job_id)
+    def job(request: Request, job_id: UUID, who: SignedIn, service: AService) -> Response:
+        found_job = service.app.acting_as(who.caller).jobs.get(job_id)
         return page(
             request,
             "job.html",
             who,
-            job=found,
-            results_page=screens().results_page(found.kind),
+            job=found_job,
+            results_page=screens().results_page(found_job.kind),
             phases=list(Phase),
             transitions=TRANSITIONS,
         )
@@ -153,7 +153,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
             )  # fmt: skip
         return page(request, "system.html", who)
 
-    for name, pages in brought:
+    for name, pages in guest_pages:
         for brought_page in pages.pages:
             # A template's name leads to a file; a template itself is taken as it is.
             template = brought_page.source or f"{name}/{brought_page.template}"
@@ -169,8 +169,8 @@ def add_pages(api: FastAPI, service: Service) -> None:
         file = assets(folders).files.get(name)
         if file is None:
             return Response(status_code=404, headers=HEADERS)
-        kept = "public, max-age=31536000, immutable" if version == assets(folders).version else "no-cache"
-        return Response(file.body, media_type=file.media_type, headers=HEADERS | {"Cache-Control": kept})
+        cache_control = "public, max-age=31536000, immutable" if version == assets(folders).version else "no-cache"
+        return Response(file.body, media_type=file.media_type, headers=HEADERS | {"Cache-Control": cache_control})
 
     @routes.get("/{rest:path}")
     async def nothing(request: Request, rest: str) -> Response:

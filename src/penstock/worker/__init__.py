@@ -1,4 +1,4 @@
-"""Doing the work: claim, run, record, in slices; and the duties that keep everything honest."""
+"""The worker: claims, runs and records items in slices, and has the maintenance duties."""
 
 from __future__ import annotations
 

@@ -29,87 +29,87 @@ def outcome_of_call(
     call: Call,
     value: JSON,
     error: BaseException | None,
-    most: int,
+    max_bytes: int,
     *,
     apart: Callable[[Call, BaseException], Outcome | None] | None = None,
 ) -> Outcome:
-    """How a try ended; at most ``most`` bytes of a result are kept.
+    """How a try ended; at most ``max_bytes`` bytes of a result are kept.
 
     Of one that ran apart from the others, ``apart`` knows errors that say something about that.
     """
-    claimed: ClaimedItem = call.owner
+    item: ClaimedItem = call.owner
     try:
         if type(value) is Unread:
             value, error = value.read()
         if error is None:
-            return returned(kind, claimed, value, most)
+            return outcome_of_value(kind, item, value, max_bytes)
         if isinstance(error, Stopped) and call.stop.set:
             return outcomes.released()
-        known = None if apart is None else apart(call, error)
-        return known or raised(kind, claimed, error)
-    except BaseException as broken:  # noqa: BLE001 - whatever is wrong with the answer, the item has an outcome
-        return _unreadable(kind, claimed, error, broken)
+        outcome = None if apart is None else apart(call, error)
+        return outcome or outcome_of_error(kind, item, error)
+    except BaseException as reading_error:  # noqa: BLE001 - whatever is wrong with the answer, the item has an outcome
+        return _unreadable(kind, item, error, reading_error)
 
 
-def returned(kind: Kind, claimed: ClaimedItem, value: JSON, most: int) -> Outcome:
+def outcome_of_value(kind: Kind, item: ClaimedItem, value: JSON, max_bytes: int) -> Outcome:
     """The handler answered; at most so many bytes of it are kept."""
     if value is None:
         return outcomes.done(None)
     try:
-        return outcomes.done(encode(value, most=most, at="result"))
+        return outcomes.done(encode(value, max_bytes=max_bytes, at="result"))
     except InvalidInput as error:
-        return outcome_for_error(error, claimed.attempt, kind.policy)
+        return outcome_for_error(error, item.attempt, kind.policy)
 
 
-def raised(kind: Kind, claimed: ClaimedItem, error: BaseException) -> Outcome:
-    """The handler raised; the kind may know better what that means."""
+def outcome_of_error(kind: Kind, item: ClaimedItem, error: BaseException) -> Outcome:
+    """The handler raised; the kind's ``classify`` may say what that means."""
     text = _text(error)
     if kind.classify is not None:
         try:
-            classified: object = kind.classify(error)
-        except BaseException as broken:  # noqa: BLE001 - a classify that fails must not hide what it was asked about
-            text = f"{text or ''}\nand the kind's classify failed:\n{traceback_of(broken)}"
+            verdict: object = kind.classify(error)
+        except BaseException as classify_error:  # noqa: BLE001 - a classify that fails must not hide what it was asked about
+            text = f"{text or ''}\nand the kind's classify failed:\n{traceback_of(classify_error)}"
         else:
-            if isinstance(classified, BaseException):
-                error = _caused(classified, error)
+            if isinstance(verdict, BaseException):
+                error = _with_cause(verdict, error)
             else:
-                answer = class_name(classified)
+                answer = class_name(verdict)
                 text = f"{text or ''}\nand the kind's classify answered with {answer}, which is no exception"
-    judged = outcome_for_error(error, claimed.attempt, kind.policy.allowing(claimed.max_retries), traceback=text)
-    return judged._replace(exception=error)
+    outcome = outcome_for_error(error, item.attempt, kind.policy.allowing(item.max_retries), traceback=text)
+    return outcome._replace(exception=error)
 
 
-def undecided(kind: Kind, claimed: ClaimedItem, error: BaseException | None, seconds: float) -> Outcome:
-    """What is made of the answer takes too long (a ``classify`` that hangs): decided without asking anybody."""
-    policy = kind.policy.allowing(claimed.max_retries)
+def outcome_of_slow_reading(kind: Kind, item: ClaimedItem, error: BaseException | None, seconds: float) -> Outcome:
+    """Reading the answer takes too long (a ``classify`` that hangs): decided without it."""
+    policy = kind.policy.allowing(item.max_retries)
     if type(error).__module__ == Killed.__module__ and isinstance(error, Killed):
-        return outcome_for_error(error, claimed.attempt, policy)  # one of ours, with a message of ours
+        return outcome_for_error(error, item.attempt, policy)  # one of ours, with a message of ours
     what = "the handler's result" if error is None else class_name(error)
     text = f"{what}: what it means was not decided within {seconds:g} s; does the kind's classify hang?"
-    return retry_or_fail(text, UNREADABLE, claimed.attempt, policy)
+    return retry_or_fail(text, UNREADABLE, item.attempt, policy)
 
 
-def lost(kind: Kind, claimed: ClaimedItem) -> Outcome:
-    """No runner knows of the call any more: a fault of ours, and nobody knows whether the handler ran."""
+def outcome_of_lost_call(kind: Kind, item: ClaimedItem) -> Outcome:
+    """No runner knows of the call any more: a defect of ours, and whether the handler ran is unknown."""
     text = "the worker lost sight of this call, and nobody knows how far it came"
-    return retry_or_fail(text, LOST, claimed.attempt, kind.policy.allowing(claimed.max_retries))
+    return retry_or_fail(text, LOST, item.attempt, kind.policy.allowing(item.max_retries))
 
 
-def _unreadable(kind: Kind, claimed: ClaimedItem, error: BaseException | None, broken: BaseException) -> Outcome:
-    """An outcome made from nothing that the handler's objects can influence."""
-    reason = f"reading it ends in {class_name(broken)}"
+def _unreadable(kind: Kind, item: ClaimedItem, error: BaseException | None, reading_error: BaseException) -> Outcome:
+    """An outcome that the handler's objects cannot influence."""
+    reason = f"reading it ends in {class_name(reading_error)}"
     if error is None:
         return outcomes.failed(f"the result cannot be kept as JSON: {reason}", "PAYLOAD_NOT_STORABLE")
     text = f"{class_name(error)}, which cannot be read: {reason}"
-    return retry_or_fail(text, UNREADABLE, claimed.attempt, kind.policy.allowing(claimed.max_retries))
+    return retry_or_fail(text, UNREADABLE, item.attempt, kind.policy.allowing(item.max_retries))
 
 
-def _caused(classified: BaseException, error: BaseException) -> BaseException:
+def _with_cause(verdict: BaseException, error: BaseException) -> BaseException:
     """What a classify made of an error, with that error as its cause."""
-    if classified is not error and cause_of(classified) is None:
+    if verdict is not error and cause_of(verdict) is None:
         with contextlib.suppress(BaseException):
-            classified.__cause__ = error
-    return classified
+            verdict.__cause__ = error
+    return verdict
 
 
 def _text(error: BaseException) -> str | None:

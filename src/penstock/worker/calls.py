@@ -44,10 +44,10 @@ class Calls:
     def __init__(self, store: Store, kind: Kind, settings: Settings, controllers: Controllers) -> None:
         self._store = store
         self._kind = kind
-        self._most = settings.max_payload_bytes
+        self._max_bytes = settings.max_payload_bytes
         self._files_directory = settings.files_directory.absolute()
         self._persisting = PlanWriter(
-            store, kind, controllers, most=self._most, most_bytes=settings.ingest_max_batch_bytes
+            store, kind, controllers, max_item_bytes=self._max_bytes, max_batch_bytes=settings.ingest_max_batch_bytes
         )
         self._process = kind.process
         self._timeout = kind.policy.timeout
@@ -58,15 +58,15 @@ class Calls:
         }
         self._seeks = kind.plan is not None and len(inspect.signature(kind.plan).parameters) > 1
 
-    def call(self, claimed: ClaimedItem, renew_at: float = 0.0) -> Call:
+    def call(self, claimed_item: ClaimedItem, renew_at: float = 0.0) -> Call:
         """The call that runs a claimed item."""
         stop = StopFlag()
-        if claimed.role is ItemRole.ITEM:
-            item = ItemContext(claimed, self._files_directory, stop)
-            return Call(claimed, self._process, item, self._timeout, stop, None, renew_at)
-        is_async = self._on_loop.get(claimed.role, False)
-        call = Call(claimed, _nothing, None, self._timeout, stop, None, renew_at)
-        if claimed.role is ItemRole.PLAN:
+        if claimed_item.role is ItemRole.ITEM:
+            item = ItemContext(claimed_item, self._files_directory, stop)
+            return Call(claimed_item, self._process, item, self._timeout, stop, None, renew_at)
+        is_async = self._on_loop.get(claimed_item.role, False)
+        call = Call(claimed_item, _nothing, None, self._timeout, stop, None, renew_at)
+        if claimed_item.role is ItemRole.PLAN:
             call.function = self._plan_on_loop if is_async else self._plan_in_thread
         else:
             call.function = self._finalize_on_loop if is_async else self._finalize_in_thread
@@ -77,14 +77,14 @@ class Calls:
         """The next batch is read while the last one is written: a file, and a database that works beside us."""
         job = self._work_job(call)
         with (
-            _closing(self._begin_plan(job)) as planned,
+            _closing(self._begin_plan(job)) as plan,
             ThreadPoolExecutor(1, thread_name_prefix=f"penstock-plan-{job.kind}") as writer,
         ):
             writing: Future[int] | None = None
-            produced = iter(self._behind(job, _counted(planned, call)))
-            taken = job.planned
-            while batch := self._persisting.take(produced, taken):
-                taken += len(batch)
+            inputs = iter(self._behind(job, _renewing_deadline(plan, call)))
+            read_to = job.planned
+            while batch := self._persisting.take(inputs, read_to):
+                read_to += len(batch)
                 job.check()
                 with call.off_the_clock():
                     position = job.planned if writing is None else writing.result()
@@ -97,9 +97,9 @@ class Calls:
         job = await asyncio.to_thread(self._work_job, call)
         position = job.planned
         batch: list[JSON] = []
-        async with _closing_async(self._begin_plan(job)) as planned:
-            async for one in self._behind(job, _counted_async(planned, call)):
-                batch.append(one)
+        async with _closing_async(self._begin_plan(job)) as plan:
+            async for value in self._behind(job, _renewing_deadline_async(plan, call)):
+                batch.append(value)
                 if len(batch) >= self._persisting.rows:
                     position = await asyncio.to_thread(self._persist, call, batch, position)
                     batch = []
@@ -114,11 +114,11 @@ class Calls:
         plan = self._kind.handler(ItemRole.PLAN)
         return plan(job, job.planned) if self._seeks else plan(job)
 
-    def _behind(self, job: JobContext, produced: Any) -> Any:
+    def _behind(self, job: JobContext, inputs: Any) -> Any:
         """A plan that takes a second argument goes on behind that item; any other is replayed, and we skip."""
         if self._seeks or not job.planned:
-            return produced
-        return _skipping(produced, job.planned)
+            return inputs
+        return _skipping(inputs, job.planned)
 
     def _finalize_in_thread(self, call: Call) -> JSON:
         return self._kind.handler(ItemRole.FINALIZE)(self._work_job(call))
@@ -128,17 +128,17 @@ class Calls:
         return await self._kind.handler(ItemRole.FINALIZE)(job)
 
     def _work_job(self, call: Call) -> JobContext:
-        claimed: ClaimedItem = call.owner
+        claimed_item: ClaimedItem = call.owner
         with call.off_the_clock():
             job = self._store.read(
-                lambda transaction: get_job(transaction, claimed.job_id, SYSTEM), single_statement=True
+                lambda transaction: get_job(transaction, claimed_item.job_id, SYSTEM), single_statement=True
             )
         return JobContext(
             id=job.id,
             kind=job.kind,
             owner=job.user_id,
             run=job.run,
-            attempt=claimed.attempt,
+            attempt=claimed_item.attempt,
             params=job.params,
             progress=job.progress,
             planned=job.progress.total,
@@ -148,15 +148,15 @@ class Calls:
         )
 
     def _say(self, job_id: UUID, message: str) -> None:
-        """A message for those who watch is not worth a failed item: while somebody has the job locked, it is lost."""
+        """A progress message is not worth a failed item: it is lost while another transaction has locked the job."""
         try:
             self._store.write(lambda transaction: say(transaction, job_id, message), bounded=True)
         except StoreLocked:
-            _log.info("a message was not kept: somebody's open transaction has the job", job=str(job_id))
+            _log.info("a message was not kept: another open transaction has locked the job", job=str(job_id))
 
 
 def _nothing(_: Any) -> None:
-    """What a call does before it is told."""
+    """The function of a call that is not set yet."""
 
 
 def _each_item(store: Store, job_id: Any, status: ItemStatus | None) -> Iterator[Item]:
@@ -175,68 +175,68 @@ def _each_item(store: Store, job_id: Any, status: ItemStatus | None) -> Iterator
 
 
 @contextmanager
-def _closing(planned: Any) -> Iterator[Any]:
+def _closing(plan: Any) -> Iterator[Any]:
     """Close a plan's generator here and now: left to the garbage collector, its ``finally`` would run in any thread.
 
     What closing it raises changes nothing: the plan has ended, or was stopped, for a reason of its own.
     """
     try:
-        yield planned
+        yield plan
     finally:
-        if inspect.isgenerator(planned):
+        if inspect.isgenerator(plan):
             with contextlib.suppress(BaseException):
-                planned.close()
+                plan.close()
 
 
 @asynccontextmanager
-async def _closing_async(planned: Any) -> AsyncIterator[Any]:
+async def _closing_async(plan: Any) -> AsyncIterator[Any]:
     try:
-        yield planned
+        yield plan
     finally:
-        if inspect.isasyncgen(planned):
+        if inspect.isasyncgen(plan):
             with contextlib.suppress(BaseException):
-                await planned.aclose()
+                await plan.aclose()
 
 
-def _counted(planned: Iterable[JSON], call: Call) -> Iterable[JSON]:
-    """What a plan yields; each item is a sign that it goes on."""
-    return planned if call.timeout is None else _with_deadline(planned, call)
+def _renewing_deadline(plan: Iterable[JSON], call: Call) -> Iterable[JSON]:
+    """What a plan yields; each item renews its deadline."""
+    return plan if call.timeout is None else _with_deadline(plan, call)
 
 
-def _with_deadline(planned: Iterable[JSON], call: Call) -> Iterator[JSON]:
-    for one in planned:
+def _with_deadline(plan: Iterable[JSON], call: Call) -> Iterator[JSON]:
+    for value in plan:
         call.set_deadline()
-        yield one
+        yield value
 
 
-async def _counted_async(planned: Any, call: Call) -> AsyncIterator[JSON]:
-    async for one in _as_async(planned):
+async def _renewing_deadline_async(plan: Any, call: Call) -> AsyncIterator[JSON]:
+    async for value in _as_async(plan):
         call.set_deadline()
-        yield one
+        yield value
 
 
-def _skipping(produced: Any, count: int) -> Any:
-    """What was produced, without the first ``count``."""
-    if inspect.isasyncgen(produced):
-        return _skipping_async(produced, count)
-    return islice(produced, count, None)
+def _skipping(inputs: Any, count: int) -> Any:
+    """The inputs without the first ``count``."""
+    if inspect.isasyncgen(inputs):
+        return _skipping_async(inputs, count)
+    return islice(inputs, count, None)
 
 
-async def _skipping_async(produced: AsyncIterator[JSON], count: int) -> AsyncIterator[JSON]:
-    left = count
-    async for one in produced:
-        if left:
-            left -= 1
+async def _skipping_async(inputs: AsyncIterator[JSON], count: int) -> AsyncIterator[JSON]:
+    remaining = count
+    async for value in inputs:
+        if remaining:
+            remaining -= 1
         else:
-            yield one
+            yield value
 
 
-async def _as_async(produced: Any) -> AsyncIterator[JSON]:
+async def _as_async(plan: Any) -> AsyncIterator[JSON]:
     """An async generator, a coroutine that answers a list, or a plain iterable, all alike."""
-    if inspect.isasyncgen(produced):
-        async for one in produced:
-            yield one
+    if inspect.isasyncgen(plan):
+        async for value in plan:
+            yield value
         return
-    answered: Iterable[JSON] = await produced if inspect.isawaitable(produced) else produced
-    for one in answered:
-        yield one
+    values: Iterable[JSON] = await plan if inspect.isawaitable(plan) else plan
+    for value in values:
+        yield value

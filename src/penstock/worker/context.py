@@ -23,73 +23,73 @@ class ItemContext(Generic[Params, Input]):
     ``ItemContext[Params, Input]`` says what both hold, for the type checker.
     """
 
-    __slots__ = ("_claimed", "files_directory", "stop")
+    __slots__ = ("_claimed_item", "files_directory", "stop")
 
-    def __init__(self, claimed: ClaimedItem, files_directory: Path, stop: StopFlag) -> None:
-        self._claimed = claimed
+    def __init__(self, claimed_item: ClaimedItem, files_directory: Path, stop: StopFlag) -> None:
+        self._claimed_item = claimed_item
         self.files_directory = files_directory
         self.stop = stop
 
     @property
     def id(self) -> int:
         """The item's number in the store."""
-        return self._claimed.item_id
+        return self._claimed_item.item_id
 
     @property
     def job_id(self) -> UUID:
         """The job it belongs to."""
-        return self._claimed.job_id
+        return self._claimed_item.job_id
 
     @property
     def kind(self) -> str:
         """The kind of that job."""
-        return self._claimed.kind
+        return self._claimed_item.kind
 
     @property
     def owner(self) -> str | None:
-        """Whose job it is; None when nobody's."""
-        return self._claimed.user_id
+        """The job's owner; None when it has none."""
+        return self._claimed_item.user_id
 
     @property
     def position(self) -> int:
         """Its place in the job, from 1."""
-        return self._claimed.position
+        return self._claimed_item.position
 
     @property
     def attempt(self) -> int:
         """Which try this is, from 1."""
-        return self._claimed.attempt
+        return self._claimed_item.attempt
 
     @property
     def last_attempt(self) -> bool:
         """Will there be no other try after this one?"""
-        return self._claimed.attempt > self._claimed.max_retries
+        return self._claimed_item.attempt > self._claimed_item.max_retries
 
     @property
     def run(self) -> int:
         """Which run of the job this is, from 1."""
-        return self._claimed.run
+        return self._claimed_item.run
 
     @property
     def input(self) -> Input:
         """What to work on."""
-        value: Input = self._claimed.input
+        value: Input = self._claimed_item.input
         return value
 
     @property
     def normalized(self) -> JSON:
         """The input in canonical fields, where the plan said them."""
-        return self._claimed.normalized
+        return self._claimed_item.normalized
 
     @property
     def params(self) -> Params:
         """The job's params."""
-        value: Params = self._claimed.params
+        value: Params = self._claimed_item.params
         return value
 
     @property
     def stopped(self) -> bool:
-        """Was the job stopped? A handler in a thread looks at this now and then; others are stopped for real."""
+        """Was the job stopped? A handler in a thread should check this now and then; others are interrupted."""
         return self.stop.set
 
     def kept_file(self, digest: str) -> Path:
@@ -125,7 +125,7 @@ class JobContext(Generic[Params, Result]):
     stop: StopFlag
 
     def say(self, message: str) -> None:
-        """Tell the people who watch what is going on."""
+        """Set the message that people see while the job runs."""
         self._say(message)
 
     def items(self, status: ItemStatus | None = None) -> Iterator[Item]:

@@ -1,4 +1,4 @@
-"""What one lane learns from its work, and what it does about it: the controllers, their signals and their settings.
+"""The controllers of one lane: the signals they get and the settings they answer.
 
 The controllers themselves are pure (``penstock.worker.control``); here they are given samples of the real world, and
 their settings are kept to be seen: in ``/metrics``, in a job's answer and in the lane's samples in the database.
@@ -38,7 +38,7 @@ class Controllers:
         machine: HostLoad,
         *,
         slots: int,
-        most_slots: int,
+        max_slots: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._kind = kind
@@ -49,11 +49,11 @@ class Controllers:
         self.claim_size = ClaimSize(
             target_ms=settings.target_slice_ms,
             safety=settings.safety_factor,
-            least=settings.claim_min,
-            most=settings.claim_max,
+            minimum=settings.claim_min,
+            maximum=settings.claim_max,
             first=slots,
         )
-        self.concurrency = Concurrency(most=most_slots, first=slots, cores=machine.cores)
+        self.concurrency = Concurrency(maximum=max_slots, first=slots, cores=machine.cores)
         self.ingest = IngestBatch(
             min_rows=settings.ingest_min_rows,
             max_rows=settings.ingest_max_rows,
@@ -67,7 +67,7 @@ class Controllers:
         self._lease = settings.lock_floor_ms / 1000.0
         self._elapsed_ms = 0.0
         self._window = _Window(clock())
-        self._sampled = _Window(clock())
+        self._window = _Window(clock())
 
     @property
     def slots(self) -> int:
@@ -94,7 +94,7 @@ class Controllers:
         if elapsed_ms is not None:
             self._observe_cost(outcomes, elapsed_ms)
         self._window.count(outcomes)
-        self._sampled.count(outcomes)
+        self._window.count(outcomes)
         now = self._clock()
         elapsed = now - self._window.since
         if elapsed >= _WINDOW_SECONDS:
@@ -115,7 +115,7 @@ class Controllers:
     def _observe_cost(self, outcomes: Sequence[Outcome], elapsed_ms: float) -> None:
         """What was put off is not done: it would make items look cheap, and claims grow, just when somebody is busy."""
         self._elapsed_ms += elapsed_ms
-        done = sum(not _put_off(one) for one in outcomes)
+        done = sum(not _put_off(outcome) for outcome in outcomes)
         if done:
             self.claim_size.observe(elapsed_ms=self._elapsed_ms, items=done)
             self._elapsed_ms = 0.0
@@ -123,10 +123,10 @@ class Controllers:
     def sample(self) -> dict[str, Any] | None:
         """What happened since the last sample, and the settings now; None when nothing did."""
         now = self._clock()
-        seen, self._sampled = self._sampled, _Window(now)
-        if not seen.items and not seen.rows:
+        window, self._window = self._window, _Window(now)
+        if not window.items and not window.rows:
             return None
-        elapsed = max(now - seen.since, 1e-6)
+        elapsed = max(now - window.since, 1e-6)
         average = self.claim_size.average_item_ms
         return {
             "claim_size": self.claim_size.setting,
@@ -136,19 +136,19 @@ class Controllers:
             "hold_off_seconds": self.hold_off.setting,
             "average_item_ms": None if average is None else round(average, 3),
             "ingest_ms": None if self.ingest.latency_ms is None else round(self.ingest.latency_ms, 1),
-            "items_sec": round(seen.items / elapsed, 1),
-            "rows_sec": round(seen.rows / elapsed, 1),
-            "error_rate": round(seen.errors / seen.items, 4) if seen.items else 0.0,
-            "not_found_rate": round(seen.not_found / seen.items, 4) if seen.items else 0.0,
-            "retry_rate": round(seen.put_off / seen.items, 4) if seen.items else 0.0,
+            "items_sec": round(window.items / elapsed, 1),
+            "rows_sec": round(window.rows / elapsed, 1),
+            "error_rate": round(window.errors / window.items, 4) if window.items else 0.0,
+            "not_found_rate": round(window.not_found / window.items, 4) if window.items else 0.0,
+            "retry_rate": round(window.put_off / window.items, 4) if window.items else 0.0,
             "db_latency_ewma": round(self._pace.latency_ms, 2),
             "pool_wait_ms": round(self._pace.wait_ms, 2),
             "pressure": self._machine.pressure(now).value,
         }
 
-    def persisted(self, rows: int) -> None:
+    def note_persisted(self, rows: int) -> None:
         """So many planned items were written."""
-        self._sampled.rows += rows
+        self._window.rows += rows
 
 
 class _Window:
@@ -161,13 +161,13 @@ class _Window:
         self.items = self.errors = self.not_found = self.put_off = self.rows = 0
 
     def count(self, outcomes: Sequence[Outcome]) -> None:
-        for one in outcomes:
-            match one.status:
+        for outcome in outcomes:
+            match outcome.status:
                 case ItemStatus.ERROR:
                     self.errors += 1
                 case ItemStatus.NOT_FOUND:
                     self.not_found += 1
-                case ItemStatus.PENDING if _put_off(one):
+                case ItemStatus.PENDING if _put_off(outcome):
                     self.put_off += 1
         self.items += len(outcomes)
 

@@ -1,4 +1,4 @@
-"""Telling of failures: a bounded number of log lines, and the hooks that an application has registered.
+"""Reporting failures: a bounded number of log lines, and the hooks that an application has registered.
 
 A job of a hundred thousand items that all fail must not write as many tracebacks. For each kind and code the first
 few failures of a minute are logged with the end of their traceback; the others are counted, and the count is logged
@@ -23,9 +23,9 @@ from penstock.lifecycle.states import ItemRole, ItemStatus
 
 _LOGGED_EACH = 3
 _WINDOW_SECONDS = 60.0
-_MOST_CODES = 1_000
+_MAX_CODES = 1_000
 _TRACEBACK_LINES = 20
-_MOST_WAITING = 1_000
+_MAX_WAITING = 1_000
 LAST_WORDS_SECONDS = 5.0
 """What hooks get when the worker stops: the first report of some libraries takes a second or two by itself."""
 _log = structlog.get_logger("penstock.items")
@@ -56,18 +56,18 @@ OnFailure = Callable[[Failure], object]
 """Called with every failure."""
 
 
-def failure_of(claimed: ClaimedItem, outcome: Outcome) -> Failure | None:
-    """What there is to tell of an outcome; None where it is no failure: done, not found, skipped, put off."""
+def failure_of(item: ClaimedItem, outcome: Outcome) -> Failure | None:
+    """The failure of an outcome; None where it is none: done, not found, skipped, put off."""
     retried = outcome.status is ItemStatus.PENDING and outcome.counts
     if outcome.error is None or not (retried or outcome.status is ItemStatus.ERROR):
         return None
     return Failure(
-        job_id=claimed.job_id,
-        kind=claimed.kind,
-        owner=claimed.user_id,
-        role=claimed.role,
-        position=claimed.position,
-        attempt=claimed.attempt,
+        job_id=item.job_id,
+        kind=item.kind,
+        owner=item.user_id,
+        role=item.role,
+        position=item.position,
+        attempt=item.attempt,
         code=outcome.code,
         error=outcome.error,
         traceback=outcome.traceback,
@@ -77,25 +77,25 @@ def failure_of(claimed: ClaimedItem, outcome: Outcome) -> Failure | None:
 
 
 class Failures:
-    """Tells of the failures of one worker."""
+    """Reports the failures of one worker."""
 
     def __init__(self, hooks: Sequence[OnFailure] = ()) -> None:
         self._log = FailureLog()
         self._hooks = _HookThread(hooks) if hooks else None
 
     def report(self, failures: Sequence[Failure]) -> None:
-        """These were recorded; this never waits for anybody."""
-        for one in failures:
-            self._log.add(one)
+        """Report failures that were recorded; this never blocks."""
+        for failure in failures:
+            self._log.add(failure)
             if self._hooks is not None:
-                self._hooks.put(one)
+                self._hooks.put(failure)
 
     def flush(self) -> None:
         """Log what was only counted, where its minute is over."""
         self._log.flush()
 
     def close(self, seconds: float = LAST_WORDS_SECONDS) -> None:
-        """Log what was only counted; hooks get so many seconds for what they have not heard yet."""
+        """Log what was only counted; hooks get so many seconds for what they have not received yet."""
         self._log.flush(at_end=True)
         if self._hooks is not None:
             self._hooks.close(seconds)
@@ -106,7 +106,7 @@ class _Window:
     """The failures of one kind and code within a minute."""
 
     since: float
-    seen: int = 0
+    count: int = 0
 
 
 class FailureLog:
@@ -122,11 +122,11 @@ class FailureLog:
         now, key = self._clock(), (failure.kind, failure.code)
         with self._lock:
             window = self._windows.get(key)
-            if window is None or now - window.since >= _WINDOW_SECONDS or len(self._windows) > _MOST_CODES:
-                self._flush(now, at_end=len(self._windows) > _MOST_CODES)
+            if window is None or now - window.since >= _WINDOW_SECONDS or len(self._windows) > _MAX_CODES:
+                self._flush(now, at_end=len(self._windows) > _MAX_CODES)
                 window = self._windows[key] = _Window(now)
-            window.seen += 1
-            if window.seen > _LOGGED_EACH:
+            window.count += 1
+            if window.count > _LOGGED_EACH:
                 return
         _log.warning(
             "an item failed and is tried again" if failure.will_retry else "an item failed",
@@ -146,13 +146,15 @@ class FailureLog:
             self._flush(self._clock(), at_end=at_end)
 
     def _flush(self, now: float, *, at_end: bool) -> None:
-        over = [key for key, one in self._windows.items() if at_end or now - one.since >= _WINDOW_SECONDS]
+        over = [
+            key for key, open_window in self._windows.items() if at_end or now - open_window.since >= _WINDOW_SECONDS
+        ]
         for kind, code in over:
             window = self._windows.pop((kind, code))
-            if window.seen > _LOGGED_EACH:
+            if window.count > _LOGGED_EACH:
                 _log.warning(
                     "more items failed in the same way",
-                    kind=kind, code=code, items=window.seen - _LOGGED_EACH, seconds=round(now - window.since, 1),
+                    kind=kind, code=code, items=window.count - _LOGGED_EACH, seconds=round(now - window.since, 1),
                 )  # fmt: skip
 
 
@@ -168,31 +170,31 @@ class _HookThread:
 
     def __init__(self, hooks: Sequence[OnFailure]) -> None:
         self._hooks = tuple(hooks)
-        self._waiting: queue.Queue[Failure | None] = queue.Queue(_MOST_WAITING)
-        self._dropped = 0
+        self._waiting: queue.Queue[Failure | None] = queue.Queue(_MAX_WAITING)
+        self._dropped_count = 0
         self._thread = threading.Thread(target=self._run, name="penstock-on-failure", daemon=True)
         self._thread.start()
 
     def put(self, failure: Failure) -> None:
-        """Let the hooks hear of it, unless too many wait already."""
+        """Queue a failure for the hooks, unless too many wait already."""
         try:
             self._waiting.put_nowait(failure)
         except queue.Full:
-            self._dropped += 1
-            if self._dropped == 1:
-                _log.warning("on_failure hooks are too slow: failures are dropped", waiting=_MOST_WAITING)
+            self._dropped_count += 1
+            if self._dropped_count == 1:
+                _log.warning("on_failure hooks are too slow: failures are dropped", waiting=_MAX_WAITING)
 
     def close(self, seconds: float) -> None:
-        """Wait so long for what has not been heard."""
+        """Wait so long for the failures that are still queued."""
         give_up = time.monotonic() + seconds
         try:
             self._waiting.put(None, timeout=seconds)
         except queue.Full:
-            self._dropped += self._waiting.qsize()
+            self._dropped_count += self._waiting.qsize()
         else:
             self._thread.join(max(0.0, give_up - time.monotonic()))
-        if self._dropped or self._thread.is_alive():
-            _log.warning("on_failure hooks did not hear of every failure", dropped=self._dropped)
+        if self._dropped_count or self._thread.is_alive():
+            _log.warning("on_failure hooks did not get every failure", dropped=self._dropped_count)
 
     def _run(self) -> None:
         while (failure := self._waiting.get()) is not None:

@@ -1,4 +1,4 @@
-"""What this machine has left: processor time of ours, memory of the limit we live under."""
+"""How busy this machine is: our processor time, and our memory by its limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psutil
 
 from penstock.worker.control.pressure import HostFigures, Pressure, PressureGauge
 
-_LIMIT, _USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+_MEMORY_LIMIT, _USED_MEMORY = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
 _EVERY_SECONDS = 1.0
 
 
@@ -33,10 +33,13 @@ class HostLoad:
         if now - self._read_at < _EVERY_SECONDS:
             return self._gauge.setting
         self._read_at = now
-        used, limit = _memory()
+        memory_used, memory_limit = _memory()
         return self._gauge.observe(
             HostFigures.of(
-                cpu_percent=self._process.cpu_percent(), cores=self._cores, memory_used=used, memory_limit=limit
+                cpu_percent=self._process.cpu_percent(),
+                cores=self._cores,
+                memory_used=memory_used,
+                memory_limit=memory_limit,
             )
         )
 
@@ -44,7 +47,7 @@ class HostLoad:
 def _memory() -> tuple[float, float]:
     """Bytes in use and their limit: of our container where it has one, else of the machine."""
     try:
-        return float(_USED.read_text()), float(_LIMIT.read_text())
+        return float(_USED_MEMORY.read_text()), float(_MEMORY_LIMIT.read_text())
     except (OSError, ValueError):  # no such files, or "max": no limit of our own
         machine = psutil.virtual_memory()
         return float(machine.total - machine.available), float(machine.total)

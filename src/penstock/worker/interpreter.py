@@ -1,4 +1,4 @@
-"""Settling the interpreter of a process that does nothing but work."""
+"""Tuning the interpreter of a worker's own process."""
 
 from __future__ import annotations
 

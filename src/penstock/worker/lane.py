@@ -60,7 +60,7 @@ _SOLITUDE_LOOKED_FOR = 0.05
 _log = structlog.get_logger("penstock.lane")
 
 
-def most_slots(kind: Kind, slots: int) -> int:
+def max_slots(kind: Kind, slots: int) -> int:
     """How far the concurrency may grow: to what the kind says; what none says may grow, but not processes."""
     if kind.policy.concurrency is not None or kind.runs_in(ItemRole.ITEM) is RunsIn.PROCESSES:
         return slots
@@ -121,7 +121,7 @@ class Lane:
         self._marks = Watermarks()
         slots = self.executor.items_runner.concurrency
         self.controllers = Controllers(
-            kind, settings, store.latency, machine, slots=slots, most_slots=most_slots(kind, slots)
+            kind, settings, store.latency, machine, slots=slots, max_slots=max_slots(kind, slots)
         )
         self._calls = Calls(store, kind, settings, self.controllers)
         self._busy_since: float | None = None

@@ -1,4 +1,4 @@
-"""Keeping leases while handlers run, and telling the lanes what is not theirs any more.
+"""Extending leases while handlers run, and telling the lanes which ones they have lost.
 
 Every heartbeat asks which of the jobs in hand were stopped (their handlers are stopped), and extends the leases that
 have used up half of their time. What is held past its time limit and the watchdog's grace is extended no more: if
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from penstock.operations.heartbeat import extend, stopped
+from penstock.operations.heartbeat import extend, find_stopped_jobs
 from penstock.runners.contract import Call
 from penstock.store.engine import Store
 from penstock.worker.lane import Lane
@@ -36,34 +36,38 @@ class LeaseKeeper:
         """One heartbeat for each lane; the first error, if there is one, is raised after the last."""
         failure: Exception | None = None
         for lane in self._lanes:
-            held = lane.executor.held()
-            if held:
+            calls = lane.executor.held()
+            if calls:
                 try:
-                    self._beat_for(lane, held)
+                    self._beat_for(lane, calls)
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is raised when the others are done
                     failure = failure or error
         if failure is not None:
             raise failure
 
-    def _beat_for(self, lane: Lane, held: Sequence[Call]) -> None:
-        job_ids = {one.owner.job_id for one in held}
-        gone = self._store.read(lambda transaction: stopped(transaction, job_ids), single_statement=True)
-        if gone:
-            lane.executor.drop(jobs=gone)
+    def _beat_for(self, lane: Lane, calls: Sequence[Call]) -> None:
+        job_ids = {call.owner.job_id for call in calls}
+        stopped_jobs = self._store.read(
+            lambda transaction: find_stopped_jobs(transaction, job_ids), single_statement=True
+        )
+        if stopped_jobs:
+            lane.executor.drop(jobs=stopped_jobs)
         now = time.monotonic()
-        due = [one for one in held if one.renew_at <= now and one.owner.job_id not in gone]
-        due = [one for one in due if not self._is_overdue(one, now)]
+        due = [call for call in calls if call.renew_at <= now and call.owner.job_id not in stopped_jobs]
+        due = [call for call in due if not self._is_overdue(call, now)]
         if not due:
             return
-        length = lane.controllers.lease_seconds(len(held))
-        claimed = [one.owner for one in due]
-        extended = self._store.write(lambda transaction: extend(transaction, claimed, length), bounded=True)
-        for one in due:
-            if one.owner.item_id not in extended.locked:
-                one.renew_at = time.monotonic() + length / 2
-        if extended.lost:
-            _log.warning("leases were lost: others have the items now", kind=lane.kind.name, items=len(extended.lost))
-            lane.executor.drop(items=extended.lost)
+        length = lane.controllers.lease_seconds(len(calls))
+        items = [call.owner for call in due]
+        not_extended = self._store.write(lambda transaction: extend(transaction, items, length), bounded=True)
+        for call in due:
+            if call.owner.item_id not in not_extended.row_locked:
+                call.renew_at = time.monotonic() + length / 2
+        if not_extended.lost:
+            _log.warning(
+                "leases were lost: others have the items now", kind=lane.kind.name, items=len(not_extended.lost)
+            )
+            lane.executor.drop(items=not_extended.lost)
 
     def _is_overdue(self, call: Call, now: float) -> bool:
         """Does it run past its time limit? One that has ended, and waits to be written, does not."""

@@ -25,7 +25,7 @@ class Loop:
         self._seconds = seconds
         self._action = action
         self.busy_since: float | None = None
-        """When, by our own watch, the turn in hand began."""
+        """When the current turn began, by the monotonic clock."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"penstock-{name}", daemon=True)
 
@@ -34,11 +34,11 @@ class Loop:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the turn in hand."""
+        """End after the current turn."""
         self._stop.set()
 
     def join(self, timeout: float) -> bool:
-        """Wait for the turn in hand, so long; False when it still goes on then."""
+        """Wait so long for the current turn; False when it still runs then."""
         if self._thread.is_alive():
             self._thread.join(timeout)
         return not self._thread.is_alive()
@@ -60,6 +60,6 @@ class Loop:
         while not self._stop.wait(
             max(self._seconds * (0.9 + 0.2 * random.random()), min(self._rest * took, _LONGEST_REST))
         ):
-            begun = time.monotonic()
+            began_at = time.monotonic()
             self.run_once()
-            took = time.monotonic() - begun
+            took = time.monotonic() - began_at

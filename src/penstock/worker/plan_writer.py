@@ -1,4 +1,4 @@
-"""Persisting what a plan yields, in batches as large as the database takes them well.
+"""Persisting what a plan yields, in batches of the size that the database handles well.
 
 A batch is a transaction, or several where its rows are heavy.
 What happens when a batch fails: nothing of it is there. A database that is away or busy is asked again with a smaller
@@ -21,7 +21,7 @@ from penstock.errors import Stopped, StoreLocked, StoreUnavailable
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON
-from penstock.operations.items import Encoded, item_texts
+from penstock.operations.items import EncodedItem, item_texts
 from penstock.operations.plan import add_planned
 from penstock.runners.contract import StopFlag
 from penstock.store.engine import Store
@@ -30,22 +30,24 @@ from penstock.worker.controllers import Controllers
 
 _TRIES = 5
 _LOCKED_SECONDS = 0.25
-"""Between two tries while somebody has the job locked."""
+"""Seconds between two tries while another transaction has locked the job."""
 _ENCODED_AT_ONCE = 200
 _WAIT_THAT_COUNTS_MS = 50.0
-"""Less is the everyday wait for one's turn, or for the interpreter, which the plan's own thread keeps busy."""
+"""A shorter wait is ordinary: for the write lock, or for the interpreter, which the plan's own thread keeps busy."""
 _log = structlog.get_logger("penstock.plan")
 
 
 class PlanWriter:
     """Writes the planned items of one lane's jobs."""
 
-    def __init__(self, store: Store, kind: Kind, controllers: Controllers, *, most: int, most_bytes: int) -> None:
+    def __init__(
+        self, store: Store, kind: Kind, controllers: Controllers, *, max_item_bytes: int, max_batch_bytes: int
+    ) -> None:
         self._store = store
         self._kind = kind
         self._controllers = controllers
-        self._most = most
-        self._most_bytes = most_bytes
+        self._max_item_bytes = max_item_bytes
+        self._max_bytes = max_batch_bytes
         self._row_bytes = 0.0
 
     @property
@@ -53,34 +55,36 @@ class PlanWriter:
         """How many rows the next batch should have."""
         return self._controllers.ingest.rows_for(self._row_bytes)
 
-    def take(self, produced: Iterator[JSON], after: int) -> list[Encoded]:
+    def take(self, inputs: Iterator[JSON], after: int) -> list[EncodedItem]:
         """The next batch of what a plan yields behind the first ``after``, as it is kept; empty when there is no more.
 
         A few become text at a time: they are still at hand then, and gone before the garbage collector looks at them.
         """
-        items: list[Encoded] = []
+        items: list[EncodedItem] = []
         rows = self.rows
-        while some := list(islice(produced, min(_ENCODED_AT_ONCE, rows - len(items)))):
+        while some := list(islice(inputs, min(_ENCODED_AT_ONCE, rows - len(items)))):
             items += self.encode(some, after + len(items))
         return items
 
-    def encode(self, batch: Sequence[JSON], after: int) -> list[Encoded]:
+    def encode(self, batch: Sequence[JSON], after: int) -> list[EncodedItem]:
         """What a plan has yielded behind the first ``after``, as it is kept."""
-        return item_texts(batch, self._most, after)
+        return item_texts(batch, self._max_item_bytes, after)
 
-    def persist(self, claimed: ClaimedItem, items: Sequence[Encoded], after: int, stop: StopFlag) -> int:
+    def persist(self, plan_item: ClaimedItem, items: Sequence[EncodedItem], after: int, stop: StopFlag) -> int:
         """Write a batch behind position ``after``, in one transaction or several; the answer is the last position."""
-        weights = [len(given) + len(normalized or "") for given, normalized in items]
+        weights = [len(text) + len(normalized or "") for text, normalized in items]
         self._row_bytes = sum(weights) / len(items)
         first, position, failures = 0, after, 0
         while first < len(items):
             last = self._until(weights, first)
-            begun = time.perf_counter()
+            began_at = time.perf_counter()
             try:
-                position = self._write(claimed, items[first:last], position)
+                position = self._write(plan_item, items[first:last], position)
             except StoreLocked:
                 if stop.set:
-                    raise Stopped(f"job {claimed.job_id} was stopped while somebody's transaction had it") from None
+                    raise Stopped(
+                        f"job {plan_item.job_id} was stopped while another transaction had locked it"
+                    ) from None
                 time.sleep(_LOCKED_SECONDS)
                 continue
             except StoreUnavailable as error:
@@ -92,13 +96,13 @@ class PlanWriter:
                 _log.warning("planned items could not be written", error=str(error), rows=last - first, wait=pause)
                 time.sleep(pause)
                 continue
-            self._observe(last - first, time.perf_counter() - begun)
+            self._observe(last - first, time.perf_counter() - began_at)
             first, failures = last, 0
         return position
 
     def _until(self, weights: Sequence[int], first: int) -> int:
         """How far the next transaction goes: no more rows and no more bytes than are good for it, but one at least."""
-        last, bytes_left = first + 1, self._most_bytes - weights[first]
+        last, bytes_left = first + 1, self._max_bytes - weights[first]
         end = min(len(weights), first + max(1, self._controllers.ingest.setting))
         while last < end and weights[last] <= bytes_left:
             bytes_left -= weights[last]
@@ -107,11 +111,11 @@ class PlanWriter:
 
     def _observe(self, rows: int, elapsed: float) -> None:
         wait = self._store.latency.own_wait_ms
-        crowded = wait if wait > _WAIT_THAT_COUNTS_MS else 0.0
-        self._controllers.ingest.observe(IngestSample(rows, elapsed * 1000.0, pool_wait_ms=crowded))
-        self._controllers.persisted(rows)
+        pool_wait_ms = wait if wait > _WAIT_THAT_COUNTS_MS else 0.0
+        self._controllers.ingest.observe(IngestSample(rows, elapsed * 1000.0, pool_wait_ms=pool_wait_ms))
+        self._controllers.note_persisted(rows)
 
-    def _write(self, claimed: ClaimedItem, items: Sequence[Encoded], after: int) -> int:
+    def _write(self, plan_item: ClaimedItem, items: Sequence[EncodedItem], after: int) -> int:
         return self._store.write(
-            lambda transaction: add_planned(transaction, self._kind, claimed, items, after=after), bounded=True
+            lambda transaction: add_planned(transaction, self._kind, plan_item, items, after=after), bounded=True
         )

@@ -1,4 +1,4 @@
-"""Suspects: items that were in hand in several deaths of workers, and are run apart before they are blamed.
+"""Suspects: items that several workers held when they died; they are run apart before they are blamed.
 
 A suspect is run in a process of its own, as its kind would run it: the same step, its time and its memory limit. That
 process dies with its worker, so three things can happen:
@@ -55,7 +55,7 @@ class App(Protocol):
 
 
 class AppNotLoaded(Exception):
-    """The process could not get at the app, or the app does not know the kind there."""
+    """The process could not load the app, or the app does not know the kind there."""
 
     code = "APP_NOT_LOADED"
 
@@ -66,34 +66,34 @@ class Suspect(NamedTuple):
     app_module: str
     app_name: str
     step_module: str
-    claimed: ClaimedItem
+    claimed_item: ClaimedItem
     deaths: int
 
 
 class Quarantine:
     """Where one lane's suspects run, each in a process of its own."""
 
-    def __init__(self, kind: Kind, app: App | None, ended: Callable[[Sequence[EndedCall]], None]) -> None:
+    def __init__(self, kind: Kind, app: App | None, on_ended: Callable[[Sequence[EndedCall]], None]) -> None:
         self._kind = kind
         self._app = app
-        self._ended = ended
+        self._on_ended = on_ended
         self.runner: ProcessRunner | None = None
         """Its processes, once there was a suspect; the lane stops, watches and closes it like its others."""
 
-    def call(self, claimed: ClaimedItem, deaths: int, renew_at: float) -> Call | None:
+    def call(self, claimed_item: ClaimedItem, deaths: int, renew_at: float) -> Call | None:
         """The call that runs a suspect in a process of its own; None where that cannot be."""
         place = None if self._app is None else find_app(self._app)
         if place is None:
             return None
         if self.runner is None:
             self.runner = ProcessRunner(
-                os.cpu_count() or 1, self._ended, memory_bytes=self._kind.policy.memory_limit, calls_per_process=1
+                os.cpu_count() or 1, self._on_ended, memory_bytes=self._kind.policy.memory_limit, calls_per_process=1
             )
-        step = self._kind.handler(claimed.role)
-        suspect = Suspect(*place, step.__module__, claimed, deaths)
+        step = self._kind.handler(claimed_item.role)
+        suspect = Suspect(*place, step.__module__, claimed_item, deaths)
         # A plan may take as long as it goes on yielding, which cannot be seen from outside of the process.
-        timeout = None if claimed.role is ItemRole.PLAN else self._kind.policy.timeout
-        return Call(claimed, run_suspect, suspect, timeout, runner=self.runner, renew_at=renew_at)
+        timeout = None if claimed_item.role is ItemRole.PLAN else self._kind.policy.timeout
+        return Call(claimed_item, run_suspect, suspect, timeout, runner=self.runner, renew_at=renew_at)
 
     def judge(self, call: Call, error: BaseException) -> Outcome | None:
         """How a suspect ended whose process answered with an error; None where that is like any other."""
@@ -126,13 +126,13 @@ def find_app(app: App) -> tuple[str, str] | None:
 
 def run_suspect(suspect: Suspect) -> Any:
     """In the process of its own: run the item's step; what an async one answers is awaited by whoever called."""
-    claimed = suspect.claimed
+    claimed_item = suspect.claimed_item
     try:
         importlib.import_module(suspect.step_module)
         app: App = getattr(importlib.import_module(suspect.app_module), suspect.app_name)
-        kind = app.kinds.get(claimed.kind)
-        controllers = Controllers(kind, app.settings, app.store.latency, HostLoad(), slots=1, most_slots=1)
-        call = Calls(app.store, kind, app.settings, controllers).call(claimed)
+        kind = app.kinds.get(claimed_item.kind)
+        controllers = Controllers(kind, app.settings, app.store.latency, HostLoad(), slots=1, max_slots=1)
+        call = Calls(app.store, kind, app.settings, controllers).call(claimed_item)
     except StoreUnavailable as error:
         raise NotStarted(error.message) from error
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Writing a lane's outcomes: as many together as can be, and what cannot be written now waits while the others go on.
+"""Writing a lane's outcomes: as many together as possible; what is locked waits while the others are written.
 
 What can keep outcomes from being written, and what happens then:
 
@@ -33,8 +33,8 @@ from penstock.store.engine import Store
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 _REST = 4.0
-"""A try that took long is repeated after so many times as long: the others' outcomes have most of the time."""
-_MOST = 10_000
+"""After a slow try the pause is so many times its length: most of the time is for other outcomes."""
+_MAX_BATCH = 10_000
 """How many outcomes are written at once; fewer after the server has found that too slow."""
 _TOO_SLOW = ("STATEMENT_TIMEOUT", "DB_TIMEOUT")
 _log = structlog.get_logger("penstock.lane")
@@ -46,7 +46,7 @@ class Recorded(NamedTuple):
     landed: set[int]
     """The ids of the items whose outcome is in the database now."""
     left: list[ItemResult]
-    """What is still to be written; all the rest was, or came too late."""
+    """What is still to be written; all else was written, or came too late."""
 
 
 @dataclass(slots=True)
@@ -55,24 +55,24 @@ class _Turn:
 
     todo: deque[tuple[Sequence[ItemResult], bool]] = field(default_factory=deque)
     """What comes next, and whether it is known that somebody has locked some of it."""
-    landed: set[int] = field(default_factory=set)
-    kept: list[ItemResult] = field(default_factory=list)
-    """What has to wait for somebody."""
-    left: list[ItemResult] = field(default_factory=list)
-    """What the database was not there for."""
-    refused: dict[int, ItemResult] = field(default_factory=dict)
-    """What the database would not have, by item; a failure is written instead."""
-    written: bool = False
+    landed_ids: set[int] = field(default_factory=set)
+    blocked_results: list[ItemResult] = field(default_factory=list)
+    """What waits for another transaction's lock."""
+    unwritten: list[ItemResult] = field(default_factory=list)
+    """What could not be written because the database was away."""
+    refusals: dict[int, ItemResult] = field(default_factory=dict)
+    """What the database refused, by item; a failure is written instead."""
+    has_written: bool = False
     took: float = 0.0
     """Seconds for what was known to be locked."""
 
-    def add(self, parts: Sequence[Sequence[ItemResult]], *, locked: bool) -> None:
+    def add(self, parts: Sequence[Sequence[ItemResult]], *, is_locked: bool) -> None:
         """Write these next."""
-        self.todo.extendleft((part, locked) for part in reversed(parts))
+        self.todo.extendleft((part, is_locked) for part in reversed(parts))
 
     def give_up(self, batch: Sequence[ItemResult]) -> None:
-        """Leave this, and what was to come."""
-        self.left += [one for part in (batch, *(some for some, _ in self.todo)) for one in part]
+        """Give up this batch, and those still to be written."""
+        self.unwritten += [result for part in (batch, *(some for some, _ in self.todo)) for result in part]
         self.todo.clear()
 
 
@@ -83,16 +83,16 @@ class Recorder:
         self._store = store
         self._kind = kind
         self._caller = caller
-        self._most = _MOST
-        self._locked: frozenset[UUID] = frozenset()
+        self._batch_limit = _MAX_BATCH
+        self._locked_jobs: frozenset[UUID] = frozenset()
         self.waiting: frozenset[int] = frozenset()
-        """The items whose outcome waits for the end of somebody's transaction."""
+        """The items whose outcome waits for the end of another transaction."""
         self._pause = _FIRST_PAUSE
         self._again_at = 0.0
 
     def due_in(self, unwritten: Sequence[ItemResult]) -> float:
-        """In how many seconds something of this can be tried: at once, unless all of it waits for somebody."""
-        if any(one.job_id not in self._locked for one in unwritten):
+        """In how many seconds some of this can be tried: now, unless all of it waits for another transaction."""
+        if any(result.job_id not in self._locked_jobs for result in unwritten):
             return 0.0
         return max(0.0, self._again_at - time.monotonic())
 
@@ -100,91 +100,96 @@ class Recorder:
         """Write what can be written now. An error of the database is raised only when nothing could be."""
         turn = _Turn()
         free = batch
-        if self._locked:
-            free = [one for one in batch if one.job_id not in self._locked]
-            waiting = [one for one in batch if one.job_id in self._locked]
+        if self._locked_jobs:
+            free = [result for result in batch if result.job_id not in self._locked_jobs]
+            waiting = [result for result in batch if result.job_id in self._locked_jobs]
             if waiting and time.monotonic() >= self._again_at:
-                turn.add([waiting], locked=True)
+                turn.add([waiting], is_locked=True)
             else:
-                turn.kept += waiting
-        turn.add([free[first : first + self._most] for first in range(0, len(free), self._most)], locked=False)
+                turn.blocked_results += waiting
+        turn.add(
+            [free[first : first + self._batch_limit] for first in range(0, len(free), self._batch_limit)],
+            is_locked=False,
+        )
         while turn.todo:
             self._write_next(turn)
         self._keep(turn)
-        return Recorded(turn.landed, turn.left + turn.kept)
+        return Recorded(turn.landed_ids, turn.unwritten + turn.blocked_results)
 
     def _write_next(self, turn: _Turn) -> None:
-        batch, locked = turn.todo.popleft()
-        begun = time.monotonic()
+        batch, is_locked = turn.todo.popleft()
+        began_at = time.monotonic()
         try:
-            landed, kept = self._write(batch, locked=locked)
+            landed_ids, blocked_results = self._write(batch, is_locked=is_locked)
         except StoreLocked:
-            if locked:
-                turn.kept += batch
+            if is_locked:
+                turn.blocked_results += batch
             else:
-                turn.add([batch], locked=True)
+                turn.add([batch], is_locked=True)
         except StoreRefused as error:
             if len(batch) > 1:
-                turn.add(_halves(batch), locked=locked)
-            elif batch[0].item_id not in turn.refused:
-                turn.refused[batch[0].item_id] = batch[0]
-                turn.add([[self._refused(batch[0], error)]], locked=locked)
-            elif turn.written:
-                turn.give_up([turn.refused[batch[0].item_id]])
+                turn.add(_halves(batch), is_locked=is_locked)
+            elif batch[0].item_id not in turn.refusals:
+                turn.refusals[batch[0].item_id] = batch[0]
+                turn.add([[self._refuse(batch[0], error)]], is_locked=is_locked)
+            elif turn.has_written:
+                turn.give_up([turn.refusals[batch[0].item_id]])
             else:
                 raise
         except StoreUnavailable as error:
             if error.code in _TOO_SLOW:
-                self._most = max(1, len(batch) // 2)
+                self._batch_limit = max(1, len(batch) // 2)
             if error.code == "STATEMENT_TIMEOUT":
                 if len(batch) > 1:
-                    turn.add(_halves(batch), locked=locked)
+                    turn.add(_halves(batch), is_locked=is_locked)
                 else:
-                    turn.kept += batch
-            elif turn.written:
+                    turn.blocked_results += batch
+            elif turn.has_written:
                 turn.give_up(batch)
             else:
                 raise
         else:
-            turn.landed |= landed
-            turn.kept += kept
-            turn.written = True
-            if len(batch) == self._most:
-                self._most = min(_MOST, self._most + max(1, self._most // 10))
-        if locked:
-            turn.took += time.monotonic() - begun
+            turn.landed_ids |= landed_ids
+            turn.blocked_results += blocked_results
+            turn.has_written = True
+            if len(batch) == self._batch_limit:
+                self._batch_limit = min(_MAX_BATCH, self._batch_limit + max(1, self._batch_limit // 10))
+        if is_locked:
+            turn.took += time.monotonic() - began_at
 
-    def _write(self, batch: Sequence[ItemResult], *, locked: bool) -> tuple[set[int], Sequence[ItemResult]]:
-        """One transaction; the answer is the ids of the items that landed, and what somebody has locked."""
-        if locked:
-            return self._store.write(lambda one: record_free(one, batch, self._caller), bounded=True)
+    def _write(self, batch: Sequence[ItemResult], *, is_locked: bool) -> tuple[set[int], Sequence[ItemResult]]:
+        """One transaction; the answer is the ids of the items that landed, and what is locked."""
+        if is_locked:
+            return self._store.write(lambda transaction: record_free(transaction, batch, self._caller), bounded=True)
         try:
-            return self._store.write(lambda one: record(one, batch, self._caller, all_ours=True), bounded=True), ()
+            return self._store.write(
+                lambda transaction: record(transaction, batch, self._caller, all_ours=True), bounded=True
+            ), ()
         except LeaseLost:
-            return self._store.write(lambda one: record(one, batch, self._caller), bounded=True), ()
+            return self._store.write(lambda transaction: record(transaction, batch, self._caller), bounded=True), ()
 
     def _keep(self, turn: _Turn) -> None:
         """Remember what waits, and when to try it again."""
-        locked = frozenset(one.job_id for one in turn.kept)
-        fresh = locked - self._locked
+        locked_jobs = frozenset(result.job_id for result in turn.blocked_results)
+        fresh = locked_jobs - self._locked_jobs
         if fresh:
             _log.warning(
-                "outcomes wait: somebody's open transaction has their jobs",
+                "outcomes wait: another open transaction has locked their jobs",
                 kind=self._kind,
-                items=len(turn.kept),
-                jobs=len(locked),
+                items=len(turn.blocked_results),
+                jobs=len(locked_jobs),
                 first=str(min(fresh)),
             )
         if turn.took:
-            self._pause = min(_LONGEST_PAUSE, self._pause * 2) if self._locked else _FIRST_PAUSE
+            self._pause = min(_LONGEST_PAUSE, self._pause * 2) if self._locked_jobs else _FIRST_PAUSE
             self._again_at = time.monotonic() + max(self._pause, _REST * turn.took)
-        self._locked = locked
-        self.waiting = frozenset(one.item_id for one in turn.kept)
+        self._locked_jobs = locked_jobs
+        self.waiting = frozenset(result.item_id for result in turn.blocked_results)
 
-    def _refused(self, one: ItemResult, error: StoreRefused) -> ItemResult:
-        _log.warning("a result was refused by the database", kind=self._kind, item=one.item_id, error=str(error))
-        refused = outcomes.failed(f"the result could not be kept: {error}", "RESULT_NOT_STORABLE")
-        return ItemResult(one.item_id, one.lease, one.job_id, one.role, refused)
+    def _refuse(self, result: ItemResult, error: StoreRefused) -> ItemResult:
+        _log.warning("a result was refused by the database", kind=self._kind, item=result.item_id, error=str(error))
+        outcome = outcomes.failed(f"the result could not be kept: {error}", "RESULT_NOT_STORABLE")
+        return ItemResult(result.item_id, result.lease, result.job_id, result.role, outcome)
 
 
 def _halves(batch: Sequence[ItemResult]) -> list[Sequence[ItemResult]]:

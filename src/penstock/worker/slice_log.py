@@ -1,4 +1,4 @@
-"""What the log says of a slice when somebody looks closely; failures have lines of their own (see failures)."""
+"""Debug log lines about a slice; failures have lines of their own (see failures)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _log = structlog.get_logger("penstock.items")
 
 def log_slice(kind: str, batch: Sequence[ItemResult]) -> None:
     """These outcomes were written: what was decided of each, and why."""
-    for one in batch:
-        outcome = one.outcome
+    for result in batch:
+        outcome = result.outcome
         if outcome.error is not None:
             _log.debug(
                 "an item is tried again" if outcome.status is ItemStatus.PENDING else "an item ended badly",
-                job=str(one.job_id),
-                item=one.item_id,
+                job=str(result.job_id),
+                item=result.item_id,
                 status=outcome.status.value,
                 code=outcome.code,
                 delay=outcome.delay,
             )
-    ended = Counter(one.outcome.status.value for one in batch)
-    _log.debug("a slice is recorded", kind=kind, items=len(batch), **ended)
+    counts = Counter(result.outcome.status.value for result in batch)
+    _log.debug("a slice is recorded", kind=kind, items=len(batch), **counts)

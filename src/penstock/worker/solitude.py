@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from penstock.worker.lane import Lane
 
 _PATIENCE = 60.0
-"""How long the others may take to bring in what they hold."""
+"""How long the other lanes may take to finish what they hold."""
 _LATER = 30.0
 """When a suspect is tried again that could not be alone."""
 _NOT_ALONE = "it must run alone, and others were still at work"
 
 
 class Solitude:
-    """Who has, or waits to have, a worker for itself."""
+    """Which lane has, or waits to have, the worker for itself."""
 
     def __init__(self, store: Store, lanes: Sequence[Lane]) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class Solitude:
         self._lock = threading.Lock()
         self._lane: Lane | None = None
         self._call: Call | None = None
-        self._begun = False
+        self._has_begun = False
         self._until = 0.0
 
     @property
@@ -46,41 +46,41 @@ class Solitude:
 
     def waits(self, lane: Lane) -> bool:
         """Does this lane wait for the others?"""
-        return self._lane is lane and not self._begun
+        return self._lane is lane and not self._has_begun
 
     def waiting_call(self, lane: Lane) -> Call | None:
         """What this lane will run once it is alone."""
         return self._call if self.waits(lane) else None
 
     def ask(self, lane: Lane, call: Call) -> None:
-        """Run this call as soon as nothing else is in hand; a second suspect comes later."""
+        """Run this call as soon as nothing else runs; a second suspect comes later."""
         with self._lock:
             free = self._lane is None
             if free:
-                self._lane, self._call, self._begun = lane, call, False
+                self._lane, self._call, self._has_begun = lane, call, False
                 self._until = time.monotonic() + _PATIENCE
         if not free:
             lane.executor.put_off(call, _NOT_ALONE, _LATER)
 
     def look(self, lane: Lane, *, stopping: bool) -> None:
-        """In the lane's own thread, now and then: begin when all others have nothing in hand."""
+        """In the lane's own thread, now and then: start when all other lanes hold nothing."""
         call = self._call
         if call is None or not self.waits(lane):
             return
         if stopping or call.stop.set:
-            self._begun = True
+            self._has_begun = True
             lane.executor.put_off(call, "stopped before it started", 0.0)
-        elif all(one.in_progress() == ([call] if one is lane else []) for one in self._lanes):
-            self._store.write(lambda one: note_alone(one, call.owner), bounded=True)
-            self._begun = True
+        elif all(other.in_progress() == ([call] if other is lane else []) for other in self._lanes):
+            self._store.write(lambda transaction: note_alone(transaction, call.owner), bounded=True)
+            self._has_begun = True
             if call.runner is not None:
                 call.runner.start([call])
         elif time.monotonic() >= self._until:
-            self._begun = True
+            self._has_begun = True
             lane.executor.put_off(call, _NOT_ALONE, _LATER)
 
     def leave(self, call: Call | None) -> None:
-        """The call is over: everybody goes on."""
+        """The call is over: all lanes continue."""
         if call is None or call is not self._call:
             return
         with self._lock:

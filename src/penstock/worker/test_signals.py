@@ -10,8 +10,8 @@ class TestSignals:
     """How often each named point was passed."""
 
     def __init__(self) -> None:
-        self._passed: Counter[str] = Counter()
-        self._changed = threading.Condition()
+        self._passes: Counter[str] = Counter()
+        self._condition = threading.Condition()
         self._listening = False
 
     def listen(self) -> None:
@@ -21,16 +21,16 @@ class TestSignals:
     def announce(self, name: str) -> None:
         """A point was passed."""
         if self._listening:
-            with self._changed:
-                self._passed[name] += 1
-                self._changed.notify_all()
+            with self._condition:
+                self._passes[name] += 1
+                self._condition.notify_all()
 
     def count(self, name: str) -> int:
         """How often it was passed."""
-        with self._changed:
-            return self._passed[name]
+        with self._condition:
+            return self._passes[name]
 
     def wait(self, name: str, times: int = 1, timeout: float = 30.0) -> bool:
         """Wait until it was passed so many times; False when that took too long."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._passed[name] >= times, timeout)
+        with self._condition:
+            return self._condition.wait_for(lambda: self._passes[name] >= times, timeout)

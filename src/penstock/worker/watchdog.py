@@ -1,4 +1,4 @@
-"""Looking after what a worker holds, without knowing what can go wrong with it.
+"""A check on everything a worker holds, whatever may have gone wrong with it.
 
 Runners end their calls at their time limit, and tell of each call exactly once. Should that fail for any reason (a
 coroutine that will not be cancelled, a loop that a handler keeps, a fault of ours), the item would stay in hand, and
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from penstock.errors import TimeLimitExceeded
-from penstock.worker.call_outcome import lost, undecided
+from penstock.worker.call_outcome import outcome_of_lost_call, outcome_of_slow_reading
 from penstock.worker.loop import Loop
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def watch(lane: Lane, grace: float) -> None:
     if hung is not None:
         call, _, error = hung
         _say("what an item's answer means was not decided in time", lane, call, seconds=grace)
-        lane.executor.end(call, undecided(lane.kind, call.owner, error, grace))
+        lane.executor.end(call, outcome_of_slow_reading(lane.kind, call.owner, error, grace))
     being_concluded = set(answers.calls())
     open_calls = [call for call in lane.executor.held() if call.is_open and call not in being_concluded]
     _end_overdue(lane, open_calls, time.monotonic() - grace)
@@ -59,25 +59,27 @@ def _end_overdue(lane: Lane, open_calls: Sequence[Call], moment: float) -> None:
 
 
 def _end_lost(lane: Lane, open_calls: Sequence[Call], being_concluded: set[Call]) -> None:
-    """What is on its way from one hand to the next may be missing once, but not at the next look."""
-    known = being_concluded.union(concluded for runner in lane.executor.runners for concluded in runner.calls())
-    missing = {call for call in open_calls if call not in known and call is not lane.set_aside and call.is_open}
+    """A call on its way between two threads may be missing once, but not at the next look."""
+    known_calls = being_concluded.union(
+        runner_call for runner in lane.executor.runners for runner_call in runner.calls()
+    )
+    missing = {call for call in open_calls if call not in known_calls and call is not lane.set_aside and call.is_open}
     for call in missing & lane.missing:
         _say("no runner knows this item's call any more", lane, call)
-        lane.executor.end(call, lost(lane.kind, call.owner))
+        lane.executor.end(call, outcome_of_lost_call(lane.kind, call.owner))
     lane.missing = missing
 
 
-def look_at_duties(duties: Sequence[Loop], said: set[str]) -> None:
-    """Say which duty has been at one turn for a minute: a subscriber or a gauge may hang in it."""
+def look_at_duties(duties: Sequence[Loop], warned_duties: set[str]) -> None:
+    """Log which duty has run for a minute: a subscriber or a gauge may hang in it."""
     now = time.monotonic()
     for duty in duties:
         since = duty.busy_since
         if since is None or now - since < _DUTY_SECONDS:
-            said.discard(duty.name)
-        elif duty.name not in said:
-            said.add(duty.name)
-            _log.error("a duty of the worker does not come back", duty=duty.name, seconds=round(now - since))
+            warned_duties.discard(duty.name)
+        elif duty.name not in warned_duties:
+            warned_duties.add(duty.name)
+            _log.error("a duty of the worker hangs", duty=duty.name, seconds=round(now - since))
 
 
 def _say(what: str, lane: Lane, call: Call, **more: object) -> None:

@@ -1,4 +1,4 @@
-"""A worker: one lane for each kind, one heartbeat, one ear for new work, and the maintenance duties.
+"""A worker: one lane for each kind, one heartbeat, one listener for new work, and the maintenance duties.
 
 **Stopping** has a deadline that nothing can move: the grace for what runs, and a few seconds to hand back the rest and
 to let go. A handler, a gauge or a subscriber that hangs is left behind in its thread, which does not keep the process.
@@ -17,7 +17,7 @@ from uuid import UUID
 import structlog
 
 from penstock.lifecycle.callers import SYSTEM
-from penstock.lifecycle.error_text import described
+from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.policy import RunsIn
@@ -38,7 +38,7 @@ from penstock.store.notices import stopped_jobs
 from penstock.store.notifier import DEAF_POLL_SECONDS, Notifier
 from penstock.store.peers import Presence
 from penstock.store.transaction import Transaction
-from penstock.worker.bounded import Bounded
+from penstock.worker.bounded_call import BoundedCall
 from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.host_load import HostLoad
 from penstock.worker.lane import Lane
@@ -56,14 +56,14 @@ STOP_SECONDS = 5.0
 """After its grace, how long a stopping worker takes at most."""
 _LAST_SECONDS = 2.0
 _GAUGE_SECONDS = 5.0
-_MOST_GAUGE_BYTES = 100_000
+_MAX_GAUGE_BYTES = 100_000
 _BLOCKED_SECONDS = 5.0
 _WATCH_SECONDS = 1.0
 _BEATS_TO_RENEW = 2.0
 """How many heartbeats a living worker needs to renew its leases once it can."""
 _FIRST_LOOK_SECONDS = 0.01
 _LONGEST_LOOK_SECONDS = 0.25
-"""How often it is looked whether what others have in hand has ended, at first and after a while."""
+"""How often to check whether items that others hold have ended, at first and after a while."""
 _log = structlog.get_logger("penstock.worker")
 
 
@@ -91,9 +91,9 @@ class Worker:
         self._transport = transport
         self._job_id = job_id
         self._app = app
-        self._gauges = {kind: Bounded(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
+        self._gauges = {kind: BoundedCall(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
         self._failures = Failures(on_failure)
-        self._chosen: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
+        self._chosen_kinds: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
         self._loop_thread: EventLoopThread | None = None
         self._making = threading.Lock()
         self._lanes: list[Lane] = []
@@ -101,12 +101,12 @@ class Worker:
         self._threads: list[threading.Thread] = []
         self._duties: list[Loop] = []
         self._presence: Presence | None = None
-        self._wakeups = Notifier(store, self._heard)
+        self._wakeups = Notifier(store, self._on_notices)
         self._sampling = Loop("samples", settings.sweep_seconds, self._keep_samples)
         # A kickoff's worker lives for seconds: it would be gone before anybody saw it.
         self._signing = None if job_id is not None else Loop("signing", SIGNING_SECONDS, self._sign)
         self._news = threading.Event()
-        self._stopped = threading.Event()
+        self._stop_event = threading.Event()
         self._over = threading.Event()
         self._deadline = 0.0
         self._hanging: set[str] = set()
@@ -114,13 +114,13 @@ class Worker:
 
     @property
     def listening(self) -> threading.Event:
-        """Set while work submitted elsewhere is heard of at once."""
+        """Set while notices of work submitted elsewhere arrive."""
         return self._wakeups.listening
 
     def start(self) -> None:
         """Begin to work, in threads of its own."""
         machine = HostLoad()
-        for kind in self._chosen:
+        for kind in self._chosen_kinds:
             self._lanes.append(
                 Lane(
                     self._store,
@@ -159,7 +159,7 @@ class Worker:
         for duty in self._duties:
             duty.start()
         self._wakeups.start(self._presence)
-        _log.info("worker started", worker=self.name, kinds=[kind.name for kind in self._chosen])
+        _log.info("worker started", worker=self.name, kinds=[kind.name for kind in self._chosen_kinds])
 
     def stop(self, grace: float | None = None) -> bool:
         """Claim nothing more, finish or hand back what is claimed, and let go of everything.
@@ -174,9 +174,9 @@ class Worker:
         self._deadline = time.monotonic() + seconds + STOP_SECONDS
         for lane in self._lanes:
             lane.stop(seconds)
-        if self._stopped.is_set():
+        if self._stop_event.is_set():
             return True
-        self._stopped.set()
+        self._stop_event.set()
         handed_back = self._join_lanes()
         for duty in self._duties:
             duty.stop()
@@ -199,7 +199,7 @@ class Worker:
         return handed_back
 
     def _share(self) -> float:
-        """How long one of the last things may take: part of what is left, so that some is left for the others."""
+        """How long one of the last steps may take: a part of the time left, so that the others get some."""
         return max(0.1, min(_LAST_SECONDS, (self._deadline - time.monotonic()) / 2))
 
     def _join_lanes(self) -> bool:
@@ -217,11 +217,11 @@ class Worker:
         return handed_back
 
     def _do_last(self, name: str, action: Callable[[], None]) -> bool:
-        """Something that may fail or hang at the end, when nobody tries it again."""
+        """Run a last step that may fail or hang; it is not repeated."""
         try:
-            Bounded(action, name=name)(self._share())
+            BoundedCall(action, name=name)(self._share())
         except BaseException as error:  # noqa: BLE001 - nothing keeps a worker from stopping, and it is logged
-            _log.warning("not done while stopping", what=name, error=described(error))
+            _log.warning("not done while stopping", what=name, error=describe_error(error))
             return False
         return True
 
@@ -252,12 +252,12 @@ class Worker:
         wait = _FIRST_LOOK_SECONDS
         while True:
             for lane in self._lanes:
-                if not lane.idle.wait(_left(deadline)):
+                if not lane.idle.wait(_seconds_left(deadline)):
                     return False
             if not self._any_left():
                 return True
-            self._over.wait(_bounded(_FIRST_LOOK_SECONDS, deadline))  # however much there is to hear
-            if self._news.wait(_bounded(wait, deadline)):
+            self._over.wait(_bound_wait(_FIRST_LOOK_SECONDS, deadline))  # however much there is to hear
+            if self._news.wait(_bound_wait(wait, deadline)):
                 wait = _FIRST_LOOK_SECONDS
             else:
                 wait = min(2.0 * wait, _LONGEST_LOOK_SECONDS)
@@ -269,25 +269,25 @@ class Worker:
     def _any_left(self) -> bool:
         if self._job_id is not None:
             job_id = self._job_id
-            job = self._store.read(lambda one: get_job(one, job_id, SYSTEM), single_statement=True)
+            job = self._store.read(lambda transaction: get_job(transaction, job_id, SYSTEM), single_statement=True)
             return job.state in FLOWING
-        names = [kind.name for kind in self._chosen]
-        return self._store.read(lambda one: any_in_flight(one, names), single_statement=True)
+        names = [kind.name for kind in self._chosen_kinds]
+        return self._store.read(lambda transaction: any_in_flight(transaction, names), single_statement=True)
 
     def _poll_seconds(self) -> float:
-        """How often a lane looks for work by itself: more often while nobody can tell it."""
+        """How often a lane polls for work: more often while no notices arrive."""
         usual = self._settings.poll_seconds
         return usual if self._wakeups.listening.is_set() else min(usual, DEAF_POLL_SECONDS)
 
-    def _heard(self, notices: frozenset[str] | None) -> None:
-        stopped = stopped_jobs(notices or ())
+    def _on_notices(self, notices: frozenset[str] | None) -> None:
+        job_ids = stopped_jobs(notices or ())
         for lane in self._lanes:
-            if stopped:
-                lane.executor.drop(jobs=stopped)
+            if job_ids:
+                lane.executor.drop(jobs=job_ids)
             if notices is None or lane.kind.name in notices:
                 lane.completions.wake()
                 self._news.set()
-        if stopped:
+        if job_ids:
             self._news.set()
 
     def _look_around(self) -> None:
@@ -312,8 +312,8 @@ class Worker:
 
     def _keep_samples(self) -> None:
         """Write down what the lanes' controllers chose, and what they saw, of those that had something to do."""
-        seen = {lane.kind.name: sample for lane in self._lanes if (sample := lane.controllers.sample()) is not None}
-        for kind, sample in seen.items():
+        samples = {lane.kind.name: sample for lane in self._lanes if (sample := lane.controllers.sample()) is not None}
+        for kind, sample in samples.items():
             lanes = [lane for lane in self._lanes if lane.kind.name == kind]
             sample |= {
                 "held": sum(len(lane.executor.held()) for lane in lanes),
@@ -324,22 +324,22 @@ class Worker:
             if kind in self._gauges:
                 sample |= {"gauges": self._read_gauges(kind)}
         self._failures.flush()
-        if seen:
-            self._store.write(lambda one: keep_samples(one, self.name, seen), bounded=True)
+        if samples:
+            self._store.write(lambda transaction: keep_samples(transaction, self.name, samples), bounded=True)
 
     def _read_gauges(self, kind: str) -> JSON:
         """What an application says of itself; nothing, and a line in the log, where that fails."""
         try:
-            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), most=_MOST_GAUGE_BYTES, at="gauges"))
+            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), max_bytes=_MAX_GAUGE_BYTES, at="gauges"))
         except BaseException as error:  # noqa: BLE001 - figures to look at: no sample is lost for want of them
-            _log.warning("the gauges of a kind cannot be read", kind=kind, error=described(error))
+            _log.warning("the gauges of a kind cannot be read", kind=kind, error=describe_error(error))
             return None
 
     def _last_sample(self) -> None:
         self._sampling.run_once()
 
     def _watch(self) -> None:
-        """Look after everything in hand; see :mod:`penstock.worker.watchdog`."""
+        """Check everything the lanes hold; see :mod:`penstock.worker.watchdog`."""
         if self._loop_thread is not None:
             grace = self._settings.timeout_grace_seconds
             self._loop_thread.look(patience=min(_BLOCKED_SECONDS, grace), grace=grace)
@@ -349,45 +349,45 @@ class Worker:
         self.signals.announce("watched")
 
     def _sign(self) -> None:
-        """Say that this worker is there, what it has in hand, and what it gave up that still runs."""
-        held = {lane.kind.name: len(lane.executor.held()) for lane in self._lanes}
+        """Record that this worker is alive, what it holds, and what it gave up that still runs."""
+        held_items = {lane.kind.name: len(lane.executor.held()) for lane in self._lanes}
         abandoned = {lane.kind.name: lane.executor.abandoned for lane in self._lanes}
         topics = sorted(self._transport.topics())
-        seen = {"kinds": list(held), "held": held, "abandoned": abandoned, "topics": topics}
-        self._store.write(lambda one: appear(one, self.name, seen), bounded=True)
+        data = {"kinds": list(held_items), "held": held_items, "abandoned": abandoned, "topics": topics}
+        self._store.write(lambda transaction: appear(transaction, self.name, data), bounded=True)
         self.signals.announce("signed")
 
     def _sign_out(self) -> None:
-        self._store.write(lambda one: leave(one, self.name), bounded=True)
+        self._store.write(lambda transaction: leave(transaction, self.name), bounded=True)
 
     def _relay(self) -> None:
         send, topics = self._transport.send, self._transport.topics()
-        while outbox.relay(self._store, send, topics=topics) >= outbox.AT_ONCE and not self._stopped.is_set():
+        while outbox.relay(self._store, send, topics=topics) >= outbox.AT_ONCE and not self._stop_event.is_set():
             pass
 
     def _drop_unsubscribed(self, transaction: Transaction) -> None:
-        subscribed = subscribed_topics(transaction) | self._transport.topics()
-        outbox.drop_unsubscribed(transaction, subscribed, days=self._settings.unsubscribed_message_days)
+        topics = subscribed_topics(transaction) | self._transport.topics()
+        outbox.drop_unsubscribed(transaction, topics, days=self._settings.unsubscribed_message_days)
 
-    def _make_runner(self, kind: Kind, place: RunsIn, ended: Callable[[Sequence[EndedCall]], None]) -> Runner:
+    def _make_runner(self, kind: Kind, place: RunsIn, on_ended: Callable[[Sequence[EndedCall]], None]) -> Runner:
         concurrency = kind.policy.concurrency or _CONCURRENCY[place]
         match place:
             case RunsIn.EVENT_LOOP:
                 with self._making:  # lanes make runners in threads of their own
                     if self._loop_thread is None:
                         self._loop_thread = EventLoopThread()
-                return EventLoopRunner(self._loop_thread, concurrency, ended)
+                return EventLoopRunner(self._loop_thread, concurrency, on_ended)
             case RunsIn.THREADS:
-                most = self._settings.most_abandoned_threads
-                return ThreadRunner(concurrency, ended, name=f"penstock-{kind.name}", most_abandoned=most)
+                max_abandoned = self._settings.most_abandoned_threads
+                return ThreadRunner(concurrency, on_ended, name=f"penstock-{kind.name}", max_abandoned=max_abandoned)
             case RunsIn.PROCESSES:
-                return ProcessRunner(concurrency, ended, memory_bytes=kind.policy.memory_limit)
+                return ProcessRunner(concurrency, on_ended, memory_bytes=kind.policy.memory_limit)
 
 
-def _left(deadline: float | None) -> float | None:
+def _seconds_left(deadline: float | None) -> float | None:
     return None if deadline is None else deadline - time.monotonic()
 
 
-def _bounded(seconds: float, deadline: float | None) -> float:
-    left = _left(deadline)
-    return seconds if left is None else min(seconds, left)
+def _bound_wait(seconds: float, deadline: float | None) -> float:
+    seconds_left = _seconds_left(deadline)
+    return seconds if seconds_left is None else min(seconds, seconds_left)

@@ -47,9 +47,9 @@ class CatalogSamples(Samples):
         self._scan = job.id
         yield job
 
-    def go_on(self, ended: Job, visitor: Visitor) -> Iterator[SampleJob]:
+    def go_on(self, ended_job: Job, visitor: Visitor) -> Iterator[SampleJob]:
         """What is done with photos has to wait until they are found."""
-        if ended.id == self._scan:
+        if ended_job.id == self._scan:
             self._scan = None
             for action in ("thumbnails", "detect-duplicates", "tag"):
                 yield self._start(action, visitor)

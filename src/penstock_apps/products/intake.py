@@ -172,23 +172,25 @@ class ProductIntake(Intake):
             earlier = self._app.acting_as(owner(user)).take_key(idempotency_key, fingerprint, ip_address=ip_address)
             if earlier is not None:
                 return _taken_before(self._app.acting_as(owner(user)).jobs.get(earlier), files)
-        stored = [self._keep(file, user) for file in files]
-        job_type, params, shape = self._job_of(stored, options)
+        stored_files = [self._keep(file, user) for file in files]
+        job_type, params, shape = self._job_of(stored_files, options)
         submission = self._app.acting_as(owner(user)).submit(
             job_type,
             params,
-            file=stored[0],
+            file=stored_files[0],
             idempotency_key=idempotency_key,
             fingerprint=fingerprint,
             ip_address=ip_address,
             job_id=job_id,
-            title=stored[0].name if len(stored) == 1 else f"{stored[0].name} and {len(stored) - 1} more",
+            title=stored_files[0].name
+            if len(stored_files) == 1
+            else f"{stored_files[0].name} and {len(stored_files) - 1} more",
         )
         return TakenJob(
             job=submission.job,
             is_new=submission.answer is SubmitOutcome.NEW,
             job_type=job_type,
-            files=tuple(file.name for file in stored),
+            files=tuple(file.name for file in stored_files),
             mapping=None if shape is None else map_headers(shape.headers),
             headers=None if shape is None else shape.headers,
             shape=shape,
@@ -201,18 +203,18 @@ class ProductIntake(Intake):
         )
 
     def _job_of(
-        self, stored: Sequence[StoredFile], options: UploadOptions
+        self, stored_files: Sequence[StoredFile], options: UploadOptions
     ) -> tuple[str, TableParams | ArchiveParams | PictureParams, TableShape | None]:
         """Which job files make, with which params."""
-        paths = [self._app.acting_as(SYSTEM).files.path(file.id) for file in stored]
-        kinds = [detect_type(path, file.name) for path, file in zip(paths, stored, strict=True)]
+        paths = [self._app.acting_as(SYSTEM).files.path(file.id) for file in stored_files]
+        kinds = [detect_type(path, file.name) for path, file in zip(paths, stored_files, strict=True)]
         tables = [kind for kind in kinds if kind in (Found.DELIMITED, Found.XLSX)]
         archives = kinds.count(Found.ARCHIVE)
-        if len(stored) > 1 and len(tables) + archives:
-            if len(tables) == len(stored) or archives == len(stored):
+        if len(stored_files) > 1 and len(tables) + archives:
+            if len(tables) == len(stored_files) or archives == len(stored_files):
                 what = "table" if tables else "archive"
                 message, code = (
-                    f"{len(stored)} {what}s were sent: send one at a time, each is a job",
+                    f"{len(stored_files)} {what}s were sent: send one at a time, each is a job",
                     "TOO_MANY_FILES",
                 )
             else:
@@ -222,11 +224,12 @@ class ProductIntake(Intake):
         if options.job_type not in (None, job_type):
             what = "a table" if tables else "no table but pictures"
             raise InvalidInput(
-                f"jobType is {options.job_type!r}, and {stored[0].name!r} is {what}: leave it out, or send another",
+                f"jobType is {options.job_type!r}, and {stored_files[0].name!r} is {what}: leave it out, or send "
+                "another file",
                 field="jobType",
                 code="JOB_TYPE_WRONG",
             )
-        first = stored[0]
+        first = stored_files[0]
         if tables:
             shape, mapping = self._table(paths[0], first.name, options)
             table = TableParams(
@@ -236,7 +239,7 @@ class ProductIntake(Intake):
         if archives:
             look_at_archive(paths[0], self.archive_limits())
             return job_type, ArchiveParams(file_id=str(first.id), name=first.name, archive=first.sha256), None
-        pictures = PictureParams(pictures=[{"sha256": file.sha256, "name": file.name} for file in stored])
+        pictures = PictureParams(pictures=[{"sha256": file.sha256, "name": file.name} for file in stored_files])
         return job_type, pictures, None
 
     def _table(self, path: Path, name: str, options: UploadOptions) -> tuple[TableShape, dict[str, str | None]]:

@@ -214,7 +214,7 @@ class CallPacing:
             ready_in = self._delay.ready_in(now)
             if ready_in > self._longest_wait:
                 return ready_in
-            self._delay.started(now)
+            self._delay.take_slot(now)
         if ready_in > 0:
             await sleep(ready_in)
         return None
@@ -223,7 +223,7 @@ class CallPacing:
         """Learn from an answer: 429 and 503 make calls rarer, for as long as the retailer says where it says so."""
         with self._lock:
             now = self._now()
-            self._delay.answered(now, status=status, retry_after=retry_after)
+            self._delay.note_answer(now, status=status, retry_after=retry_after)
             if status in _REFUSALS:
                 self._closed_until = max(self._closed_until, now + self._delay.ready_in(now))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import InvalidInput, PayloadTooLarge
-from penstock.ingest import delimited, encodings
-from penstock.ingest.delimited import Delimited, look_at
+from penstock.ingest import delimited_text, encodings
+from penstock.ingest.delimited_text import Delimited, look_at
 from penstock.ingest.limits import TableLimits
 from penstock.ingest.tables import Row, TableShape, clean_headers
 
@@ -153,7 +153,7 @@ def test_bytes_broken_behind_the_sample_spoil_their_row_alone(write: Write, monk
 
 def test_quote_never_closed_costs_one_row(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encodings, "BLOCK_BYTES", 4000)
-    monkeypatch.setattr(delimited, "RECORD_CHARACTERS", 16_000)
+    monkeypatch.setattr(delimited_text, "RECORD_CHARACTERS", 16_000)
     good = "1,2345678\n" * 5_000
     rows = read(write('a,b\n"x",y\n' + good + '"open,2\n' + good + '"far",behind\n'))
     assert [(row.number, row.code) for row in rows if row.problem] == [(5_002, "ROW_UNREADABLE")]
@@ -170,15 +170,15 @@ def test_file_of_unclosed_quotes_is_read_once_per_block_and_not_once_per_line(
     write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encodings, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(delimited, "RECORD_CHARACTERS", 4000)
+    monkeypatch.setattr(delimited_text, "RECORD_CHARACTERS", 4000)
     starts: list[int] = []
-    start = delimited._Feed.start
+    start = delimited_text._Feed.start
 
-    def counted(feed: delimited._Feed) -> object:
+    def counted(feed: delimited_text._Feed) -> object:
         starts.append(1)
         return start(feed)
 
-    monkeypatch.setattr(delimited._Feed, "start", counted)
+    monkeypatch.setattr(delimited_text._Feed, "start", counted)
     rows = read(write('a,b\n"x",y\n' + 'a"b,"c\n' * 5000))
     assert len(rows) == 5001
     assert {row.code for row in rows[1:]} == {"ROW_UNREADABLE"}

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import InvalidInput
-from penstock.ingest import delimited, encodings
-from penstock.ingest.delimited import Delimited, look_at
+from penstock.ingest import delimited_text, encodings
+from penstock.ingest.delimited_text import Delimited, look_at
 from penstock.ingest.limits import TableLimits
 from penstock.ingest.tables import Row, TableShape
 
@@ -61,7 +61,7 @@ def test_any_bytes_are_read_to_the_end_or_refused(path: Path, data: bytes, size:
     table = Delimited(path, shape, LIMITS)
     with (  # small blocks, so that small files have many of them and every bound is met
         patch.multiple(encodings, BLOCK_BYTES=size, LINE_CHARACTERS=size * 4),
-        patch.object(delimited, "RECORD_CHARACTERS", size * 2),
+        patch.object(delimited_text, "RECORD_CHARACTERS", size * 2),
     ):
         rows = list(table.rows())
         assert list(table.rows(after)) == rows[after:]

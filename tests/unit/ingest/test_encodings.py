@@ -42,14 +42,14 @@ def test_one_damaged_row_does_not_turn_utf_8_into_another_encoding() -> None:
 
 
 def test_what_the_owner_says_wins() -> None:
-    assert encodings.choose_encoding(b"a", whole=True, told="ISO-8859-2") == "iso8859-2"
-    assert encodings.choose_encoding(b"a\0", whole=True, told="utf-16") == "utf-16-le"
+    assert encodings.choose_encoding(b"a", whole=True, declared_encoding="ISO-8859-2") == "iso8859-2"
+    assert encodings.choose_encoding(b"a\0", whole=True, declared_encoding="utf-16") == "utf-16-le"
 
 
 @pytest.mark.parametrize("told", ["klingon", "base64", "rot13", "idna", "undefined", "a\0b", "", "unicode_escape"])
 def test_unknown_encoding_is_refused(told: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        encodings.choose_encoding(b"a", whole=True, told=told)
+        encodings.choose_encoding(b"a", whole=True, declared_encoding=told)
     assert refused.value.code == "ENCODING_UNKNOWN"
 
 

@@ -67,7 +67,7 @@ JUDGED: list[tuple[BaseException, int, ItemStatus, str, KilledBy | None]] = [
 def test_judge(error: BaseException, attempt: int, status: ItemStatus, code: str, killed_by: KilledBy | None) -> None:
     outcome = outcome_for_error(error, attempt, POLICY, traceback="trace")
     assert (outcome.status, outcome.code, outcome.killed_by) == (status, code, killed_by)
-    assert outcome.ended == (status is not PENDING)
+    assert outcome.is_over == (status is not PENDING)
     assert outcome.delay == (10.0 if status is PENDING else None)
     assert (outcome.error_type is ErrorType.RETRYABLE) == (status is PENDING)
 

@@ -102,6 +102,14 @@ def test_it_is_refused_with_its_place(definition: Any, words: str, place: str) -
     assert place in refused.value.message
 
 
+@pytest.fixture
+def app() -> Iterator[Penstock]:
+    """A Penstock that works, in memory."""
+    app = Penstock("sqlite://")
+    yield app
+    app.close()
+
+
 def test_a_decorator_without_a_name_is_refused() -> None:
     app: Any = Penstock("sqlite://")
     with pytest.raises(ConfigurationError) as refused:
@@ -119,8 +127,7 @@ def test_a_second_kind_of_the_name_is_refused_with_its_place() -> None:
     assert f"{__file__}:" in refused.value.message
 
 
-def test_functions_classes_and_instances() -> None:
-    app = Penstock("sqlite://")
+def test_functions_classes_and_instances(app: Penstock) -> None:
     assert app.kind("function")(double) is double
     assert app.kind("class")(Planner) is Planner
     app.kind("instance")(Adder(2))
@@ -188,9 +195,8 @@ class Page(TypedDict):
     url: str
 
 
-def test_a_kind_knows_its_types() -> None:
+def test_a_kind_knows_its_types(app: Penstock) -> None:
     """For the type checker: the payloads are what the kind says."""
-    app = Penstock("sqlite://")
 
     class Read:
         def plan(self, job: JobContext[Page]) -> Iterator[str]:

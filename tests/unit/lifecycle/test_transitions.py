@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from penstock.lifecycle.states import ACTIVE, FINISHED, Actor, JobState
-from penstock.lifecycle.transitions import ENTRY, TRANSITIONS, actions, allowed, is_legal
+from penstock.lifecycle.transitions import ENTRY, TRANSITIONS, actions, is_legal, transitions_from
 from penstock.store.tables import jobs
 
 # DESIGN.md, section 2.
@@ -37,7 +37,7 @@ def test_a_change_is_legal_exactly_where_the_design_says(source: JobState, targe
 
 def test_only_a_reprocess_leaves_a_finished_state_for_the_queue() -> None:
     for source, target in ONLY_BY_REPROCESS:
-        names = [one.name for one in allowed(JobState(source)) if one.target.value == target]
+        names = [one.name for one in transitions_from(JobState(source)) if one.target.value == target]
         assert names == ["reprocess"]
     assert [one.name for one in TRANSITIONS if one.opens_run] == ["reprocess"]
 
@@ -55,17 +55,17 @@ def test_each_state_is_active_or_finished() -> None:
 def test_every_state_can_be_reached_and_every_active_one_can_end() -> None:
     reached = set(ENTRY)
     for _ in JobState:
-        reached |= {one.target for state in reached for one in allowed(state)}
+        reached |= {one.target for state in reached for one in transitions_from(state)}
     assert reached == set(JobState)
     for state in ACTIVE:
-        assert JobState.CANCELED in {one.target for one in allowed(state)}
+        assert JobState.CANCELED in {one.target for one in transitions_from(state)}
 
 
 def test_names_are_unique_and_lead_to_one_place_from_each_state() -> None:
     names = [one.name for one in TRANSITIONS]
     assert len(names) == len(set(names))
     for state in JobState:
-        targets = [one.target for one in allowed(state)]
+        targets = [one.target for one in transitions_from(state)]
         assert len(targets) == len(set(targets)), f"two ways from {state} to the same state"
 
 

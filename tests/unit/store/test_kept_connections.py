@@ -25,10 +25,10 @@ def checked_out(engine: Engine) -> int:
 
 
 def test_a_connection_is_kept_and_used_again(engine: Engine) -> None:
-    kept = KeptConnections(engine, most=1)
-    with kept.one() as first:
+    kept = KeptConnections(engine, max_idle=1)
+    with kept.lend() as first:
         pass
-    with kept.one() as second:
+    with kept.lend() as second:
         assert second is first
     assert checked_out(engine) == 1
     kept.close()
@@ -36,13 +36,13 @@ def test_a_connection_is_kept_and_used_again(engine: Engine) -> None:
 
 
 def test_no_more_are_kept_than_allowed(engine: Engine) -> None:
-    kept = KeptConnections(engine, most=1, isolation_level="AUTOCOMMIT")
-    with kept.one() as first, kept.one() as second:
+    kept = KeptConnections(engine, max_idle=1, isolation_level="AUTOCOMMIT")
+    with kept.lend() as first, kept.lend() as second:
         assert first is not second
         assert first.get_execution_options()["isolation_level"] == "AUTOCOMMIT"
     assert checked_out(engine) == 1
-    none = KeptConnections(engine, most=0)
-    with none.one():
+    none = KeptConnections(engine, max_idle=0)
+    with none.lend():
         pass
     assert checked_out(engine) == 1
     kept.close()
@@ -50,11 +50,11 @@ def test_no_more_are_kept_than_allowed(engine: Engine) -> None:
 
 def test_one_that_cannot_be_used_any_more_is_not_handed_out(engine: Engine) -> None:
     closed: list[Connection] = []
-    kept = KeptConnections(engine, most=3, is_usable=lambda one: one not in closed)
-    with kept.one() as first, kept.one() as second:
+    kept = KeptConnections(engine, max_idle=3, is_usable=lambda one: one not in closed)
+    with kept.lend() as first, kept.lend() as second:
         pass
     closed += [first, second]
-    with kept.one() as fresh, fresh.begin():
+    with kept.lend() as fresh, fresh.begin():
         assert fresh not in closed
         assert fresh.execute(text("SELECT 1")).scalar() == 1
         fresh.rollback()  # one that is left in a transaction would not be kept
@@ -63,10 +63,10 @@ def test_one_that_cannot_be_used_any_more_is_not_handed_out(engine: Engine) -> N
 
 
 def test_when_one_is_broken_none_of_the_others_is_trusted(engine: Engine) -> None:
-    kept = KeptConnections(engine, most=3)
-    with kept.one(), kept.one() as broken:
+    kept = KeptConnections(engine, max_idle=3)
+    with kept.lend(), kept.lend() as broken:
         broken.invalidate()
     assert checked_out(engine) <= 1
-    with kept.one() as fresh:
+    with kept.lend() as fresh:
         assert fresh.execute(text("SELECT 1")).scalar() == 1
     kept.close()

@@ -23,7 +23,7 @@ from penstock.store.latency import Latency
 from penstock.worker.control.pressure import HostFigures, Pressure
 from penstock.worker.controllers import Controllers
 from penstock.worker.host_load import HostLoad
-from penstock.worker.lane import most_slots
+from penstock.worker.lane import max_slots
 
 PATIENCE = 30.0
 WELL = outcomes.done("1")
@@ -61,7 +61,7 @@ class Wheel:
     def __init__(self, *, slots: int = 16, most: int = 64) -> None:
         self.watch, self.machine, self.pace = Watch(), Calm(), Latency()
         self.controllers = Controllers(
-            KIND, load_settings(), self.pace, self.machine, slots=slots, most_slots=most, clock=self.watch
+            KIND, load_settings(), self.pace, self.machine, slots=slots, max_slots=most, clock=self.watch
         )
 
     def goes(self, seconds: float, *ended: outcomes.Outcome, waiting: bool = True) -> int:
@@ -161,7 +161,7 @@ class TestSamples:
         wheel = Wheel()
         wheel.pace.wait_ms, wheel.pace.latency_ms = 1.25, 7.5
         wheel.goes(1.0, *[WELL] * 6, BROKEN, MISSING, THROTTLED, UNFORESEEN)
-        wheel.controllers.persisted(30)
+        wheel.controllers.note_persisted(30)
         wheel.watch.now += 1.0
         sample = wheel.controllers.sample()
         assert sample is not None
@@ -183,7 +183,7 @@ class TestSamples:
         wheel.goes(1.0, WELL)
         assert wheel.controllers.sample() is not None
         assert wheel.controllers.sample() is None
-        wheel.controllers.persisted(1)
+        wheel.controllers.note_persisted(1)
         rows_alone = wheel.controllers.sample()
         assert rows_alone is not None
         assert (rows_alone["items_sec"], rows_alone["error_rate"]) == (0.0, 0.0)
@@ -215,7 +215,7 @@ def nothing(item: object) -> None:
 def test_only_a_kind_that_says_nothing_may_grow() -> None:
     unsaid, said = (Kind.of("k", lambda item: None, Policy(concurrency=one)) for one in (None, 3))
     in_processes = Kind.of("k", nothing, Policy(runs_in="processes"))
-    assert [most_slots(one, 8) for one in (unsaid, said, in_processes)] == [32, 8, 8]
+    assert [max_slots(one, 8) for one in (unsaid, said, in_processes)] == [32, 8, 8]
 
 
 # Runners that change their size ---------------------------------------------------------------------------------------

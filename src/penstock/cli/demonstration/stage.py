@@ -15,9 +15,9 @@ from penstock.applications import choose_applications, leave_out
 from penstock.cli.demonstration import kinds
 from penstock.cli.demonstration.sample_jobs import USER, SampleJobs
 from penstock.cli.demonstration.summary import tell_outcomes
-from penstock.cli.following import follow
+from penstock.cli.job_follower import follow
 from penstock.cli.screen import console
-from penstock.cli.serving import greeting, run
+from penstock.cli.server_process import greeting, run
 from penstock.http.uvicorn_server import Server
 from penstock.lifecycle.callers import SYSTEM
 from penstock.samples import Samples, Visitor
@@ -59,14 +59,14 @@ class Stage:
         api = create_app(self._app, worker=True)
         shows: list[threading.Thread] = []
 
-        def started(address: str) -> None:
+        def on_start(address: str) -> None:
             token = api.state.penstock.tokens.issue(USER)
             lines = greeting(api, address, USER) if stay else [f"serving on {address}"]
             show = threading.Thread(target=self._show, args=(Visitor(address, token), lines, server, stay))
             shows.append(show)
             show.start()
 
-        server = Server(api, host=host, port=port, grace=self._settings.stop_grace_seconds, started=started)
+        server = Server(api, host=host, port=port, grace=self._settings.stop_grace_seconds, on_start=on_start)
         try:
             run(server, self._app, host, port)
         finally:
@@ -79,8 +79,8 @@ class Stage:
             raise KeyboardInterrupt
         return self._well
 
-    def _show(self, visitor: Visitor, greeted: list[str], server: Server, stay: bool) -> None:
-        print("\n".join(greeted), flush=True)
+    def _show(self, visitor: Visitor, greeting_lines: list[str], server: Server, stay: bool) -> None:
+        print("\n".join(greeting_lines), flush=True)
         try:
             if self._app.acting_as(SYSTEM).jobs.list(limit=1):
                 print("The database has jobs already: no samples are made.", flush=True)
@@ -90,7 +90,7 @@ class Stage:
             self._over = not self._stopping.is_set()
             if stay and not self._stopping.is_set():
                 # Again, because the jobs have pushed the first lines out of sight.
-                print("", *greeted[1:], f"a token for the API: {sys.argv[0]} token --user {USER}", sep="\n")
+                print("", *greeting_lines[1:], f"a token for the API: {sys.argv[0]} token --user {USER}", sep="\n")
                 print("Ctrl-C stops the server.", flush=True)
         except OSError:
             if not server.should_exit:  # a server that is being stopped answers nobody
@@ -104,11 +104,13 @@ def _play(app: Penstock, jobs: SampleJobs, stopping: threading.Event) -> bool:
     """Run the sample jobs; when the server is stopped before their end, they are left to whoever works next."""
     jobs.submit()
     mine = app.acting_as(owner(USER)).jobs
-    ended = follow(mine, jobs.rows, look=jobs.look, timeout=_TIMEOUT, hint=False, until=stopping)
+    ended_jobs = follow(mine, jobs.rows, look=jobs.look, timeout=_TIMEOUT, hint=False, until=stopping)
     if stopping.is_set():
         return True
-    unexpected = [job for sample, job in zip(jobs.jobs, ended, strict=True) if not sample.ended_as_expected(job)]
+    unexpected_jobs = [
+        job for sample, job in zip(jobs.jobs, ended_jobs, strict=True) if not sample.ended_as_expected(job)
+    ]
     print()
-    for line in tell_outcomes(mine, {row.id: row.name for row in jobs.rows}, ended, unexpected):
+    for line in tell_outcomes(mine, {row.id: row.name for row in jobs.rows}, ended_jobs, unexpected_jobs):
         console().print(line, overflow="fold")
-    return not unexpected
+    return not unexpected_jobs

@@ -42,13 +42,13 @@ def export_items(
         from penstock.exports.csv_text import csv_chunks
 
         return StreamingResponse(csv_chunks(headers, lines), media_type="text/csv; charset=utf-8", headers=name)
-    with service.exports.taken():
+    with service.exports.take():
         path = _write_workbook(headers, lines)
     return FileResponse(path, media_type=_XLSX, headers=name, background=BackgroundTask(path.unlink))
 
 
 def _write_workbook(headers: tuple[str, ...], lines: Iterator[list[Any]]) -> Path:
-    """A workbook in a file of its own, which somebody else removes."""
+    """A workbook in a temporary file, which the caller removes."""
     from penstock.exports.workbook import write_workbook
 
     with _new_file() as path:

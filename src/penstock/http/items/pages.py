@@ -15,9 +15,9 @@ from penstock.operations import read_items, read_jobs
 from penstock.operations.read_items import ItemCursor, ItemRow, TimeRange
 from penstock.store.transaction import Transaction
 
-MOST_ON_A_PAGE = 500
+MAX_ON_A_PAGE = 500
 DEEPEST = 10_000
-"""Items a numbered page of some statuses may lie behind; further on, cursors lead."""
+"""How many items may lie before a numbered page of some statuses; beyond that, use cursors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class GridQuery:
 
     @property
     def is_everything(self) -> bool:
-        """Are all items meant?"""
+        """Does it ask for all items?"""
         return self.statuses is None and self.between is None
 
     @property
     def in_order(self) -> bool:
-        """By position? Else by last change, as some statuses or times are unless somebody says otherwise."""
+        """Is it ordered by position? Some statuses or times come by last change, unless the query says otherwise."""
         return self.is_everything if self.sort is None else self.sort.endswith("position")
 
     @property
@@ -81,7 +81,7 @@ def read_grid(transaction: Transaction, job_id: UUID, caller: Caller, query: Gri
         return job, look(place, query.page_size)
     rows = look(_begin_of_page(query, job, look), query.page_size)
     # A numbered page shows the list as it is now; what has changed since is for those who walk through it.
-    return job, [row for row in rows if not row.place.turned]
+    return job, [row for row in rows if not row.place.is_returning]
 
 
 def _begin_of_page(
@@ -95,17 +95,17 @@ def _begin_of_page(
         return ItemCursor(position=max(0, min(behind, 2**31 - 1)))
     if skipped > DEEPEST:
         raise InvalidInput(
-            f"page {page:,} lies behind more than {DEEPEST:,} items; follow `next` with `after` instead",
+            f"page {page:,} begins behind more than {DEEPEST:,} items; follow `next` with `after` instead",
             field="page",
             code="PAGE_TOO_DEEP",
         )
     place: ItemCursor | None = None
     while skipped:
-        passed = look(place, min(skipped, MOST_ON_A_PAGE))
-        if not passed:
+        passed_rows = look(place, min(skipped, MAX_ON_A_PAGE))
+        if not passed_rows:
             break
-        skipped -= len(passed)
-        place = passed[-1].place
+        skipped -= len(passed_rows)
+        place = passed_rows[-1].place
     return place
 
 
@@ -135,7 +135,7 @@ def read_pending(transaction: Transaction, query: PendingQuery) -> list[ItemRow]
 
 
 def read_pending_of_job(transaction: Transaction, job_id: UUID, caller: Caller, query: PendingQuery) -> list[ItemRow]:
-    """What waits in one job, which whoever asks may see."""
+    """What waits in one job, if the caller may see it."""
     if not set(OPEN_STATUSES).issuperset(query.statuses):
         raise InvalidInput("what waits is PENDING or PROCESSING; a job's own items have the others", field="statuses")
     job = read_jobs.get_job(transaction, job_id, caller)

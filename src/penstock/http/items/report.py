@@ -32,7 +32,7 @@ def grid_item(item: ItemRow, columns: Sequence[str]) -> GridItem:
 
 
 def pending_item(item: ItemRow) -> PendingItem:
-    """An item that waits or is in hand."""
+    """An item that waits or runs."""
     return PendingItem(
         id=str(item.id),
         jobId=item.job_id,

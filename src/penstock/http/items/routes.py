@@ -14,7 +14,7 @@ from penstock.http.auth import AService, SignedIn
 from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
 from penstock.http.items.pages import (
-    MOST_ON_A_PAGE,
+    MAX_ON_A_PAGE,
     GridQuery,
     PendingQuery,
     read_grid,
@@ -34,7 +34,7 @@ routes = APIRouter(tags=["items"])
 lists = APIRouter(tags=["items"], route_class=BlankParams)
 _LOOKED_AT = documented(401, 404, 422, 503)
 
-PageSize = Annotated[int, Query(alias="pageSize", ge=1, le=MOST_ON_A_PAGE, description="Items on a page.")]
+PageSize = Annotated[int, Query(alias="pageSize", ge=1, le=MAX_ON_A_PAGE, description="Items on a page.")]
 After = Annotated[str | None, Query(max_length=200, description="`next` of the page before.")]
 Statuses = Annotated[str | None, Query(max_length=200, description="Some of them, separated by commas.")]
 From = Annotated[
@@ -120,14 +120,14 @@ def list_pending(
     user_id: Annotated[Literal["me", "all"], Query(alias="userId", description="`all` is for admins.")] = "me",
     job_type: Annotated[str | None, Query(alias="jobType", max_length=64)] = None,
     job_id: Annotated[
-        UUID | None, Query(alias="jobId", description="Only of this job; who may see it decides, not `userId`.")
+        UUID | None, Query(alias="jobId", description="Only of this job; `userId` is ignored then.")
     ] = None,
     page_size: PageSize = 100,
     after: After = None,
     earliest: From = None,
     latest: To = None,
 ) -> Response:
-    """Open items of jobs that go on, those that changed longest ago first. Where the operator has switched it on."""
+    """Open items of active jobs, those that changed longest ago first. The operator has to switch it on."""
     if not service.app.settings.pending_dashboard_enabled:
         raise SwitchedOff(
             "there is no list of all that waits here; PENDING_DASHBOARD_ENABLED switches it on",
@@ -161,7 +161,7 @@ def _whose(user_id: str, who: Identity) -> str | None:
     if user_id == "me":
         return who.user
     if not who.admin:
-        raise NotAllowed("only admins see what waits for all users", code="ADMINS_ONLY")
+        raise NotAllowed("only admins see what waits in all users' jobs", code="ADMINS_ONLY")
     return None
 
 

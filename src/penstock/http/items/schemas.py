@@ -33,7 +33,7 @@ class ItemShown:
     position: Annotated[int, Field(description="Its place in the job, from 1; it never changes.")]
     status: ItemStatus
     attempts: int
-    deaths: Annotated[int, Field(description="Workers that died while they held it; they used up no try.")]
+    deaths: Annotated[int, Field(description="Workers that died while they held it; these do not count as tries.")]
     lockedBy: str | None
     lockedAt: datetime | None
     readyAt: Annotated[datetime | None, Field(description="Not before then, for one that is tried again.")]
@@ -64,7 +64,7 @@ class GridPage:
 
 @dataclass(kw_only=True)
 class PendingItem(ItemShown):
-    """An item that waits or is in hand."""
+    """An item that waits or runs."""
 
     userId: str | None
 

@@ -1,1 +1,1 @@
-"""Jobs over HTTP: five statuses that never lie, who stopped a job and why it failed, and what people do to it."""
+"""Jobs over HTTP: their status, why they failed and who stopped them, and what people do to them."""

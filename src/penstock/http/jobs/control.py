@@ -11,19 +11,19 @@ from starlette.responses import Response
 from penstock.errors import InvalidInput
 from penstock.http.auth import AService, SignedIn
 from penstock.http.errors import documented
-from penstock.http.jobs.reading import complete_status
 from penstock.http.jobs.schemas import JobKilled, JobStatusResponse, Reason, Reprocess
+from penstock.http.jobs.status import complete_status
 from penstock.http.responses import Json
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
 _LONGEST_KICKOFF_MS = 30_000
-_CHANGED = documented(401, 404, 409, 422, 503)
-_WITH_BODY = _CHANGED | documented(400, 413)
+_CHANGE_RESPONSES = documented(401, 404, 409, 422, 503)
+_WITH_BODY = _CHANGE_RESPONSES | documented(400, 413)
 
 Why = Annotated[Reason | None, Body()]
 
 
-@routes.delete("/{job_id}", summary="Stop a job", response_model=JobKilled, responses=_CHANGED)
+@routes.delete("/{job_id}", summary="Stop a job", response_model=JobKilled, responses=_CHANGE_RESPONSES)
 def cancel_job(
     job_id: UUID,
     who: SignedIn,
@@ -37,14 +37,12 @@ def cancel_job(
 
 @routes.post("/{job_id}/pause", summary="Pause a job", response_model=JobStatusResponse, responses=_WITH_BODY)
 def pause_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
-    """Items in hand finish, no new ones start."""
+    """Claimed items finish, no new ones start."""
     job = service.app.acting_as(who.caller).jobs.pause(job_id, reason=_reason(why))
     return Json(complete_status(job, who, service))
 
 
-@routes.post(
-    "/{job_id}/resume", summary="Let a paused job go on", response_model=JobStatusResponse, responses=_WITH_BODY
-)
+@routes.post("/{job_id}/resume", summary="Resume a paused job", response_model=JobStatusResponse, responses=_WITH_BODY)
 def resume_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """From where it was."""
     job = service.app.acting_as(who.caller).jobs.resume(job_id, reason=_reason(why))
@@ -53,7 +51,7 @@ def resume_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) 
 
 @routes.post("/{job_id}/commit", summary="Use a job's result", response_model=JobStatusResponse, responses=_WITH_BODY)
 def commit_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
-    """The owner has used it; it waits no longer."""
+    """The owner has used the result; it is not waiting any more."""
     job = service.app.acting_as(who.caller).jobs.commit(job_id, reason=_reason(why))
     return Json(complete_status(job, who, service))
 
@@ -71,29 +69,29 @@ def abandon_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None)
     "/{job_id}/reprocess", summary="Run failed items again", response_model=JobStatusResponse, responses=_WITH_BODY
 )
 def reprocess_job(
-    job_id: UUID, who: SignedIn, service: AService, asked: Annotated[Reprocess | None, Body()] = None
+    job_id: UUID, who: SignedIn, service: AService, choice: Annotated[Reprocess | None, Body()] = None
 ) -> Response:
-    """In a new run. Items that have used up their tries, and those that failed for good, only where that is asked."""
-    asked = asked or Reprocess()
-    if (asked.scope == "items") != (asked.item_ids is not None):
+    """In a new run. Items without tries left, and those that failed permanently, only if the request says so."""
+    choice = choice or Reprocess()
+    if (choice.scope == "items") != (choice.item_ids is not None):
         raise InvalidInput("scope 'items' needs itemIds, and scope 'job' has none", field="itemIds")
     job = service.app.acting_as(who.caller).jobs.reprocess(
         job_id,
-        statuses=asked.statuses,
-        item_ids=None if asked.item_ids is None else [_item_id(text) for text in asked.item_ids],
-        error_codes=asked.error_codes,
-        reset_attempts=asked.reset_attempts,
-        permanent=asked.permanent,
-        reason=asked.reason,
+        statuses=choice.statuses,
+        item_ids=None if choice.item_ids is None else [_item_id(text) for text in choice.item_ids],
+        error_codes=choice.error_codes,
+        reset_attempts=choice.reset_attempts,
+        permanent=choice.permanent,
+        reason=choice.reason,
     )
     return Json(complete_status(job, who, service))
 
 
 @routes.post(
     "/{job_id}/kickoff",
-    summary="Work on a job for a while",
+    summary="Run a job for some seconds",
     response_model=JobStatusResponse,
-    responses=_CHANGED | documented(429),
+    responses=_CHANGE_RESPONSES | documented(429),
 )
 def kickoff_job(
     job_id: UUID,
@@ -101,8 +99,8 @@ def kickoff_job(
     service: AService,
     duration_ms: Annotated[int, Query(alias="durationMs", ge=100, le=_LONGEST_KICKOFF_MS)] = 5000,
 ) -> Response:
-    """The request ends when the time is over or the job is; again and again, it brings the job to its end."""
-    with service.kickoffs.taken():
+    """The request ends when the time is over or the job is finished; repeated, it brings the job to its end."""
+    with service.kickoffs.take():
         job = service.app.acting_as(who.caller).jobs.kickoff(job_id, duration=duration_ms / 1000.0)
     return Json(complete_status(job, who, service))
 

@@ -1,4 +1,4 @@
-"""Which page of the list of jobs somebody asks for: the same words for the list and for following it."""
+"""Which page of the list of jobs is requested: the same parameters for the list and for its live stream."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TIME: dict[str, Any] = {"max_length": LONGEST_MOMENT, "json_schema_extra": MOME
 
 
 @dataclass(frozen=True, slots=True)
-class PageAsked:
+class PageRequest:
     """Which jobs, and behind which place of the list."""
 
-    wanted: JobFilter
+    job_filter: JobFilter
     after: JobCursor | None
 
 
-def page_asked(
+def read_page_request(
     status: Annotated[str | None, Query(description="Only jobs of this status.", examples=["running"])] = None,
     state: Annotated[
         str | None,
@@ -53,19 +53,19 @@ def page_asked(
     ] = None,
     latest: Annotated[str | None, Query(alias="to", description="Only jobs created before then.", **_TIME)] = None,
     cursor: Annotated[str | None, Query(description="From the `next` link of the page before.", max_length=200)] = None,
-) -> PageAsked:
-    """What the query says; what it cannot mean is refused."""
-    wanted = JobFilter(
+) -> PageRequest:
+    """The query's parameters; contradictions are refused."""
+    job_filter = JobFilter(
         states=_states(status, state),
         kind=job_type,
         search=q,
         created_from=read_moment(earliest, "from"),
         created_to=read_moment(latest, "to"),
     )
-    return PageAsked(wanted, None if cursor is None else read_cursor(cursor))
+    return PageRequest(job_filter, None if cursor is None else read_cursor(cursor))
 
 
-Asked = Annotated[PageAsked, Depends(page_asked)]
+APageRequest = Annotated[PageRequest, Depends(read_page_request)]
 
 
 def next_cursor(page: JobPage) -> str | None:
@@ -79,10 +79,10 @@ def _states(status: str | None, state: str | None) -> tuple[JobState, ...] | Non
         return None
     if status is not None and status not in _STATES:
         raise InvalidInput(f"status is one of {', '.join(_STATES)}, not {status!r}", field="status")
-    chosen = list(JobState)
+    states = list(JobState)
     if state is not None:
         try:
-            chosen = [JobState(word.strip()) for word in state.split(",")]
+            states = [JobState(word.strip()) for word in state.split(",")]
         except ValueError:
             raise InvalidInput(f"a state is one of {', '.join(JobState)}; got {state!r}", field="state") from None
-    return tuple(name for name in chosen if status is None or name in _STATES[status])
+    return tuple(name for name in states if status is None or name in _STATES[status])

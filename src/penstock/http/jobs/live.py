@@ -22,8 +22,8 @@ from penstock.errors import StoreUnavailable
 from penstock.http.auth import AService, SignedIn
 from penstock.http.change_feed import LOOK_SECONDS
 from penstock.http.errors import documented
-from penstock.http.jobs.reading import read_news
 from penstock.http.jobs.report import history_line
+from penstock.http.jobs.status import read_news
 from penstock.http.responses import json_text
 from penstock.lifecycle.states import FINISHED
 from penstock.operations.read_jobs import HISTORY_PAGE
@@ -34,7 +34,7 @@ _LAST_SEQUENCE = 2**31 - 1
 
 
 def visible_job(job_id: UUID, who: SignedIn, service: AService) -> UUID:
-    """A job that whoever asks may see: said before the stream begins."""
+    """A job that the caller may see: checked before the stream begins."""
     service.app.acting_as(who.caller).jobs.get(job_id)
     return job_id
 
@@ -53,17 +53,17 @@ async def follow_job(
 ) -> AsyncIterator[ServerSentEvent]:
     """`history` for every transition, `progress` whenever something changed, `end` when the job is over."""
     after = _sequence(last_event_id)
-    sent = None
-    with service.change_feed.follow(job_id) as changed:
+    last_status = None
+    with service.change_feed.follow(job_id) as change_event:
         while True:
-            changed.clear()
+            change_event.clear()
             try:
                 read = partial(read_news, job_id, who, service, after=after, limit=HISTORY_PAGE)
                 job, lines = await run_in_threadpool(read)
             except StoreUnavailable as error:
-                _log.warning("cannot see a job; looking again", error=error.message, code=error.code)
+                _log.warning("cannot read a job; trying again", error=error.message, code=error.code)
                 await asyncio.sleep(LOOK_SECONDS)
-                if service.change_feed.closed:
+                if service.change_feed.is_closed:
                     return
                 continue
             for line in lines:
@@ -72,19 +72,19 @@ async def follow_job(
             if len(lines) == HISTORY_PAGE:
                 continue  # there may be more, and they come before what the job is now
             status = json_text(job)
-            if status != sent:
-                sent = status
+            if status != last_status:
+                last_status = status
                 yield ServerSentEvent(event="progress", raw_data=status)
             if job.state in FINISHED:
                 yield ServerSentEvent(event="end", raw_data="{}")
                 return
-            await changed.wait()
-            if service.change_feed.closed:
+            await change_event.wait()
+            if service.change_feed.is_closed:
                 return
 
 
 def _sequence(text: str | None) -> int:
-    """What a browser sends back; anything else begins anew."""
+    """The sequence number a browser sends back; anything else starts from the beginning."""
     if text is None or not (text.isascii() and text.isdigit() and len(text) <= len(str(_LAST_SEQUENCE))):
         return 0
     return min(int(text), _LAST_SEQUENCE)

@@ -24,9 +24,9 @@ from penstock.errors import PenstockError
 from penstock.http.auth import AService, SignedIn
 from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
-from penstock.http.jobs.filters import Asked, next_cursor
+from penstock.http.jobs.filters import APageRequest, next_cursor
 from penstock.http.jobs.report import job_listed
-from penstock.http.jobs.routes import MOST_LISTED
+from penstock.http.jobs.routes import MAX_LISTED
 from penstock.http.jobs.schemas import JobListChange
 from penstock.http.responses import json_text
 from penstock.lifecycle.job import Job
@@ -35,7 +35,7 @@ from penstock.operations.read_jobs import JobPage
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
 LOOK_SECONDS = 1.0
 _REST = 10.0
-"""A look that takes long, as a search through many jobs may, is followed by a rest of so many times its length."""
+"""After a slow query, such as a search through many jobs, the pause is so many times its length."""
 _log = structlog.get_logger("penstock.change_feed")
 
 
@@ -48,31 +48,33 @@ _log = structlog.get_logger("penstock.change_feed")
 async def follow_jobs(
     who: SignedIn,
     service: AService,
-    asked: Asked,
-    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 50,
+    page_request: APageRequest,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
 ) -> AsyncIterator[ServerSentEvent]:
     """`jobs` with the page at first, and then whenever it changed: `order` has all ids, `jobs` those that changed."""
     page_sent = _PageSent()
 
     def look() -> JobPage:
-        return service.app.acting_as(who.caller).jobs.page(asked.wanted, after=asked.after, limit=limit)
+        return service.app.acting_as(who.caller).jobs.page(
+            page_request.job_filter, after=page_request.after, limit=limit
+        )
 
     with service.change_feed.until_closed() as closing:
         while not closing.is_set():
-            begun = time.monotonic()
+            began_at = time.monotonic()
             try:
                 news = page_sent.news(await run_in_threadpool(look))
             except PenstockError as error:
-                _log.warning("cannot see the list of jobs; looking again", error=error.message, code=error.code)
+                _log.warning("cannot read the list of jobs; trying again", error=error.message, code=error.code)
             else:
                 if news is not None:
                     yield ServerSentEvent(event="jobs", raw_data=json_text(news))
             with suppress(TimeoutError):
-                await asyncio.wait_for(closing.wait(), max(LOOK_SECONDS, _REST * (time.monotonic() - begun)))
+                await asyncio.wait_for(closing.wait(), max(LOOK_SECONDS, _REST * (time.monotonic() - began_at)))
 
 
 class _PageSent:
-    """What somebody has been sent of a page."""
+    """What a client has been sent of a page."""
 
     def __init__(self) -> None:
         self._marks: dict[UUID, object] | None = None
@@ -83,12 +85,12 @@ class _PageSent:
         before = {} if self._marks is None else self._marks
         marks: dict[UUID, object] = {job.id: _mark(job) for job in page.jobs}
         behind, now = next_cursor(page), datetime.now(UTC)
-        changed = [job_listed(job, now) for job in page.jobs if before.get(job.id) != marks[job.id]]
+        changed_jobs = [job_listed(job, now) for job in page.jobs if before.get(job.id) != marks[job.id]]
         same = self._marks is not None and list(marks) == list(before) and behind == self._next
         self._marks, self._next = marks, behind
-        if same and not changed:
+        if same and not changed_jobs:
             return None
-        return JobListChange(order=list(marks), jobs=changed, next=behind)
+        return JobListChange(order=list(marks), jobs=changed_jobs, next=behind)
 
 
 def _mark(job: Job) -> object:

@@ -18,7 +18,7 @@ from penstock.operations.job_report import ItemFailure, JobReport
 from penstock.operations.samples import LaneSample
 
 BATCH = 100
-"""Items people think of as one step of a long job."""
+"""How many items are shown as one batch of a long job."""
 _KILLED = TASKS.killed
 
 
@@ -47,7 +47,7 @@ def job_listed(job: Job, now: datetime) -> JobListed:
 def job_status(
     report: JobReport, now: datetime, *, actor: Actor, policy: Policy | None, lanes: Iterable[LaneSample] = ()
 ) -> JobStatusResponse:
-    """A whole job; ``policy`` is its kind's, where that is known here, and ``lanes`` are those that may work on it."""
+    """The full report of a job; ``policy`` is its kind's, if known here, and ``lanes`` are those of its kind."""
     job, progress = report.job, report.job.progress
     status = status_of(job)
     is_failed, is_killed = job.state.shown_as is JobState.FAILED, status == _KILLED
@@ -172,7 +172,7 @@ def _batches(processed: int, total: int) -> tuple[int | None, int | None]:
 
 
 def _ending(report: JobReport) -> tuple[datetime, Counts]:
-    """When it ended, and how far it was: what the history remembers of that moment."""
+    """When it ended, and how far it was then, by the history."""
     job = report.job
     data: dict[str, Any] = report.ending_data if isinstance(report.ending_data, dict) else {}
     processed = int(data.get("processed", job.progress.processed))

@@ -12,18 +12,18 @@ from starlette.responses import Response
 from penstock.http.auth import AService, SignedIn
 from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
-from penstock.http.jobs.filters import Asked, next_cursor
-from penstock.http.jobs.reading import read_status
+from penstock.http.jobs.filters import APageRequest, next_cursor
 from penstock.http.jobs.report import history_line, job_listed
 from penstock.http.jobs.schemas import HistoryLine, JobListed, JobSamples, JobStatusResponse
+from penstock.http.jobs.status import read_status
 from penstock.http.responses import Json
 from penstock.http.system.report import lane_setting
 from penstock.operations.read_jobs import HISTORY_PAGE
 
 routes = APIRouter(prefix="/api/jobs", tags=["jobs"])
 lists = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=BlankParams)
-MOST_LISTED = 100
-MOST_SAMPLES = 300
+MAX_LISTED = 100
+MAX_SAMPLES = 300
 
 
 @lists.get("", summary="Jobs, newest first", response_model=list[JobListed], responses=documented(401, 422, 503))
@@ -31,11 +31,11 @@ def list_jobs(
     request: Request,
     who: SignedIn,
     service: AService,
-    asked: Asked,
-    limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = MOST_LISTED,
+    page_request: APageRequest,
+    limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = MAX_LISTED,
 ) -> Response:
     """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page; the last one has none."""
-    page = service.app.acting_as(who.caller).jobs.page(asked.wanted, after=asked.after, limit=limit)
+    page = service.app.acting_as(who.caller).jobs.page(page_request.job_filter, after=page_request.after, limit=limit)
     now = datetime.now(UTC)
     headers = {} if page.next is None else _link_to_next(request, cursor=next_cursor(page))
     return Json([job_listed(job, now) for job in page.jobs], headers=headers)
@@ -83,7 +83,7 @@ def get_samples(job_id: UUID, who: SignedIn, service: AService) -> Response:
 
     Workers do several jobs of a kind at once: what they were set to is not one job's alone.
     """
-    samples = service.app.acting_as(who.caller).jobs.samples(job_id, limit=MOST_SAMPLES)
+    samples = service.app.acting_as(who.caller).jobs.samples(job_id, limit=MAX_SAMPLES)
     return Json(JobSamples(samples=[lane_setting(sample) for sample in samples]))
 
 

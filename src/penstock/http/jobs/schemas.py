@@ -18,8 +18,8 @@ from penstock.http.system.schemas import LaneSetting
 from penstock.lifecycle.states import Actor, ErrorType, ItemStatus, JobState, KilledBy, Phase
 from penstock.lifecycle.vocabularies import CELERY, QUEUE_STATE, TASKS
 
-MOST_NAMED = 10_000
-MOST_CODES = 100
+MAX_NAMED = 10_000
+MAX_CODES = 100
 
 Status = Annotated[str, Field(json_schema_extra={"enum": list(TASKS.statuses)}, examples=["running"])]
 QueueState = Annotated[str, Field(json_schema_extra={"enum": list(QUEUE_STATE.statuses)}, examples=["RUNNING"])]
@@ -67,7 +67,7 @@ class FailedItem:
     error: str | None
     error_code: str | None
     attempts: int
-    deaths: Annotated[int, Field(description="Workers that died while they held it; they used up no try.")]
+    deaths: Annotated[int, Field(description="Workers that died while they held it; these do not count as tries.")]
 
 
 @dataclass(kw_only=True)
@@ -112,15 +112,15 @@ class JobStatusResponse(JobListed):
     skipped_items: int
     attempts: int
     deaths: Annotated[
-        int, Field(description="Workers that died in this run while they held items; they used up no try.")
+        int, Field(description="Workers that died in this run while they held items; these do not count as tries.")
     ]
     last_heartbeat: datetime | None
-    last_error: Annotated[str | None, Field(description="What went wrong last, also in a job that goes on.")]
+    last_error: Annotated[str | None, Field(description="The last error, also of a job that is still running.")]
     file_id: UUID | None
     mapping: Annotated[dict[str, str | None] | None, Field(description="Which header of a table became which field.")]
     actions: Annotated[list[str], Field(description="What may be asked of it now.", examples=[["cancel", "pause"]])]
     has_mailbox: Annotated[bool, Field(description="Do results of this kind wait for their owner to use them?")]
-    expires_at: Annotated[datetime | None, Field(description="When a result that nobody uses is given up.")]
+    expires_at: Annotated[datetime | None, Field(description="When a result that is not used is abandoned.")]
     result: Annotated[Any, Field(description="What the job came to, once it is completed.")]
     completed_with_errors: Annotated[bool, Field(description="Completed, but some items ended in an error.")]
     error_details: Annotated[list[FailedItem] | None, Field(description="The first hundred of those.")]
@@ -137,7 +137,8 @@ class JobStatusResponse(JobListed):
     killed_reason: str | None
     progress_at_kill: Counts | None
     controllers: Annotated[
-        list[LaneSetting], Field(description="What the workers at it have chosen, and what they saw.")
+        list[LaneSetting],
+        Field(description="The settings of the workers that serve its kind, and the signals behind them."),
     ]
 
 
@@ -188,14 +189,14 @@ class Reprocess(BaseModel):
     )
 
     scope: Literal["job", "items"] = "job"
-    item_ids: list[str] | None = Field(default=None, min_length=1, max_length=MOST_NAMED, examples=[["17", "18"]])
+    item_ids: list[str] | None = Field(default=None, min_length=1, max_length=MAX_NAMED, examples=[["17", "18"]])
     statuses: list[ItemStatus] = Field(
         default=[ItemStatus.ERROR, ItemStatus.NOT_FOUND], min_length=1, max_length=len(ItemStatus)
     )
     error_codes: list[Annotated[str, Field(max_length=64)] | None] | None = Field(
         default=None,
         min_length=1,
-        max_length=MOST_CODES,
+        max_length=MAX_CODES,
         description="Only items that ended with one of these codes; null for those without a code.",
         examples=[["UNEXPECTED_ERROR", None]],
     )

@@ -22,7 +22,7 @@ class JobAccepted(BaseModel):
 
 
 class SourceAsked(BaseModel):
-    """Files that wait somewhere, instead of an upload."""
+    """A source of files, instead of an upload."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
 

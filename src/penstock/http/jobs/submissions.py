@@ -30,7 +30,7 @@ from penstock.lifecycle.intake import HandedFile, Intake, Sender, TakenFiles, Up
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.vocabularies import QUEUE_STATE, TASKS
 
-MOST_FILES = 1_000
+MAX_FILES = 1_000
 _OPTIONS = ("jobType", "encoding", "delimiter", "sheet")
 _LARGEST_QUESTION = 64 * 1024
 IdempotencyKey = Annotated[
@@ -81,7 +81,7 @@ def _add_upload(routes: APIRouter, kinds: Kinds, with_intake: Iterable[Kind]) ->
     @routes.post(
         "/api/jobs",
         status_code=202,
-        summary="Hand files in",
+        summary="Submit files",
         response_model=FilesTaken,
         responses=documented(400, 401, 403, 413, 422, 429, 503),
         openapi_extra=upload_body(sorted(by_name)) | (form.extra() if isinstance(form, StartForm) else {}),
@@ -97,10 +97,10 @@ def _add_upload(routes: APIRouter, kinds: Kinds, with_intake: Iterable[Kind]) ->
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type == "multipart/form-data":
             async with _form(request) as form:
-                taken = await run_in_threadpool(_take_upload, kinds, by_name, form, sender)
+                taken_files = await run_in_threadpool(_take_upload, kinds, by_name, form, sender)
         elif media_type == "application/json":
-            asked = _read(await _small_body(request))
-            taken = await run_in_threadpool(_take_source, kinds, by_name, asked, sender)
+            source_request = _read(await _small_body(request))
+            taken_files = await run_in_threadpool(_take_source, kinds, by_name, source_request, sender)
         else:
             raise InvalidInput(
                 f"the body is {media_type[:100]!r}: send multipart/form-data with a part named 'file', or JSON with a "
@@ -108,7 +108,7 @@ def _add_upload(routes: APIRouter, kinds: Kinds, with_intake: Iterable[Kind]) ->
                 field="Content-Type",
                 code="CONTENT_TYPE_UNKNOWN",
             )
-        return Json(_report(taken, is_source=media_type == "application/json"), 202)
+        return Json(_report(taken_files, is_source=media_type == "application/json"), 202)
 
 
 def choose_intake(kinds: Kinds, intakes: dict[str, Intake], job_type: str | None) -> Intake:
@@ -141,25 +141,27 @@ def _take_upload(kinds: Kinds, intakes: dict[str, Intake], form: FormData, sende
         texts[name] = value or None
     files = [part for part in form.getlist("file") if isinstance(part, UploadFile)]
     options = UploadOptions(texts["jobType"], texts["encoding"], texts["delimiter"], texts["sheet"])
-    handed = [HandedFile(file.file, file.filename or "upload", file.content_type) for file in files]
-    return choose_intake(kinds, intakes, options.job_type).take_files(handed, options, sender)
+    handed_files = [HandedFile(file.file, file.filename or "upload", file.content_type) for file in files]
+    return choose_intake(kinds, intakes, options.job_type).take_files(handed_files, options, sender)
 
 
-def _take_source(kinds: Kinds, intakes: dict[str, Intake], asked: SourceAsked, sender: Sender) -> TakenFiles:
-    options = UploadOptions(asked.job_type, asked.encoding, asked.delimiter, asked.sheet)
-    return choose_intake(kinds, intakes, asked.job_type).take_source(asked.source, options, sender)
+def _take_source(kinds: Kinds, intakes: dict[str, Intake], source_request: SourceAsked, sender: Sender) -> TakenFiles:
+    options = UploadOptions(
+        source_request.job_type, source_request.encoding, source_request.delimiter, source_request.sheet
+    )
+    return choose_intake(kinds, intakes, source_request.job_type).take_source(source_request.source, options, sender)
 
 
-def _report(taken: TakenFiles, *, is_source: bool) -> dict[str, Any]:
-    job = taken.jobs[0]
+def _report(taken_files: TakenFiles, *, is_source: bool) -> dict[str, Any]:
+    job = taken_files.jobs[0]
     report = FilesTaken(
         job_id=job.id,
         job_type=job.kind,
         queue_state=QUEUE_STATE.word(job.state, job.killed_by),
-        files=list(taken.files),
-        mapping=taken.mapping,
-        job_ids=[one.id for one in taken.jobs] if is_source else None,
-        failed=[FilesRefused(name=file.name, code=file.code, message=file.message) for file in taken.failed]
+        files=list(taken_files.files),
+        mapping=taken_files.mapping,
+        job_ids=[new_job.id for new_job in taken_files.jobs] if is_source else None,
+        failed=[FilesRefused(name=file.name, code=file.code, message=file.message) for file in taken_files.failed]
         if is_source
         else None,
     )
@@ -170,7 +172,7 @@ def _report(taken: TakenFiles, *, is_source: bool) -> dict[str, Any]:
 @asynccontextmanager
 async def _form(request: Request) -> AsyncIterator[FormData]:
     # One more than is taken, so that it is refused in our own words.
-    form = await request.form(max_files=MOST_FILES + 1, max_fields=20)
+    form = await request.form(max_files=MAX_FILES + 1, max_fields=20)
     try:
         yield form
     finally:

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from penstock.errors import PenstockError
 from penstock.http.system.stats_cache import StatsCache, providers_of
-from penstock.operations.outbox import MOST_COUNTED
+from penstock.operations.outbox import MAX_COUNTED
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _OF_LANES = {
@@ -68,10 +68,10 @@ class JobCounts(Collector):
         """The gauge; without a count where the database does not answer, which says more than a scrape that fails."""
         gauge = GaugeMetricFamily("penstock_jobs", "Jobs by kind and state.", labels=("kind", "state"))
         try:
-            counted = self._figures.jobs.get().value
+            counts = self._figures.jobs.get().value
         except PenstockError:
-            counted = {}
-        for (kind, state), count in counted.items():
+            counts = {}
+        for (kind, state), count in counts.items():
             gauge.add_metric((kind, state.value), count)
         yield gauge
 
@@ -90,7 +90,7 @@ class OfLanes(Collector):
         except PenstockError:
             return
         for name in ("penstock_queue_depth", "penstock_pending_count"):
-            gauge = GaugeMetricFamily(name, "Items that wait or are in hand, by kind.", labels=("kind",))
+            gauge = GaugeMetricFamily(name, "Items that wait or run, by kind.", labels=("kind",))
             for kind, count in waiting.items():
                 gauge.add_metric((kind,), count)
             yield gauge
@@ -102,7 +102,7 @@ class OfLanes(Collector):
             yield gauge
         throttle = GaugeMetricFamily(
             "penstock_api_throttle_rate",
-            "Share of calls that a provider refused for now.",
+            "Share of calls that a provider throttled.",
             labels=("kind", "worker", "provider"),
         )
         for lane in lanes:
@@ -120,19 +120,19 @@ class OfService(Collector):
     def collect(self) -> Iterator[Metric]:
         """The gauges; none where the database does not answer."""
         try:
-            seen = self._figures.workers.get().value
+            workers = self._figures.workers.get().value
             behind = self._figures.backlog.get().value
             deaths = self._figures.worker_deaths.get().value
         except PenstockError:
             return
-        alive = sum(one.alive for one in seen)
+        alive = sum(worker.alive for worker in workers)
         yield GaugeMetricFamily("penstock_workers_alive", "Workers seen within the last half minute.", value=alive)
         yield CounterMetricFamily(
             "penstock_worker_deaths", "Workers that died or stopped responding while they held items.", value=deaths
         )
         yield GaugeMetricFamily(
             "penstock_outbox_waiting",
-            f"Messages not sent yet; {MOST_COUNTED:,} means as many or more.",
+            f"Messages not sent yet; {MAX_COUNTED:,} means as many or more.",
             value=behind.waiting,
         )
         yield GaugeMetricFamily(

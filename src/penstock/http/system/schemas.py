@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from penstock.operations.outbox import MOST_COUNTED
+from penstock.operations.outbox import MAX_COUNTED
 
 
 @dataclass(kw_only=True)
@@ -74,13 +74,13 @@ class WorkerShown:
     seen_at: datetime
     alive: Annotated[bool, Field(description="Was it seen within the last half minute?")]
     kinds: list[str]
-    held: Annotated[dict[str, int], Field(description="Items in its hands, by kind.")]
+    held: Annotated[dict[str, int], Field(description="Items it holds, by kind.")]
     abandoned: Annotated[dict[str, int], Field(description="Calls it gave up that still run, by kind.")]
 
 
 @dataclass(kw_only=True)
 class ProviderShown:
-    """One whom an application asks."""
+    """A provider that an application asks."""
 
     kind: str
     worker: str
@@ -93,9 +93,9 @@ class ProviderShown:
 class OutboxShown:
     """What has not been sent yet."""
 
-    waiting: Annotated[int, Field(description=f"{MOST_COUNTED:,} means as many or more.")]
+    waiting: Annotated[int, Field(description=f"{MAX_COUNTED:,} means as many or more.")]
     oldest_seconds: Annotated[float | None, Field(description="How long the oldest that has a subscriber has waited.")]
-    failing: Annotated[int, Field(description="Those that were tried in vain.")]
+    failing: Annotated[int, Field(description="Those that failed at least once.")]
     last_error: str | None
     unsubscribed: Annotated[int, Field(description="Those of topics that no running worker subscribes to.")]
     unsubscribed_seconds: Annotated[float | None, Field(description="How long the oldest of those has waited.")]
@@ -108,7 +108,7 @@ class SystemShown:
     version: str
     started_at: Annotated[datetime, Field(description="When this server began.")]
     database: DatabaseShown
-    queue_depth: Annotated[dict[str, int], Field(description="Items that wait or are in hand, by kind.")]
+    queue_depth: Annotated[dict[str, int], Field(description="Items that wait or run, by kind.")]
     jobs: Annotated[dict[str, int], Field(description="Jobs by state.")]
     totals: TotalsShown
     lanes: list[LaneShown]

@@ -1,4 +1,4 @@
-"""Figures that many requests ask for and that need not be of this very second: read once, and kept for a while."""
+"""Figures that many requests ask for and that may be some seconds old: read once, and cached."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _COUNTED_SECONDS = 45.0
 _JOBS_COUNTED_SECONDS = 15.0
 _SAMPLED_SECONDS = 2.0
 _SAMPLES_LOOKED_AT = timedelta(seconds=60)
-_MOST_KEPT = 1_000
+_MAX_KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class CachedValue(Generic[Value]):
-    """A value, when it was read, and until when it will do."""
+    """A value, when it was read, and until when it is used."""
 
     value: Value
     at: datetime
@@ -37,21 +37,21 @@ class TTLCache(Generic[Value]):
         self._seconds = seconds
         self._read = read
         self._lock = threading.Lock()
-        self._kept: dict[str | None, CachedValue[Value]] = {}
+        self._values: dict[str | None, CachedValue[Value]] = {}
 
     def get(self, key: str | None = None) -> CachedValue[Value]:
         """The value of a key."""
-        found = self._kept.get(key)
-        if found is not None and time.monotonic() < found.until:
-            return found
+        entry = self._values.get(key)
+        if entry is not None and time.monotonic() < entry.until:
+            return entry
         with self._lock:
-            found = self._kept.get(key)
-            if found is None or time.monotonic() >= found.until:
-                found = CachedValue(self._read(key), datetime.now(UTC), time.monotonic() + self._seconds)
-                if len(self._kept) >= _MOST_KEPT:
-                    self._kept.clear()
-                self._kept[key] = found
-            return found
+            entry = self._values.get(key)
+            if entry is None or time.monotonic() >= entry.until:
+                entry = CachedValue(self._read(key), datetime.now(UTC), time.monotonic() + self._seconds)
+                if len(self._values) >= _MAX_KEPT:
+                    self._values.clear()
+                self._values[key] = entry
+            return entry
 
 
 class StatsCache:
@@ -78,7 +78,7 @@ class StatsCache:
 
     def _latest(self, _key: str | None) -> list[LaneSample]:
         since = datetime.now(UTC) - _SAMPLES_LOOKED_AT
-        newest = {(one.kind, one.worker): one for one in self._app.system.samples(since=since)}
+        newest = {(sample.kind, sample.worker): sample for sample in self._app.system.samples(since=since)}
         return list(newest.values())
 
 

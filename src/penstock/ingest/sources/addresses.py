@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from penstock.errors import InvalidInput, NotAllowed
-from penstock.ingest.sources.contract import Source, unwritten, written
+from penstock.ingest.sources.contract import Source, quote_path, unquote_path
 from penstock.ingest.sources.folder import Folder
 from penstock.ingest.sources.ftp import Account, Server
 from penstock.ingest.sources.s3 import Access, Bucket
@@ -30,7 +30,7 @@ def source_of(address: str, *, roots: Sequence[Path], settings: SourceSettings, 
     if address.startswith("/"):
         return _folder(address, roots, settle_seconds)
     if scheme == "folder":
-        return _folder(unwritten(address[len("folder:") :]), roots, settle_seconds)
+        return _folder(unquote_path(address[len("folder:") :]), roots, settle_seconds)
     if scheme in {"s3", "ftp", "ftps"} and address[len(scheme) :].startswith("://"):
         parts = _parts(address)
         if scheme == "s3":
@@ -42,12 +42,12 @@ def source_of(address: str, *, roots: Sequence[Path], settings: SourceSettings, 
 
 def _folder(path: str, roots: Sequence[Path], settle_seconds: float) -> Source:
     if not path.startswith("/") or "\0" in path:
-        raise _wrong(f"a folder is a whole path, as in folder:/inbox, not {written(path)[:200]!r}")
+        raise _wrong(f"a folder is a whole path, as in folder:/inbox, not {quote_path(path)[:200]!r}")
     # After links: a link below a root that leads elsewhere is judged by where it leads.
     real = Path(os.path.realpath(path))
     if not any(real.is_relative_to(os.path.realpath(root)) for root in roots):
         raise NotAllowed(
-            f"{written(path)} may not be ingested: an operator adds the folder to PENSTOCK_INGEST_ROOTS.",
+            f"{quote_path(path)} may not be ingested: an operator adds the folder to PENSTOCK_INGEST_ROOTS.",
             code="SOURCE_NOT_ALLOWED",
         )
     return Folder(real, settle_seconds=settle_seconds)
@@ -59,7 +59,7 @@ def _bucket(parts: SplitResult, settings: SourceSettings) -> Source:
             f"The bucket {parts.netloc} may not be ingested: an operator adds it to PENSTOCK_INGEST_BUCKETS.",
             code="SOURCE_NOT_ALLOWED",
         )
-    return Bucket(parts.netloc, unwritten(parts.path.removeprefix("/")), Access.of(settings))
+    return Bucket(parts.netloc, unquote_path(parts.path.removeprefix("/")), Access.of(settings))
 
 
 def _server(parts: SplitResult, settings: SourceSettings, settle_seconds: float) -> Source:
@@ -67,13 +67,13 @@ def _server(parts: SplitResult, settings: SourceSettings, settle_seconds: float)
         host, port = (parts.hostname or "").lower(), parts.port or 21
     except ValueError:
         raise _wrong("the port of an FTP address is a number from 1 to 65535") from None
-    allowed = {entry.lower() for entry in settings.ftp_hosts}
-    if not host or not allowed & ({f"{host}:{port}", host} if port == 21 else {f"{host}:{port}"}):
+    allowed_hosts = {entry.lower() for entry in settings.ftp_hosts}
+    if not host or not allowed_hosts & ({f"{host}:{port}", host} if port == 21 else {f"{host}:{port}"}):
         raise NotAllowed(
             f"The FTP server {host}:{port} may not be read: an operator adds it to PENSTOCK_INGEST_FTP_HOSTS.",
             code="SOURCE_NOT_ALLOWED",
         )
-    path = unwritten(parts.path)
+    path = unquote_path(parts.path)
     if any(character in path for character in "\r\n\0") or ".." in path.split("/"):
         raise _wrong("the path of an FTP address has no line breaks and no ..")
     account = Account(

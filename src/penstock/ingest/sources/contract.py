@@ -18,9 +18,9 @@ from urllib.parse import unquote_to_bytes
 from penstock.errors import InvalidInput, NotFound, Retryable
 
 TIMEOUT_SECONDS = 30.0
-MOST_ENTRIES = 100_000
+MAX_ENTRIES = 100_000
 DEEPEST = 8
-_UNFINISHED = (".part", ".tmp", ".crdownload", ".filepart", "~")
+_UNFINISHED_ENDINGS = (".part", ".tmp", ".crdownload", ".filepart", "~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +51,31 @@ class Source(Protocol):
         """The files that are whole, oldest first; those still being written are left alone."""
         ...
 
-    def open(self, one: Waiting) -> AbstractContextManager[Readable]:
+    def open(self, file: Waiting) -> AbstractContextManager[Readable]:
         """Lend one file for reading, as it was when it was listed or not at all."""
         ...
 
 
-class Vouched:
+class CheckedReader:
     """A reader that says at the end of the file whether it is still the one that was listed."""
 
-    def __init__(self, one: Waiting, read: Callable[[int], bytes], check: Callable[[], None]) -> None:
-        self._one = one
+    def __init__(self, file: Waiting, read: Callable[[int], bytes], check: Callable[[], None]) -> None:
+        self._file = file
         self._read = read
         self._check = check
-        self._seen = 0
-        self.ended = False
+        self._read_bytes = 0
+        self.has_ended = False
 
     def read(self, size: int = -1, /) -> bytes:
         """Up to ``size`` bytes, or all that is left; nothing at the end, and then the file was whole."""
         if size < 0:
             return b"".join(iter(lambda: self.read(1 << 20), b""))
-        if self.ended or size == 0:
+        if self.has_ended or size == 0:
             return b""
         piece = self._read(size)
-        self._seen += len(piece)
-        if self._seen > self._one.size:
-            raise changed(self._one)
+        self._read_bytes += len(piece)
+        if self._read_bytes > self._file.size:
+            raise file_changed(self._file)
         if not piece:
             self.finish()
         return piece
@@ -84,39 +84,39 @@ class Vouched:
         """Compare what was read and what is there now with what was listed."""
         # First what the source says: a connection that broke is another failure than a file that shrank.
         self._check()
-        if self._seen != self._one.size:
-            raise changed(self._one)
-        self.ended = True
+        if self._read_bytes != self._file.size:
+            raise file_changed(self._file)
+        self.has_ended = True
 
     def leave(self) -> None:
         """Compare once more when the reader stopped before the end."""
-        if not self.ended:
+        if not self.has_ended:
             self._check()
 
 
-def unfinished(name: str) -> bool:
+def is_unfinished(name: str) -> bool:
     """Whether a file's name says that it is hidden or still being written."""
-    return name.startswith(".") or name.lower().endswith(_UNFINISHED)
+    return name.startswith(".") or name.lower().endswith(_UNFINISHED_ENDINGS)
 
 
-def changed(one: Waiting) -> Retryable:
+def file_changed(file: Waiting) -> Retryable:
     """The file is not the one that was listed."""
     return Retryable(
-        f"{one.address} changed after it was listed (then: {one.size} bytes, version {one.version}). "
+        f"{file.address} changed after it was listed (then: {file.size} bytes, version {file.version}). "
         "It may still be written: list the source again later.",
         code="SOURCE_FILE_CHANGED",
     )
 
 
-def gone(one: Waiting) -> NotFound:
+def file_gone(file: Waiting) -> NotFound:
     """The file was listed and is not there any more."""
-    return NotFound(f"{one.address} is gone: it was listed and then moved or deleted.", code="SOURCE_FILE_GONE")
+    return NotFound(f"{file.address} is gone: it was listed and then moved or deleted.", code="SOURCE_FILE_GONE")
 
 
-def foreign(one: Waiting, address: str) -> InvalidInput:
+def foreign_file(file: Waiting, address: str) -> InvalidInput:
     """The file was listed by another source."""
     return InvalidInput(
-        f"{one.address} is not a file of the source {address}: open it with the source that listed it.",
+        f"{file.address} is not a file of the source {address}: open it with the source that listed it.",
         field="source",
         code="SOURCE_ADDRESS_WRONG",
     )
@@ -131,15 +131,15 @@ def too_large(address: str, what: str) -> InvalidInput:
     )
 
 
-def missing(address: str) -> InvalidInput:
+def missing_source(address: str) -> InvalidInput:
     """There is nothing at the source's address."""
     return InvalidInput(f"{address} does not exist: check the address.", field="source", code="SOURCE_MISSING")
 
 
-def written(path: str) -> str:
+def quote_path(path: str) -> str:
     """A path as part of an address: bytes that are not UTF-8, control characters and % are written as %XX.
 
-    >>> written("/inbox/50% off.csv")
+    >>> quote_path("/inbox/50% off.csv")
     '/inbox/50%25 off.csv'
     """
     return "".join(
@@ -150,15 +150,15 @@ def written(path: str) -> str:
     )
 
 
-def unwritten(part: str) -> str:
-    """The path that ``written`` wrote.
+def unquote_path(part: str) -> str:
+    """The path that ``quote_path`` wrote.
 
-    >>> unwritten("/inbox/50%25 off.csv")
+    >>> unquote_path("/inbox/50%25 off.csv")
     '/inbox/50% off.csv'
     """
     return unquote_to_bytes(part).decode("utf-8", "surrogateescape")
 
 
-def shown(name: str) -> str:
+def display_name(name: str) -> str:
     """A file's name for people: any text column can keep it, as what is not UTF-8 is replaced."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

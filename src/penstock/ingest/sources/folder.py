@@ -25,19 +25,19 @@ from pathlib import Path
 from penstock.errors import Permanent, Retryable
 from penstock.ingest.sources.contract import (
     DEEPEST,
-    MOST_ENTRIES,
+    MAX_ENTRIES,
+    CheckedReader,
     Readable,
-    Vouched,
     Waiting,
-    changed,
-    foreign,
-    gone,
-    missing,
-    shown,
+    display_name,
+    file_changed,
+    file_gone,
+    foreign_file,
+    is_unfinished,
+    missing_source,
+    quote_path,
     too_large,
-    unfinished,
-    unwritten,
-    written,
+    unquote_path,
 )
 
 # Without O_NONBLOCK, a pipe put in the place of a file would hold us until somebody writes to it.
@@ -53,19 +53,19 @@ class Folder:
         *,
         settle_seconds: float = 2.0,
         now: Callable[[], float] = time.time,
-        most_entries: int = MOST_ENTRIES,
+        max_entries: int = MAX_ENTRIES,
         deepest: int = DEEPEST,
     ) -> None:
         self._path = os.path.realpath(path)
-        self.address = f"folder:{written(self._path)}"
+        self.address = f"folder:{quote_path(self._path)}"
         self._settle_seconds = settle_seconds
         self._now = now
-        self._most_entries = most_entries
+        self._max_entries = max_entries
         self._deepest = deepest
 
     def waiting(self) -> Iterator[Waiting]:
         """The settled files of the folder and its subfolders, oldest first."""
-        found: list[tuple[int, str, Waiting]] = []
+        candidates: list[tuple[int, str, Waiting]] = []
         settled_before = int((self._now() - self._settle_seconds) * 1e9)
         for path in self._files():
             try:
@@ -73,33 +73,33 @@ class Folder:
             except FileNotFoundError:
                 continue
             if stat.S_ISREG(status.st_mode) and status.st_mtime_ns <= settled_before and not _being_written(path):
-                found.append((status.st_mtime_ns, path, _waiting(path, status)))
-        yield from (one for _, _, one in sorted(found, key=lambda each: each[:2]))
+                candidates.append((status.st_mtime_ns, path, _waiting(path, status)))
+        yield from (file for _, _, file in sorted(candidates, key=lambda each: each[:2]))
 
     @contextmanager
-    def open(self, one: Waiting) -> Iterator[Readable]:
+    def open(self, file: Waiting) -> Iterator[Readable]:
         """Lend a file; the descriptor is compared with the listing, so a file put in its place is noticed."""
-        path = unwritten(one.address.removeprefix("folder:"))
+        path = unquote_path(file.address.removeprefix("folder:"))
         below = os.path.commonpath([os.path.realpath(path), self._path]) == self._path
-        if not (one.address.startswith("folder:/") and below):
-            raise foreign(one, self.address)
-        with _failures(one):
+        if not (file.address.startswith("folder:/") and below):
+            raise foreign_file(file, self.address)
+        with _failures(file):
             descriptor = os.open(path, _FLAGS)
         try:
 
             def check() -> None:
-                with _failures(one):
+                with _failures(file):
                     here, there = os.fstat(descriptor), os.lstat(path)
                 # Both: the first grows under a writer, the second is another file after a rename.
-                if {_version(here), _version(there)} != {one.version} or not stat.S_ISREG(here.st_mode):
-                    raise changed(one)
+                if {_version(here), _version(there)} != {file.version} or not stat.S_ISREG(here.st_mode):
+                    raise file_changed(file)
 
             def read(size: int) -> bytes:
-                with _failures(one):
+                with _failures(file):
                     return os.read(descriptor, size)
 
             check()
-            reader = Vouched(one, read, check)
+            reader = CheckedReader(file, read, check)
             yield reader
             reader.leave()
         finally:
@@ -108,7 +108,7 @@ class Folder:
     def _files(self) -> Iterator[str]:
         if not os.path.isdir(self._path):  # noqa: PTH112
             if not os.path.lexists(self._path):
-                raise missing(self.address)
+                raise missing_source(self.address)
             yield self._path
             return
         entries = 0
@@ -119,9 +119,9 @@ class Folder:
                 raise too_large(self.address, f"folders more than {self._deepest} deep")
             for entry in self._entries(folder, top=depth == 1):
                 entries += 1
-                if entries > self._most_entries:
-                    raise too_large(self.address, f"more than {self._most_entries} entries")
-                if unfinished(entry.name):
+                if entries > self._max_entries:
+                    raise too_large(self.address, f"more than {self._max_entries} entries")
+                if is_unfinished(entry.name):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append((entry.path, depth + 1))
@@ -135,16 +135,16 @@ class Folder:
         except (FileNotFoundError, NotADirectoryError):
             # A subfolder that went away while we listed has nothing to ingest.
             if top:
-                raise missing(self.address) from None
+                raise missing_source(self.address) from None
         except PermissionError as error:
-            raise _refused(f"folder:{written(folder)}", error) from error
+            raise _refusal(f"folder:{quote_path(folder)}", error) from error
         except OSError as error:
-            raise _unavailable(f"folder:{written(folder)}", error) from error
+            raise _unavailable(f"folder:{quote_path(folder)}", error) from error
 
 
 def _waiting(path: str, status: os.stat_result) -> Waiting:
-    name = shown(path.rpartition("/")[2])
-    return Waiting(name=name, address=f"folder:{written(path)}", size=status.st_size, version=_version(status))
+    name = display_name(path.rpartition("/")[2])
+    return Waiting(name=name, address=f"folder:{quote_path(path)}", size=status.st_size, version=_version(status))
 
 
 def _version(status: os.stat_result) -> str:
@@ -171,21 +171,21 @@ def _being_written(path: str) -> bool:
 
 
 @contextmanager
-def _failures(one: Waiting) -> Iterator[None]:
+def _failures(file: Waiting) -> Iterator[None]:
     """Say what went wrong with a file in the words of a handler."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise gone(one) from error
+        raise file_gone(file) from error
     except PermissionError as error:
-        raise _refused(one.address, error) from error
+        raise _refusal(file.address, error) from error
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise changed(one) from error  # a link where a file was
-        raise _unavailable(one.address, error) from error
+            raise file_changed(file) from error  # a link where a file was
+        raise _unavailable(file.address, error) from error
 
 
-def _refused(address: str, error: OSError) -> Permanent:
+def _refusal(address: str, error: OSError) -> Permanent:
     return Permanent(f"{address} may not be read ({error.strerror}): check its permissions.", code="SOURCE_REFUSED")
 
 

@@ -24,25 +24,25 @@ from socket import socket
 from penstock.errors import Permanent, Retryable
 from penstock.ingest.sources.contract import (
     DEEPEST,
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     TIMEOUT_SECONDS,
+    CheckedReader,
     Readable,
-    Vouched,
     Waiting,
-    changed,
-    foreign,
-    gone,
-    missing,
-    shown,
+    display_name,
+    file_changed,
+    file_gone,
+    foreign_file,
+    is_unfinished,
+    missing_source,
+    quote_path,
     too_large,
-    unfinished,
-    unwritten,
-    written,
+    unquote_path,
 )
 
 _NOT_KNOWN = ("500", "502", "504")
 _NO_SUCH_FILE = "550"
-_MOST_AT_ONCE = 1 << 20
+_MAX_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,57 +72,57 @@ class Server:
         *,
         settle_seconds: float = 2.0,
         now: Callable[[], float] = time.time,
-        most_entries: int = MOST_ENTRIES,
+        max_entries: int = MAX_ENTRIES,
         deepest: int = DEEPEST,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         self._account = account
         self._path = "/" + path.strip("/")
-        self.address = account.address + written(self._path)
+        self.address = account.address + quote_path(self._path)
         self._settle_seconds = settle_seconds
         self._now = now
-        self._most_entries = most_entries
+        self._max_entries = max_entries
         self._deepest = deepest
         self._timeout_seconds = timeout_seconds
 
     def waiting(self) -> Iterator[Waiting]:
         """The settled files of the folder and its subfolders, oldest first."""
         settled_before = self._now() - self._settle_seconds - 1
-        with self._failures(), self._connected() as connection:
-            found = [
-                (facts.modified, path, facts)
+        with self._failures(), self._connect() as connection:
+            candidates = [
+                (facts.modified_at, path, facts)
                 for path, facts in self._files(connection)
-                if _time_of(facts.modified) < settled_before
+                if _time_of(facts.modified_at) < settled_before
             ]
-        for _, path, facts in sorted(found, key=lambda each: each[:2]):
-            name = shown(path.rpartition("/")[2])
-            yield Waiting(name, self._account.address + written(path), facts.size, facts.version)
+        for _, path, facts in sorted(candidates, key=lambda each: each[:2]):
+            name = display_name(path.rpartition("/")[2])
+            yield Waiting(name, self._account.address + quote_path(path), facts.size, facts.version)
 
     @contextmanager
-    def open(self, one: Waiting) -> Iterator[Readable]:
+    def open(self, file: Waiting) -> Iterator[Readable]:
         """Lend a file over a connection of its own."""
         start = self._account.address
-        path = unwritten(one.address.removeprefix(start))
+        path = unquote_path(file.address.removeprefix(start))
         inside = path == self._path or path.startswith(self._path.rstrip("/") + "/")
-        if not one.address.startswith(f"{start}/") or not inside or ".." in path.split("/"):
-            raise foreign(one, self.address)
+        if not file.address.startswith(f"{start}/") or not inside or ".." in path.split("/"):
+            raise foreign_file(file, self.address)
         with ExitStack() as stack:
-            with self._failures(one):
-                connection = stack.enter_context(self._connected())
-                if _facts(connection, path).version != one.version:
-                    raise changed(one)
+            with self._failures(file):
+                connection = stack.enter_context(self._connect())
+                if _facts(connection, path).version != file.version:
+                    raise file_changed(file)
                 transfer = stack.enter_context(closing(connection.transfercmd(f"RETR {_wire(path)}")))
             at_end = False
 
             def read(size: int) -> bytes:
                 nonlocal at_end
-                with self._failures(one):
-                    piece: bytes = transfer.recv(min(size, _MOST_AT_ONCE))
+                with self._failures(file):
+                    piece: bytes = transfer.recv(min(size, _MAX_AT_ONCE))
                 at_end = not piece
                 return piece
 
             def check() -> None:
-                with self._failures(one):
+                with self._failures(file):
                     if at_end:
                         # What the transfer ended with is said on the other connection: 226 whole, 426 broken off.
                         _end(transfer)
@@ -130,17 +130,17 @@ class Server:
                         facts = _facts(connection, path)
                     else:
                         # The reader had enough. The server may still push; a second connection need not wait for that.
-                        with self._connected() as another:
+                        with self._connect() as another:
                             facts = _facts(another, path)
-                if facts.version != one.version:
-                    raise changed(one)
+                if facts.version != file.version:
+                    raise file_changed(file)
 
-            reader = Vouched(one, read, check)
+            reader = CheckedReader(file, read, check)
             yield reader
             reader.leave()
 
     @contextmanager
-    def _connected(self) -> Iterator[ftplib.FTP]:
+    def _connect(self) -> Iterator[ftplib.FTP]:
         account, limit = self._account, self._timeout_seconds
         # Latin-1 carries every byte as it is; _wire and _path_of turn it into the names we write.
         connection = (
@@ -169,10 +169,10 @@ class Server:
                 raise too_large(self.address, f"folders more than {self._deepest} deep")
             for name, kind, facts in _entries(connection, folder):
                 entries += 1
-                if entries > self._most_entries:
-                    raise too_large(self.address, f"more than {self._most_entries} entries")
+                if entries > self._max_entries:
+                    raise too_large(self.address, f"more than {self._max_entries} entries")
                 # A name with a slash would lead out of the folder; no honest server has one.
-                if unfinished(name) or "/" in name:
+                if is_unfinished(name) or "/" in name:
                     continue
                 path = f"{folder.rstrip('/')}/{name}"
                 if kind == "dir":
@@ -181,17 +181,17 @@ class Server:
                     yield path, facts
 
     @contextmanager
-    def _failures(self, one: Waiting | None = None) -> Iterator[None]:
+    def _failures(self, file: Waiting | None = None) -> Iterator[None]:
         """Say what the server answered in the words of a handler."""
-        address = one.address if one else self.address
+        address = file.address if file else self.address
         try:
             yield
         except ftplib.error_perm as error:
             if _no_such_file(error):
-                raise (gone(one) if one else missing(self.address)) from error
-            raise _refused(address, str(error)) from error
+                raise (file_gone(file) if file else missing_source(self.address)) from error
+            raise _refusal(address, str(error)) from error
         except ssl.SSLCertVerificationError as error:
-            raise _refused(address, f"its certificate is not good: {error.verify_message}") from error
+            raise _refusal(address, f"its certificate is not good: {error.verify_message}") from error
         except (ftplib.Error, OSError, EOFError) as error:
             raise Retryable(
                 f"{address} cannot be reached now, or broke off ({type(error).__name__}): check the server.",
@@ -210,38 +210,42 @@ class _ReusingTls(ftplib.FTP_TLS):
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    modified: str
+    modified_at: str
     """YYYYMMDDHHMMSS, of UTC; fractions are left out, as not every answer of a server has them."""
     size: int
 
     @property
     def version(self) -> str:
-        return f"{self.modified}-{self.size}"
+        return f"{self.modified_at}-{self.size}"
 
 
 def _facts(connection: ftplib.FTP, path: str) -> _Facts:
     """The date and the size of one file."""
     # A listing leaves the text mode behind, in which SIZE is refused, or wrong.
     connection.voidcmd("TYPE I")
-    modified = connection.voidcmd(f"MDTM {_wire(path)}")[4:18]
+    modified_at = connection.voidcmd(f"MDTM {_wire(path)}")[4:18]
     size = connection.size(_wire(path))
-    if size is None or not modified.isdigit():
-        raise ftplib.error_reply(f"no date or size of {written(path)}")
-    return _Facts(modified, size)
+    if size is None or not modified_at.isdigit():
+        raise ftplib.error_reply(f"no date or size of {quote_path(path)}")
+    return _Facts(modified_at, size)
 
 
 def _entries(connection: ftplib.FTP, folder: str) -> Iterator[tuple[str, str, _Facts | None]]:
     """What a folder holds: each name with what it is, and for files their facts."""
     try:
-        listed = list(connection.mlsd(_wire(folder), ["type", "size", "modify"]))
+        entries = list(connection.mlsd(_wire(folder), ["type", "size", "modify"]))
     except ftplib.error_perm as error:
         if not str(error).startswith(_NOT_KNOWN):
             raise
     else:
-        for raw, said in listed:
-            facts = _Facts(said["modify"][:14], int(said["size"])) if {"modify", "size"} <= said.keys() else None
-            if said.get("type", "").lower() in {"file", "dir"}:
-                yield _path_of(raw), said["type"].lower(), facts
+        for raw, attributes in entries:
+            facts = (
+                _Facts(attributes["modify"][:14], int(attributes["size"]))
+                if {"modify", "size"} <= attributes.keys()
+                else None
+            )
+            if attributes.get("type", "").lower() in {"file", "dir"}:
+                yield _path_of(raw), attributes["type"].lower(), facts
         return
     # An old server: names alone, and three questions about each.
     try:
@@ -286,8 +290,8 @@ def _end(transfer: socket) -> None:
     transfer.close()
 
 
-def _time_of(modified: str) -> float:
-    return datetime.strptime(modified, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+def _time_of(modified_at: str) -> float:
+    return datetime.strptime(modified_at, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
 
 
 def _wire(path: str) -> str:
@@ -298,7 +302,7 @@ def _path_of(raw: str) -> str:
     return raw.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
-def _refused(address: str, answer: str) -> Permanent:
+def _refusal(address: str, answer: str) -> Permanent:
     return Permanent(
         f"{address} may not be read ({answer}): check PENSTOCK_INGEST_FTP_USER, PENSTOCK_INGEST_FTP_PASSWORD and what "
         "that account may do.",

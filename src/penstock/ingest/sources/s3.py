@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigurationError, InvalidInput, Permanent, Retryable
 from penstock.ingest.sources.contract import (
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     TIMEOUT_SECONDS,
+    CheckedReader,
     Readable,
-    Vouched,
     Waiting,
-    changed,
-    foreign,
-    gone,
-    missing,
-    shown,
+    display_name,
+    file_changed,
+    file_gone,
+    foreign_file,
+    is_unfinished,
+    missing_source,
+    quote_path,
     too_large,
-    unfinished,
-    unwritten,
-    written,
+    unquote_path,
 )
 from penstock.ingest.sources.settings import SourceSettings
 
@@ -76,61 +76,61 @@ class Bucket:
         prefix: str,
         access: Access,
         *,
-        most_entries: int = MOST_ENTRIES,
+        max_entries: int = MAX_ENTRIES,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
-        self.address = f"s3://{bucket}/{written(prefix)}"
+        self.address = f"s3://{bucket}/{quote_path(prefix)}"
         self._bucket = bucket
         self._prefix = prefix
-        self._most_entries = most_entries
+        self._max_entries = max_entries
         self._store = _store(bucket, access, timeout_seconds)
 
     def waiting(self) -> Iterator[Waiting]:
         """The objects below the prefix, oldest first."""
-        found = [meta for meta in self._objects() if not unfinished(meta["path"].rpartition("/")[2])]
-        for meta in sorted(found, key=lambda meta: (meta["last_modified"], meta["path"])):
+        candidates = [meta for meta in self._objects() if not is_unfinished(meta["path"].rpartition("/")[2])]
+        for meta in sorted(candidates, key=lambda meta: (meta["last_modified"], meta["path"])):
             yield Waiting(
-                name=shown(meta["path"].rpartition("/")[2]),
-                address=f"s3://{self._bucket}/{written(meta['path'])}",
+                name=display_name(meta["path"].rpartition("/")[2]),
+                address=f"s3://{self._bucket}/{quote_path(meta['path'])}",
                 size=meta["size"],
                 version=_version(meta),
             )
 
     @contextmanager
-    def open(self, one: Waiting) -> Iterator[Readable]:
+    def open(self, file: Waiting) -> Iterator[Readable]:
         """Lend an object, one range at a time."""
         import obstore
 
         start = f"s3://{self._bucket}/"
-        key = unwritten(one.address.removeprefix(start))
+        key = unquote_path(file.address.removeprefix(start))
         folder = f"{self._prefix.rstrip('/')}/" if self._prefix else ""
-        if not one.address.startswith(start) or not (key == self._prefix or key.startswith(folder)):
-            raise foreign(one, self.address)
-        held = memoryview(b"")
+        if not file.address.startswith(start) or not (key == self._prefix or key.startswith(folder)):
+            raise foreign_file(file, self.address)
+        fetched_bytes = memoryview(b"")
         position = 0
 
         def check() -> None:
-            with self._failures(one):
-                if _version(obstore.head(self._store, key)) != one.version:
-                    raise changed(one)
+            with self._failures(file):
+                if _version(obstore.head(self._store, key)) != file.version:
+                    raise file_changed(file)
 
         def read(size: int) -> bytes:
-            nonlocal held, position
-            if not held and position < one.size:
-                end = min(position + RANGE_BYTES, one.size)
-                with self._failures(one):
+            nonlocal fetched_bytes, position
+            if not fetched_bytes and position < file.size:
+                end = min(position + RANGE_BYTES, file.size)
+                with self._failures(file):
                     answer = obstore.get(self._store, key, options={"range": (position, end), "if_match": match})
-                    held = memoryview(answer.bytes())
+                    fetched_bytes = memoryview(answer.bytes())
                 # A store that does not know If-Match ignores it.
-                if _version(answer.meta) != one.version or len(held) != end - position:
-                    raise changed(one)
+                if _version(answer.meta) != file.version or len(fetched_bytes) != end - position:
+                    raise file_changed(file)
                 position = end
-            piece, held = bytes(held[:size]), held[size:]
+            piece, fetched_bytes = bytes(fetched_bytes[:size]), fetched_bytes[size:]
             return piece
 
-        match = one.version if one.version.startswith('"') else None
+        match = file.version if file.version.startswith('"') else None
         check()
-        reader = Vouched(one, read, check)
+        reader = CheckedReader(file, read, check)
         yield reader
         reader.leave()
 
@@ -145,27 +145,27 @@ class Bucket:
                     pass  # not the key of one object, then the name of a folder
                 else:
                     return
-            seen = 0
+            object_count = 0
             for batch in obstore.list(self._store, prefix=self._prefix or None, chunk_size=1_000):
-                seen += len(batch)
-                if seen > self._most_entries:
-                    raise too_large(self.address, f"more than {self._most_entries} objects")
+                object_count += len(batch)
+                if object_count > self._max_entries:
+                    raise too_large(self.address, f"more than {self._max_entries} objects")
                 yield from (meta for meta in batch if meta["size"])
 
     @contextmanager
-    def _failures(self, one: Waiting | None = None) -> Iterator[None]:
+    def _failures(self, file: Waiting | None = None) -> Iterator[None]:
         """Say what the store answered in the words of a handler."""
         from obstore import exceptions
 
-        address = one.address if one else self.address
+        address = file.address if file else self.address
         try:
             yield
         except FileNotFoundError as error:
-            raise (gone(one) if one else missing(self.address)) from error
+            raise (file_gone(file) if file else missing_source(self.address)) from error
         except exceptions.PreconditionError as error:
             raise Retryable(f"{address} changed while it was read.", code="SOURCE_FILE_CHANGED") from error
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-            raise _refused(address) from error
+            raise _refusal(address) from error
         except (exceptions.InvalidPathError, ValueError) as error:
             raise InvalidInput(
                 f"{self.address} holds a key with an empty part, as in a//b, or with . or .. for a part, which cannot "
@@ -179,9 +179,9 @@ class Bucket:
     def _generic(self, address: str, text: str) -> InvalidInput | Permanent | Retryable:
         """What an error without a class of its own says; a listing has no others."""
         if "NoSuchBucket" in text:
-            return missing(f"s3://{self._bucket}")
+            return missing_source(f"s3://{self._bucket}")
         if any(f"status code: {status}" in text for status in (401, 403)):
-            return _refused(address)
+            return _refusal(address)
         return Retryable(
             f"{address} cannot be reached now, or broke off: check AWS_ENDPOINT_URL and the network.",
             code="SOURCE_UNAVAILABLE",
@@ -216,7 +216,7 @@ def _version(meta: ObjectMeta) -> str:
     return meta["e_tag"] or meta["version"] or f"{meta['last_modified'].isoformat()}-{meta['size']}"
 
 
-def _refused(address: str) -> Permanent:
+def _refusal(address: str) -> Permanent:
     return Permanent(
         f"{address} may not be read with these keys: check AWS_ACCESS_KEY_ID and what it may do.", code="SOURCE_REFUSED"
     )

@@ -1,12 +1,13 @@
-"""What a database must say for itself; everything else is the same SQL everywhere.
+"""What differs between databases; everything else is the same SQL everywhere.
 
 The list is closed on purpose: what needs another difference gets a method or a question here, never an ``if`` of its
 own elsewhere (``tests/architecture/test_dialects.py`` looks for them). docs/explanation/dialects.md says what a new
 database has to bring. Where the two that there are agree and a third will not, the difference goes behind:
 
 - *no UPDATE … RETURNING* (MariaDB, MySQL): the guarded changes of states, claims and the outbox read the rows that they
-  changed. They are built with ``returning``, and executed by ``Prepared.fetch`` of ``store/statement_cache.py``: there
-  such a database would lock the rows by a SELECT … FOR UPDATE, update them, and answer with what it had locked.
+  changed. They are built with ``returning``, and executed by ``PreparedStatement.fetch`` of
+  ``store/statement_cache.py``: there such a database would lock the rows by a SELECT … FOR UPDATE, update them, and
+  answer with what it had locked.
 - *no statement within a statement* (data-modifying common table expressions): :meth:`Dialect.together` gives them one
   after the other, and :attr:`Dialect.claims_in_one_statement` is False.
 - *no partial indexes*: :func:`penstock.store.dialects.partial_index.only_where` says what an index covers; a database
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from penstock.store.peers import Presence
     from penstock.store.write_lock import WriteLock
 
-NOW = "the_now"
-"""The parameter through which a held clock is handed to every statement."""
+NOW = "now"
+"""The parameter that gives every statement the time of a manual clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def fields(*columns: Column[Any] | Field) -> tuple[Field, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ConnectOptions:
-    """How a database is connected to; each takes of it what it knows."""
+    """How to connect to a database; each dialect takes what it understands."""
 
     pool_size: int
     synchronous: str
@@ -85,21 +86,21 @@ class Connections(NamedTuple):
 
 
 class CannotListen(Exception):
-    """Notices do not reach us here, and asking again soon will not change that; the message says what will."""
+    """Notices cannot reach us here, and retrying will not help; the message says what will."""
 
 
 class Listener(Protocol):
-    """Hears of what other processes commit, on a connection of its own."""
+    """Listens for what other processes commit, on a connection of its own."""
 
-    def listen(self, began: Callable[[], None], heard: Callable[[frozenset[str] | None], None]) -> None:
-        """Call ``began`` once we hear, and ``heard`` with what was told; None: anything may have happened."""
+    def listen(self, on_ready: Callable[[], None], on_notices: Callable[[frozenset[str] | None], None]) -> None:
+        """Call ``on_ready`` once it listens, and ``on_notices`` with what arrives; None: anything may have happened."""
 
     def close(self) -> None:
         """End it, from another thread."""
 
 
 class Dialect(Protocol):
-    """One database's ways. Statements are built once for each, so it must be hashable."""
+    """What one database does differently. Statements are built once for each, so it must be hashable."""
 
     name: str
 
@@ -108,13 +109,13 @@ class Dialect(Protocol):
     is_embedded: bool
     """Is it a file of ours: made when it is first used, brought up to date by whoever opens it, in one transaction?"""
     commits_single_statements: bool
-    """Is a statement a transaction by itself, so that BEGIN and COMMIT need no way to a server and back?"""
+    """Is a statement a transaction by itself, so that no round trips for BEGIN and COMMIT are needed?"""
     writes_beside_others: bool
     """Can we write while another of our transactions does, so that a lane claims while it records?"""
     claims_in_one_statement: bool
     """Can one statement lock jobs, take their items and write the history, and is it worth to begin at watermarks?"""
     carries_notices: bool
-    """Does it tell other processes what a transaction has to tell? Otherwise the store tells those of this machine."""
+    """Does it deliver a transaction's notices to other processes? Otherwise the store does, on this machine."""
     skips_in_indexes: bool
     """Does it skip from one priority to the next in an index when a condition does not name any?"""
     connection_example: str
@@ -126,13 +127,13 @@ class Dialect(Protocol):
         """An engine whose connections are set up as the store needs them, and that knows where our tables are."""
 
     def connections(self, engine: Engine) -> Connections:
-        """Those that are kept; at most half of the pool, so that nobody waits for one that does nothing."""
+        """Those that are kept; at most half of the pool, so that no caller waits for an idle one."""
 
     def write_lock(self, url: URL) -> WriteLock | None:
         """Where writers queue, for a database that has one at a time."""
 
     def after_commit(self, connection: Connection) -> None:
-        """A writer's last duty, while it still has the connection."""
+        """What a writer does after its commit, while it still has the connection."""
 
     def file_of(self, url: URL) -> Path | None:
         """The file of an embedded database; None for a server's, and for one in memory."""
@@ -163,7 +164,7 @@ class Dialect(Protocol):
     # Locks --------------------------------------------------------------------------------------------------------
 
     def begin_bounded(self, connection: Connection, seconds: float) -> None:
-        """Begin a transaction whose statements wait for a lock no longer than this; in one way to the server."""
+        """Begin a transaction whose statements wait for a lock no longer than this; in one round trip."""
 
     def take_turns(self, connection: Connection, name: str) -> None:
         """Wait until nobody else is between this call of the same name and the end of their transaction."""
@@ -188,11 +189,11 @@ class Dialect(Protocol):
     def among(self, column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
         """Is the column one of the values listed in the parameter ``name``? The same statement for any number."""
 
-    def bundled(self, stretch: Select[Any]) -> Select[Any]:
+    def bundle(self, stretch: Select[Any]) -> Select[Any]:
         """The statement as it brings thousands of rows most cheaply."""
 
-    def unbundled(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
-        """The rows that :meth:`bundled` brought."""
+    def unbundle(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        """The rows that :meth:`bundle` brought."""
 
     def rows_as_json(self, rows: Select[Any]) -> ColumnElement[Any]:
         """A few rows as one JSON array of arrays, for a column of another statement; null for none."""
@@ -212,7 +213,7 @@ class Dialect(Protocol):
     # Errors -------------------------------------------------------------------------------------------------------
 
     def is_passing(self, error: BaseException) -> bool:
-        """Would the same transaction have a chance if it were run again (deadlock, busy)?"""
+        """May the same transaction succeed if it is run again (deadlock, busy)?"""
 
     def is_locked(self, error: BaseException) -> bool:
         """Was a lock waited for as long as the transaction allows?"""
@@ -227,8 +228,8 @@ class Dialect(Protocol):
         """Does the error of a lost connection say that the server had not begun with what was asked?"""
 
 
-class ByTheHeldClock:
-    """The same ways, but the time is a parameter: for tests that hold the clock."""
+class ManualClockDialect:
+    """The same dialect with the time as a parameter: for tests that move the clock."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -246,14 +247,14 @@ class ByTheHeldClock:
 
 
 @cache
-def dialect_of(dialect_name: str, *, held: bool = False) -> Dialect:
-    """The ways of the named database; one object for each, so that statements built for it are built once."""
+def dialect_of(dialect_name: str, *, has_manual_clock: bool = False) -> Dialect:
+    """The dialect of the named database; one object for each, so that statements built for it are built once."""
     from penstock.store.dialects.postgresql.dialect import PostgreSQL
     from penstock.store.dialects.sqlite.dialect import SQLite
 
-    known: dict[str, Dialect] = {dialect.name: dialect for dialect in (SQLite(), PostgreSQL())}
-    if dialect_name not in known:
+    dialects: dict[str, Dialect] = {dialect.name: dialect for dialect in (SQLite(), PostgreSQL())}
+    if dialect_name not in dialects:
         raise ConfigurationError(
-            f"PENSTOCK_DATABASE_URL names {dialect_name!r}; Penstock runs on {' and '.join(sorted(known))}"
+            f"PENSTOCK_DATABASE_URL names {dialect_name!r}; Penstock runs on {' and '.join(sorted(dialects))}"
         )
-    return ByTheHeldClock(known[dialect_name]) if held else known[dialect_name]
+    return ManualClockDialect(dialects[dialect_name]) if has_manual_clock else dialects[dialect_name]

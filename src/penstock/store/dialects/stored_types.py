@@ -63,10 +63,10 @@ def _uuid_of(digits: str | None) -> UUID | None:
     """A UUID from its digits, made without the checks that what we wrote ourselves does not need."""
     if digits is None:
         return None
-    made = _new(UUID)
-    _set(made, "int", int(digits, 16))
-    _set(made, "is_safe", SafeUUID.unknown)
-    return made
+    uuid = _new(UUID)
+    _set(uuid, "int", int(digits, 16))
+    _set(uuid, "is_safe", SafeUUID.unknown)
+    return uuid
 
 
 def _text_of(value: Any) -> str:
@@ -86,12 +86,12 @@ SQLITE = StoredTypes(
     payload=StoredType(Text(), _text_of, json_of),
 )
 """Microseconds since 1970, 32 hexadecimal digits, text."""
-_KNOWN = {"sqlite": SQLITE}
+_TYPES_BY_DIALECT = {"sqlite": SQLITE}
 
 
 def stored_types(dialect_name: str) -> StoredTypes:
     """The types of the named database."""
-    return _KNOWN.get(dialect_name, SERVER)
+    return _TYPES_BY_DIALECT.get(dialect_name, SERVER)
 
 
 ROW_NUMBER = BigInteger().with_variant(Integer(), "sqlite")

@@ -21,8 +21,8 @@ def built_once(build: Callable[Arguments, Statement]) -> Callable[Arguments, Sta
     """
 
     @wraps(build)
-    def build_named(*arguments: Arguments.args, **named: Arguments.kwargs) -> Statement:
-        return build(*arguments, **named).execution_options(**{_NAME: build.__name__.lstrip("_")})
+    def build_named(*arguments: Arguments.args, **options: Arguments.kwargs) -> Statement:
+        return build(*arguments, **options).execution_options(**{_NAME: build.__name__.lstrip("_")})
 
     return cache(build_named)  # type: ignore[return-value]
 

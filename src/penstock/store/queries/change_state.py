@@ -46,7 +46,7 @@ class ChangedJob(NamedTuple):
     total_items: int
 
 
-_CHANGED = tuple(jobs.c[name] for name in ChangedJob._fields)
+_CHANGED_COLUMNS = tuple(jobs.c[name] for name in ChangedJob._fields)
 
 
 def change_state(
@@ -72,7 +72,7 @@ def change_state(
             updated_at=now,
             **changes,
         )
-        .returning(*_CHANGED)
+        .returning(*_CHANGED_COLUMNS)
     )
 
 
@@ -98,14 +98,14 @@ class ExplainedEvent(NamedTuple):
 
 _EVENT_TYPES: dict[str, Any] = {"job_id": Identifier(), "sequence": Integer(), "run": Integer(), "from_state": String()}
 _EVENTS = HandedRows("events", Event, **_EVENT_TYPES)
-_EXPLAINED = HandedRows("events", ExplainedEvent, **_EVENT_TYPES, reason=Text(), data=Text())
+_EXPLAINED_EVENTS = HandedRows("events", ExplainedEvent, **_EVENT_TYPES, reason=Text(), data=Text())
 _MADE_BY = ("to_state", "actor", "actor_id", "at")
 
 
 def insert_events(transaction: Transaction, events: Sequence[Event], *, to_state: JobState, caller: Caller) -> None:
     """One history row for each change; where it went and who made it is the same for all of them."""
     rows = _EVENTS.parameters(transaction.dialect, events)
-    transaction.execute(_insert_events(transaction.dialect), rows | _made(to_state, caller))
+    transaction.execute(_insert_events(transaction.dialect), rows | _new_state_parameters(to_state, caller))
 
 
 @built_once
@@ -119,19 +119,19 @@ def insert_explained_events(
     transaction: Transaction, events: Sequence[ExplainedEvent], *, to_state: JobState, caller: Caller
 ) -> None:
     """The same for changes that have a reason or keep something."""
-    rows = _EXPLAINED.parameters(transaction.dialect, events)
-    transaction.execute(_insert_explained_events(transaction.dialect), rows | _made(to_state, caller))
+    rows = _EXPLAINED_EVENTS.parameters(transaction.dialect, events)
+    transaction.execute(_insert_explained_events(transaction.dialect), rows | _new_state_parameters(to_state, caller))
 
 
 @built_once
 def _insert_explained_events(dialect: Dialect) -> Insert:
-    rows = _EXPLAINED.table(dialect)
+    rows = _EXPLAINED_EVENTS.table(dialect)
     *cells, data = rows.c
     columns = [*ExplainedEvent._fields, *_MADE_BY]
     return insert(job_events).from_select(columns, select(*cells, dialect.json(data), *_made_by(dialect, _new_state())))
 
 
-def _made(to_state: JobState, caller: Caller) -> dict[str, Any]:
+def _new_state_parameters(to_state: JobState, caller: Caller) -> dict[str, Any]:
     return {"new_state": to_state.value, **made_by(caller)}
 
 
@@ -151,13 +151,13 @@ def _new_state() -> ColumnElement[str]:
 
 def tell_of(dialect: Dialect, change: Update, transition: Transition) -> Insert:
     """The change and one history row for each job it happens to, in one statement; who makes it: :func:`made_by`."""
-    changed = change.cte("changed")
+    changed_jobs = change.cte("changed")
     columns = ["job_id", "sequence", "run", "from_state", *_MADE_BY]
     source = select(
-        changed.c.id,
-        changed.c.event_sequence,
-        changed.c.run,
-        changed.c.previous_state,
+        changed_jobs.c.id,
+        changed_jobs.c.event_sequence,
+        changed_jobs.c.run,
+        changed_jobs.c.previous_state,
         *_made_by(dialect, literal(transition.target.value)),
     )
     return insert(job_events).from_select(columns, source)

@@ -1,4 +1,4 @@
-"""Which items a claim takes. Whose turn it is: ``line``; what is written about the jobs: ``served_jobs``."""
+"""The items that a claim takes. Which jobs are due: ``line``; what is written about the jobs: ``served_jobs``."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Stretch(NamedTuple):
     last: int
 
 
-TAKEN = tuple(job_items.c[name] for name in TakenItem._fields)
+TAKEN_COLUMNS = tuple(job_items.c[name] for name in TakenItem._fields)
 _STRETCHES = HandedRows("stretches", Stretch, job_id=Identifier(), first=Integer(), last=Integer())
 
 
@@ -106,7 +106,7 @@ def _take_stretch(dialect: Dialect) -> Update:
             dialect.check(job_items.c.status == _PENDING),
         )
         .values(lease_values(dialect))
-        .returning(*TAKEN)
+        .returning(*TAKEN_COLUMNS)
     )
 
 
@@ -128,12 +128,12 @@ def _take_stretches(dialect: Dialect) -> Update:
             dialect.check(job_items.c.status == _PENDING),
         )
         .values(lease_values(dialect))
-        .returning(*TAKEN, job_items.c.job_id)
+        .returning(*TAKEN_COLUMNS, job_items.c.job_id)
     )
 
 
 class ReturnedItem(NamedTuple):
-    """An item that came back, and in how many deaths of workers it was in hand."""
+    """An item that came back, and how many workers died while they held it."""
 
     id: int
     deaths: int
@@ -172,7 +172,7 @@ def _take_returned(dialect: Dialect) -> Update:
         update(job_items)
         .where(dialect.among(job_items.c.id, "item_ids"), job_items.c.status == _PENDING)
         .values(lease_values(dialect))
-        .returning(*TAKEN, job_items.c.job_id)
+        .returning(*TAKEN_COLUMNS, job_items.c.job_id)
     )
 
 

@@ -130,7 +130,7 @@ def _drop_items(_: Dialect) -> Delete:
 
 
 class RestoredJob(NamedTuple):
-    """A job that has the turn its items call for."""
+    """A job whose next claim fits its items."""
 
     next_claim_at: datetime | None
     state: str
@@ -138,7 +138,7 @@ class RestoredJob(NamedTuple):
 
 
 def restore_turn(transaction: Transaction, job_id: UUID) -> RestoredJob | None:
-    """Give a job that should flow the turn its items call for."""
+    """Set the next claim of a job that should run by its items."""
     return transaction.fetch_one(RestoredJob, _restore_turn(transaction.dialect), {"job_id": job_id})
 
 

@@ -38,7 +38,7 @@ def rows_to_export(
     if statuses is not None:
         parameters["statuses"] = [status.value for status in statuses]
     rows = transaction.rows(_rows_to_export(transaction.dialect, some=statuses is not None), parameters)
-    return list(map(ExportRow._make, transaction.dialect.unbundled(rows)))
+    return list(map(ExportRow._make, transaction.dialect.unbundle(rows)))
 
 
 @built_once
@@ -63,4 +63,4 @@ def _rows_to_export(dialect: Dialect, *, some: bool) -> Select[Any]:
     )
     if some:
         stretch = stretch.where(dialect.among(job_items.c.status, "statuses"))
-    return dialect.bundled(stretch)
+    return dialect.bundle(stretch)

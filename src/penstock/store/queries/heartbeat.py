@@ -19,7 +19,7 @@ from penstock.store.types import Identifier, RowNumber
 def extend_leases(
     transaction: Transaction, item_ids: Sequence[int], leases: Sequence[UUID], *, seconds: float
 ) -> list[int]:
-    """Longer leases for the items we still hold; those it does not return are ours no more, or locked just now."""
+    """Longer leases for the items we still hold; those it does not return are lost, or locked by others."""
     parameters = {"items": item_ids, "leases": leases, "seconds": seconds}
     return transaction.values(int, _extend_leases(transaction.dialect), parameters)
 
@@ -67,7 +67,7 @@ def _beat(dialect: Dialect) -> Update:
 
 
 def stopped_jobs(transaction: Transaction, job_ids: Sequence[UUID]) -> list[UUID]:
-    """Which of these jobs do not run any more, or not with us: their handlers need not go on."""
+    """Which of these jobs are not running any more: their handlers need not continue."""
     return transaction.values(UUID, _stopped_jobs(transaction.dialect), {"jobs": job_ids})
 
 
@@ -90,7 +90,7 @@ def _note_alone(_: Dialect) -> Update:
 
 
 def set_message(transaction: Transaction, job_id: UUID, message: str) -> None:
-    """A message for the people who watch, as long as the job runs."""
+    """Set a running job's message for people."""
     transaction.execute(_set_message(transaction.dialect), {"job_id": job_id, "message": message})
 
 

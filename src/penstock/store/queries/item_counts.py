@@ -44,8 +44,8 @@ def _open_counts(_: Dialect, *, own: bool) -> Select[Any]:
     conditions: list[ColumnElement[bool]] = [jobs.c.state.in_(active), jobs.c.leader_id.is_(None)]
     if own:
         conditions.append(jobs.c.user_id == bindparam("user_id", type_=String))
-    left = func.coalesce(func.sum(jobs.c.total_items - jobs.c.processed_items), literal(0))
-    return select(jobs.c.kind, left.label("items")).where(*conditions).group_by(jobs.c.kind)
+    open_items = func.coalesce(func.sum(jobs.c.total_items - jobs.c.processed_items), literal(0))
+    return select(jobs.c.kind, open_items.label("items")).where(*conditions).group_by(jobs.c.kind)
 
 
 def errors_by_code(transaction: Transaction, job_id: UUID, *, limit: int) -> list[ErrorCount]:

@@ -55,8 +55,8 @@ def _insert_items(dialect: Dialect) -> Insert:
 
 def hold_lease(transaction: Transaction, item_id: int, lease: UUID) -> bool:
     """Is the lease on a plan's item still ours? If so it is locked: nobody takes it before this commits."""
-    held = transaction.values(int, _hold_lease(transaction.dialect), {"item_id": item_id, "lease": lease})
-    return bool(held)
+    item_ids = transaction.values(int, _hold_lease(transaction.dialect), {"item_id": item_id, "lease": lease})
+    return bool(item_ids)
 
 
 @built_once
@@ -89,7 +89,7 @@ def _extend_plan(dialect: Dialect) -> Update:
 
 
 def forgive_plan(transaction: Transaction, item_id: int) -> None:
-    """A plan that got further has no deaths behind it."""
+    """A plan that makes progress starts again with no deaths."""
     transaction.execute(_forgive_plan(transaction.dialect), {"item_id": item_id})
 
 

@@ -20,7 +20,7 @@ from penstock.store.tables import job_events, job_items, jobs
 from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier, Moment, Payload
 
-_FINISHED = [state.value for state in JobState if state in FINISHED]
+_FINISHED_STATES = [state.value for state in JobState if state in FINISHED]
 _BADLY_ENDED = [state.value for state in JobState if state.work is Work.LEFT]
 
 
@@ -53,7 +53,7 @@ def read_job_report(
 
 @built_once
 def _read_job_report(dialect: Dialect, visibility: Visibility, *, with_trace: bool) -> Select[Any]:
-    failed_at_all = and_(jobs.c.state.in_(_FINISHED), jobs.c.failed_items > 0)
+    failed_at_all = and_(jobs.c.state.in_(_FINISHED_STATES), jobs.c.failed_items > 0)
     ends_badly = jobs.c.state.in_(_BADLY_ENDED)
     ended_at = case((ends_badly, _ending().with_only_columns(job_events.c.at).scalar_subquery()))
     ending_data = case((ends_badly, _ending().with_only_columns(job_events.c.data).scalar_subquery()))

@@ -1,8 +1,9 @@
-"""Who is in line: the jobs of a kind whose turn it is, the first turn of each priority, the priorities there are.
+"""The queue of each kind: which jobs are due, when the next one of each priority is, and which priorities there are.
 
-The line is the index ``ix_jobs_turn``: kind, priority from the highest down, turn. Every question here is one stretch
-of it for each priority. A question that named the kind alone would step over all that lies between two priorities: the
-turns that are still to come and, on PostgreSQL, the entries of finished jobs that somebody's old snapshot keeps.
+The queue is the index ``ix_jobs_next_claim``: kind, priority from the highest down, time of the next claim. Every query
+here reads one range of it for each priority. A query that named the kind alone would step over all entries between two
+priorities: the claims that are still to come and, on PostgreSQL, the entries of finished jobs that somebody's old
+snapshot keeps.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _OF_KIND = jobs.c.kind == bindparam("kind")
 _IN_LINE = _OF_KIND & jobs.c.next_claim_at.is_not(None)
 _IN_ORDER = (jobs.c.priority.desc(), jobs.c.next_claim_at)
 _LIMIT: ColumnElement[int] = bindparam("limit", type_=Integer)
-_ONE = literal_column("1", Integer)
+_LITERAL_ONE = literal_column("1", Integer)
 """A limit that the planner can see; of a parameter it expects a tenth of all rows."""
 
 
@@ -60,26 +61,26 @@ class PickedJob(NamedTuple):
     has_followers: bool
 
 
-_PICKED = tuple(jobs.c[name] for name in PickedJob._fields)
+_PICKED_COLUMNS = tuple(jobs.c[name] for name in PickedJob._fields)
 
 
 def not_before_now(dialect: Dialect, turn: ColumnElement[Any]) -> ColumnElement[Any]:
-    """A turn as it is written: one that has passed is now, so that nobody gets in line where others have looked."""
+    """The time of a next claim as it is written: a past one is now, so that no job is queued behind a look."""
     return case((turn < dialect.now(), dialect.now()), else_=turn)
 
 
 def pick_jobs(transaction: Transaction, kind: str, limit: int, *, job_id: UUID | None = None) -> list[PickedJob]:
-    """The jobs of a kind whose turn it is, or the one that is named, locked; what others have locked is left out."""
+    """The due jobs of a kind, or the named one, locked; what others have locked is left out."""
     parameters = {"kind": kind, "limit": limit, "job_id": job_id}
-    return transaction.fetch(PickedJob, _pick_jobs(transaction.dialect, named=job_id is not None), parameters)
+    return transaction.fetch(PickedJob, _pick_jobs(transaction.dialect, by_job=job_id is not None), parameters)
 
 
 @built_once
-def _pick_jobs(dialect: Dialect, *, named: bool) -> Select[Any]:
-    known = by_id() if named else jobs.c.priority.in_(select(priorities_in_line().c.priority))
+def _pick_jobs(dialect: Dialect, *, by_job: bool) -> Select[Any]:
+    condition = by_id() if by_job else jobs.c.priority.in_(select(priorities_in_line().c.priority))
     return (
-        select(*_PICKED)
-        .where(_OF_KIND, known, jobs.c.next_claim_at <= dialect.now())
+        select(*_PICKED_COLUMNS)
+        .where(_OF_KIND, condition, jobs.c.next_claim_at <= dialect.now())
         .order_by(*_IN_ORDER)
         .limit(_LIMIT)
         .with_for_update(skip_locked=True, key_share=True)
@@ -87,46 +88,48 @@ def _pick_jobs(dialect: Dialect, *, named: bool) -> Select[Any]:
 
 
 class NextTurn(NamedTuple):
-    """The next turn of any job, None when none is in line; and the time."""
+    """When the next job is due, None when the queue is empty; and the time."""
 
     next_claim_at: datetime | None
     now: datetime
 
 
 def next_turn(transaction: Transaction, kind: str, *, job_id: UUID | None = None) -> NextTurn:
-    """The next turn of any job of a kind, or of the one that is named."""
-    statement = _next_turn(transaction.dialect, named=job_id is not None)
-    [found] = transaction.fetch(NextTurn, statement, {"kind": kind, "job_id": job_id})
-    return found
+    """When the next job of a kind is due, or the named one."""
+    statement = _next_turn(transaction.dialect, by_job=job_id is not None)
+    [turn] = transaction.fetch(NextTurn, statement, {"kind": kind, "job_id": job_id})
+    return turn
 
 
 @built_once
-def _next_turn(dialect: Dialect, *, named: bool) -> Select[Any, Any]:
+def _next_turn(dialect: Dialect, *, by_job: bool) -> Select[Any, Any]:
     now = dialect.now().label("now")
-    if named:
+    if by_job:
         soonest = select(jobs.c.next_claim_at).where(_IN_LINE, by_id()).scalar_subquery()
         return select(soonest.label("next_claim_at"), now)
-    found = priorities_in_line()
-    first = _first_turn(found.c.priority, jobs.c.next_claim_at.is_not(None))
-    return select(func.min(first).label("next_claim_at"), now).select_from(found)
+    priorities = priorities_in_line()
+    first = _first_turn(priorities.c.priority, jobs.c.next_claim_at.is_not(None))
+    return select(func.min(first).label("next_claim_at"), now).select_from(priorities)
 
 
 def priorities(transaction: Transaction, kind: str) -> list[int]:
-    """The priorities that are in line."""
+    """The priorities in the queue."""
     return transaction.values(int, _priorities(transaction.dialect), {"kind": kind})
 
 
 @built_once
 def _priorities(_: Dialect) -> Select[Any]:
-    found = priorities_in_line()
-    return select(found.c.priority).where(found.c.priority.is_not(None))
+    priorities = priorities_in_line()
+    return select(priorities.c.priority).where(priorities.c.priority.is_not(None))
 
 
 def priorities_in_line() -> CTE:
     """From the highest down, each found by one step into the index; the last is null. The kind is ``kind``."""
-    found = select(func.max(jobs.c.priority).label("priority")).where(_IN_LINE).cte("priorities", recursive=True)
-    following = select(func.max(jobs.c.priority)).where(_IN_LINE, jobs.c.priority < found.c.priority).scalar_subquery()
-    return found.union_all(select(following).where(found.c.priority.is_not(None)))
+    priorities = select(func.max(jobs.c.priority).label("priority")).where(_IN_LINE).cte("priorities", recursive=True)
+    following = (
+        select(func.max(jobs.c.priority)).where(_IN_LINE, jobs.c.priority < priorities.c.priority).scalar_subquery()
+    )
+    return priorities.union_all(select(following).where(priorities.c.priority.is_not(None)))
 
 
 def _first_turn(priority: ColumnElement[Any], turn: ColumnElement[bool]) -> ColumnElement[Any]:
@@ -134,7 +137,7 @@ def _first_turn(priority: ColumnElement[Any], turn: ColumnElement[bool]) -> Colu
         select(jobs.c.next_claim_at)
         .where(_OF_KIND, jobs.c.priority == priority, turn)
         .order_by(jobs.c.next_claim_at)
-        .limit(_ONE)
+        .limit(_LITERAL_ONE)
         .scalar_subquery()
     )
 
@@ -150,7 +153,7 @@ class Look(NamedTuple):
 
 
 class WideLook(NamedTuple):
-    """The same, and which priority is the next above it: what lies between them nobody has heard of yet."""
+    """The same, and which priority is the next above it: those between them are not known yet."""
 
     priority: int
     since: datetime
@@ -174,7 +177,7 @@ def due_jobs(dialect: Dialect, *columns: ColumnElement[Any]) -> Select[Any]:
     """
     job = JOB.c
     looks = _LOOKS.table(dialect)
-    found = (
+    due = (
         select(*columns)
         .where(job.kind == bindparam("kind"), job.priority == looks.c.priority)
         .where(job.next_claim_at >= looks.c.since, job.next_claim_at <= dialect.now())
@@ -184,7 +187,7 @@ def due_jobs(dialect: Dialect, *columns: ColumnElement[Any]) -> Select[Any]:
         .correlate(looks)
         .lateral("found")
     )
-    return select(*found.c).select_from(looks, found).limit(_LIMIT)
+    return select(*due.c).select_from(looks, due).limit(_LIMIT)
 
 
 def due_parameters(dialect: Dialect, kind: str, looks: Sequence[Look], limit: int) -> dict[str, Any]:
@@ -193,7 +196,7 @@ def due_parameters(dialect: Dialect, kind: str, looks: Sequence[Look], limit: in
 
 
 def lock_due(transaction: Transaction, kind: str, looks: Sequence[Look], limit: int) -> list[UUID]:
-    """The ids of the jobs whose turn it is, locked."""
+    """The ids of the due jobs, locked."""
     parameters = due_parameters(transaction.dialect, kind, looks, limit)
     return transaction.values(UUID, _lock_due(transaction.dialect), parameters)
 
@@ -204,13 +207,13 @@ def _lock_due(dialect: Dialect) -> Select[Any]:
 
 
 def picked_jobs(transaction: Transaction, job_ids: Sequence[UUID]) -> list[PickedJob]:
-    """What a claim has to know of the jobs it has locked, in the order of the line."""
+    """What a claim has to know of the jobs it has locked, in the order of the queue."""
     return transaction.fetch(PickedJob, _picked_jobs(transaction.dialect), {"job_ids": job_ids})
 
 
 @built_once
 def _picked_jobs(dialect: Dialect) -> Select[Any]:
-    return select(*_PICKED).where(by_ids(dialect)).order_by(*_IN_ORDER)
+    return select(*_PICKED_COLUMNS).where(by_ids(dialect)).order_by(*_IN_ORDER)
 
 
 class FirstTurn(NamedTuple):
@@ -218,9 +221,9 @@ class FirstTurn(NamedTuple):
 
     priority: int
     first: datetime | None
-    """The first turn that is in line."""
+    """The first due time in the queue."""
     unheard: int | None
-    """The highest priority above it that nobody has heard of."""
+    """The highest priority above it that was not known."""
     now: datetime
     number: int
     """Of this transaction: those that wrote before it have a lower one."""
@@ -231,7 +234,7 @@ class FirstTurn(NamedTuple):
 
 
 def first_turns(transaction: Transaction, kind: str, looks: Sequence[WideLook]) -> list[FirstTurn]:
-    """For each look, from the highest priority down, what is in line there; at least one look is given.
+    """For each look, from the highest priority down, what is queued there; at least one look is given.
 
     A plain read: jobs that somebody has locked count, because they are in line again if that transaction is undone.
     """
@@ -249,7 +252,7 @@ def _first_turns(dialect: Dialect) -> Select[Any]:
         select(jobs.c.priority)
         .where(_IN_LINE, jobs.c.priority > looks.c.priority, jobs.c.priority < looks.c.above)
         .order_by(jobs.c.priority.desc())
-        .limit(_ONE)
+        .limit(_LITERAL_ONE)
         .scalar_subquery()
     )
     number: ColumnElement[Any] = literal_column("pg_current_xact_id()")

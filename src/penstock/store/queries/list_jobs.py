@@ -125,19 +125,19 @@ def search_jobs(
     conditions: JobConditions,
     patterns: SearchPatterns,
     *,
-    searched: int,
+    search_limit: int,
     limit: int,
     payloads: bool,
 ) -> list[JobRow]:
-    """A page of those jobs that match a text, among the first ``searched`` of a list."""
+    """A page of those jobs that match a text, among the first ``search_limit`` of a list."""
     statement = _search_jobs(transaction.dialect, conditions.shape, payloads=payloads)
-    parameters = conditions.parameters | patterns._asdict() | {"searched": searched, "limit": limit}
+    parameters = conditions.parameters | patterns._asdict() | {"search_limit": search_limit, "limit": limit}
     return transaction.fetch(JobRow, statement, parameters)
 
 
 @built_once
 def _search_jobs(_: Dialect, shape: _Shape, *, payloads: bool) -> Select[Any]:
-    some = _newest_first(shape, job_columns(payloads=payloads), "searched").subquery("some").c
+    some = _newest_first(shape, job_columns(payloads=payloads), "search_limit").subquery("some").c
     pattern = bindparam("text", type_=Text)
     # Only the digits: some databases keep an identifier with hyphens, some without.
     digits = func.replace(cast(some.id, Text), "-", "")
@@ -154,15 +154,15 @@ def _search_jobs(_: Dialect, shape: _Shape, *, payloads: bool) -> Select[Any]:
     )
 
 
-def last_searched(transaction: Transaction, conditions: JobConditions, *, searched: int) -> LastSearched | None:
+def last_searched(transaction: Transaction, conditions: JobConditions, *, search_limit: int) -> LastSearched | None:
     """Where the jobs a search looks through end, and how many they are."""
     statement = _last_searched(transaction.dialect, conditions.shape)
-    return transaction.fetch_one(LastSearched, statement, conditions.parameters | {"searched": searched})
+    return transaction.fetch_one(LastSearched, statement, conditions.parameters | {"search_limit": search_limit})
 
 
 @built_once
 def _last_searched(_: Dialect, shape: _Shape) -> Select[Any]:
-    some = _newest_first(shape, [jobs.c.created_at, jobs.c.id], "searched").subquery("some").c
+    some = _newest_first(shape, [jobs.c.created_at, jobs.c.id], "search_limit").subquery("some").c
     how_many = func.count().over().label("jobs")
     return select(some.created_at, some.id, how_many).order_by(some.created_at, some.id).limit(1)
 
@@ -176,10 +176,10 @@ def _newest_first(shape: _Shape, columns: Sequence[ColumnElement[Any]], limit: s
     parts = [
         select(*_stretch(shape, columns, limit, number).subquery(f"state_{number}").c) for number in range(shape.states)
     ]
-    merged = union_all(*parts).subquery("merged")
+    merged_parts = union_all(*parts).subquery("merged")
     return (
-        select(*merged.c)
-        .order_by(merged.c.created_at.desc(), merged.c.id.desc())
+        select(*merged_parts.c)
+        .order_by(merged_parts.c.created_at.desc(), merged_parts.c.id.desc())
         .limit(bindparam(limit, type_=Integer))
     )
 

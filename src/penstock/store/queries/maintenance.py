@@ -35,7 +35,7 @@ from penstock.store.tables import JOB_FOLLOWS, job_items, jobs
 from penstock.store.transaction import Transaction
 
 _CLOCKS_DIFFER = 1.0
-"""Seconds by which a turn may lie ahead of our own statement's time and still be somebody's now."""
+"""How many seconds a next claim may lie ahead of our statement's time and still be another transaction's now."""
 
 
 def current_moment(transaction: Transaction) -> datetime:
@@ -188,13 +188,13 @@ def _fail_overdue(dialect: Dialect) -> Update:
 
 
 def stale_jobs(transaction: Transaction, *, seconds: float, limit: int) -> list[UUID]:
-    """Jobs that should flow, but have no turn, no item in a worker's hands, and no recent sign of life."""
+    """Jobs that should run, but have no next claim, no item that a worker holds, and no recent sign of life."""
     return transaction.values(UUID, _stale_jobs(transaction.dialect), {"seconds": seconds, "limit": limit})
 
 
 @built_once
 def _stale_jobs(dialect: Dialect) -> Select[Any]:
-    held = (
+    is_held = (
         select(job_items.c.id)
         .where(job_items.c.job_id == jobs.c.id, job_items.c.status == ItemStatus.PROCESSING.value)
         .exists()
@@ -207,18 +207,18 @@ def _stale_jobs(dialect: Dialect) -> Select[Any]:
         dialect.check(jobs.c.next_claim_at.is_(None)),
         jobs.c.updated_at < limit,
         func.coalesce(jobs.c.last_heartbeat, jobs.c.updated_at) < limit,
-        ~held,
+        ~is_held,
     )
 
 
 def postponed_jobs(transaction: Transaction, kind: str, *, limit: int) -> list[UUID]:
-    """Jobs of a kind with fresh items whose turn is still to come: the clock has been set back since it was written."""
+    """Jobs with fresh items whose next claim is in the future: the clock has been set back since it was written."""
     return transaction.values(UUID, _postponed_jobs(transaction.dialect), {"kind": kind, "limit": limit})
 
 
 @built_once
 def _postponed_jobs(dialect: Dialect) -> Select[Any]:
-    postponed = _some(
+    statement = _some(
         _OF_KIND,
         jobs.c.next_claim_at > dialect.later(dialect.now(), literal(_CLOCKS_DIFFER)),
         dialect.check(jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])),
@@ -226,8 +226,8 @@ def _postponed_jobs(dialect: Dialect) -> Select[Any]:
     )
     if not dialect.skips_in_indexes:
         # A server skips from one priority to the next in the index, or reads no row before it has compared the turn.
-        return postponed.where(jobs.c.priority.in_(select(priorities_in_line().c.priority)))
-    return postponed
+        return statement.where(jobs.c.priority.in_(select(priorities_in_line().c.priority)))
+    return statement
 
 
 # Followers whose leader does not lead any more ------------------------------------------------------------------------

@@ -83,12 +83,12 @@ def _append_message(dialect: Dialect) -> Insert:
     return insert(outbox).from_select(["topic", "key", "payload", "ready_at", "created_at"], source)
 
 
-def backlog(transaction: Transaction, subscribed: Sequence[str], *, limit: int) -> BacklogRow:
+def backlog(transaction: Transaction, topics: Sequence[str], *, limit: int) -> BacklogRow:
     """How many messages wait, how many of them failed and why the first did, how many have no subscriber; since when.
 
-    Of the oldest so many: an outbox that nobody empties must not make those who look at it wait.
+    Of the oldest so many: a full outbox must not make this query slow.
     """
-    parameters = {"subscribed": subscribed, "limit": limit}
+    parameters = {"subscribed": topics, "limit": limit}
     [row] = transaction.fetch(BacklogRow, _backlog(transaction.dialect), parameters)
     return row
 
@@ -103,17 +103,17 @@ def _backlog(dialect: Dialect) -> Select[Any]:
         .subquery("waiting")
     )
     failed = waiting.c.attempts > 0
-    unsubscribed = ~dialect.among(waiting.c.topic, "subscribed")
-    counted = select(
+    is_unsubscribed = ~dialect.among(waiting.c.topic, "subscribed")
+    counts = select(
         func.count().label("waiting"),
         func.count().filter(failed).label("failing"),
-        func.count().filter(unsubscribed).label("unsubscribed"),
-        func.min(waiting.c.created_at).filter(~unsubscribed).label("oldest"),
-        func.min(waiting.c.created_at).filter(unsubscribed).label("oldest_unsubscribed"),
+        func.count().filter(is_unsubscribed).label("unsubscribed"),
+        func.min(waiting.c.created_at).filter(~is_unsubscribed).label("oldest"),
+        func.min(waiting.c.created_at).filter(is_unsubscribed).label("oldest_unsubscribed"),
         func.min(waiting.c.id).filter(failed).label("first_failed"),
     ).subquery("counted")
-    why = select(outbox.c.last_error).where(outbox.c.id == counted.c.first_failed).scalar_subquery()
-    return select(*counted.c, why.label("last_error"), dialect.now().label("now"))
+    why = select(outbox.c.last_error).where(outbox.c.id == counts.c.first_failed).scalar_subquery()
+    return select(*counts.c, why.label("last_error"), dialect.now().label("now"))
 
 
 def take_messages(
@@ -174,7 +174,7 @@ def _taken_messages(dialect: Dialect) -> Select[Any]:
 
 
 def mark_sent(transaction: Transaction, lease: UUID, messages: Sequence[int]) -> int:
-    """The transport has these; the answer is how many of them the take still held."""
+    """Mark messages as sent; the answer is how many of them the take still held."""
     return transaction.execute(_mark_sent(transaction.dialect), {"lease": lease, "messages": messages})
 
 
@@ -188,7 +188,7 @@ def _mark_sent(dialect: Dialect) -> Update:
 
 
 def postpone(transaction: Transaction, lease: UUID, message_id: int, *, error: str, seconds: float) -> int:
-    """This one could not be sent: try again later; the answer is 0 when the take does not hold any more."""
+    """Postpone a message that could not be sent; the answer is 0 when the take does not hold it any more."""
     parameters = {"lease": lease, "message_id": message_id, "error": error, "seconds": seconds}
     return transaction.execute(_postpone(transaction.dialect), parameters)
 
@@ -229,13 +229,13 @@ def _forget_sent(dialect: Dialect) -> Delete:
     return delete(outbox).where(outbox.c.id.in_(old.correlate(None)))
 
 
-def drop_unsubscribed(transaction: Transaction, subscribed: Sequence[str], *, seconds: float, limit: int) -> list[str]:
+def drop_unsubscribed(transaction: Transaction, topics: Sequence[str], *, seconds: float, limit: int) -> list[str]:
     """Delete messages that waited longer than so many seconds, of topics that nobody subscribes to; the answer is the
     topic of each.
 
     None that was tried, nor any behind one that was, and only from the oldest so many.
     """
-    parameters = {"subscribed": subscribed, "seconds": seconds, "limit": limit}
+    parameters = {"subscribed": topics, "seconds": seconds, "limit": limit}
     return transaction.values(str, _drop_unsubscribed(transaction.dialect), parameters)
 
 
@@ -267,8 +267,8 @@ def _is_behind(*conditions: ColumnElement[bool]) -> ColumnElement[bool]:
     table is not analyzed it reads all that wait for each message.
     """
     same = (_earlier.c.topic == outbox.c.topic, _earlier.c.key == outbox.c.key, _earlier.c.id < outbox.c.id)
-    found = select(_earlier.c.id).where(*same, _earlier.c.sent_at.is_(None), *conditions)
-    return found.order_by(_earlier.c.id).limit(literal_column("1")).scalar_subquery().is_not(None)
+    earlier_message = select(_earlier.c.id).where(*same, _earlier.c.sent_at.is_(None), *conditions)
+    return earlier_message.order_by(_earlier.c.id).limit(literal_column("1")).scalar_subquery().is_not(None)
 
 
 def _still_taken(dialect: Dialect) -> tuple[ColumnElement[bool], ...]:

@@ -151,7 +151,7 @@ def _page_by_change(
         for status in statuses
     ]
     read_at = dialect.now() if descending and not after else None
-    page = _contents(_merged(parts, descending=descending), members, results=results, read_at=read_at)
+    page = _contents(_merge(parts, descending=descending), members, results=results, read_at=read_at)
     return _by_change(page, descending=descending)
 
 
@@ -209,7 +209,7 @@ def _pending_page(
         for number in range(kinds):
             kind = job_items.c.kind == bindparam(f"kind_{number}", type_=String)
             parts.append(_part([is_it, ITEM_IS_OPEN, kind, items], after=after, bounds=bounds, descending=False))
-    return _by_change(_contents(_merged(parts, descending=False), members, results=False), descending=False)
+    return _by_change(_contents(_merge(parts, descending=False), members, results=False), descending=False)
 
 
 def _keys(after: Place | None, between: Stretch | None) -> dict[str, Any]:
@@ -235,11 +235,15 @@ def _part(where: Sequence[ColumnElement[bool]], *, after: bool, bounds: bool, de
     return select(number, moment).where(*conditions).order_by(*order).limit(_limit())
 
 
-def _merged(parts: Sequence[Select[Any]], *, descending: bool) -> Subquery:
+def _merge(parts: Sequence[Select[Any]], *, descending: bool) -> Subquery:
     """The first of all parts together."""
-    merged = union_all(*(select(part.subquery()) for part in parts)).subquery("parts").c
-    order = (merged.updated_at.desc(), merged.id.desc()) if descending else (merged.updated_at, merged.id)
-    return select(merged.id).order_by(*order).limit(_limit()).subquery("keys")
+    merged_parts = union_all(*(select(part.subquery()) for part in parts)).subquery("parts").c
+    order = (
+        (merged_parts.updated_at.desc(), merged_parts.id.desc())
+        if descending
+        else (merged_parts.updated_at, merged_parts.id)
+    )
+    return select(merged_parts.id).order_by(*order).limit(_limit()).subquery("keys")
 
 
 def _by_change(page: Select[Any], *, descending: bool) -> Select[Any]:
@@ -255,10 +259,15 @@ def _contents(
     keys: Subquery, members: Members, *, results: bool, read_at: ColumnElement[datetime] | None = None
 ) -> Select[Any]:
     """The rows of a page whose keys are known."""
-    shown: dict[str, ColumnElement[Any]] = _summary(members) | {"read_at": null() if read_at is None else read_at}
+    computed_columns: dict[str, ColumnElement[Any]] = _summary(members) | {
+        "read_at": null() if read_at is None else read_at
+    }
     if not results:
-        shown |= {"normalized_json": null(), "result_json": null()}
-    columns = (shown[name].label(name) if name in shown else job_items.c[name] for name in PageRow._fields)
+        computed_columns |= {"normalized_json": null(), "result_json": null()}
+    columns = (
+        computed_columns[name].label(name) if name in computed_columns else job_items.c[name]
+        for name in PageRow._fields
+    )
     return (
         select(*columns)
         .select_from(keys)
@@ -277,20 +286,20 @@ def _summary(members: Members) -> dict[str, ColumnElement[Any]]:
 
     return {
         "input_title": member("title", "name", "url", "path"),
-        "input_summary": _joined([member(*names) for names in members]),
+        "input_summary": _join_texts([member(*names) for names in members]),
     }
 
 
-def _joined(texts: Sequence[ColumnElement[Any]]) -> ColumnElement[Any]:
+def _join_texts(texts: Sequence[ColumnElement[Any]]) -> ColumnElement[Any]:
     """Texts as one, which is read apart again: how many there are depends on the kinds, and a row has its columns."""
     if not texts:
         return null()
     separator: ColumnElement[str] = literal_column(f"'{_SEPARATOR}'")
     plain = [func.replace(func.coalesce(text, ""), separator, " ") for text in texts]
-    joined: ColumnElement[Any] = plain[0]
+    result: ColumnElement[Any] = plain[0]
     for text in plain[1:]:
-        joined = joined.op("||", return_type=Text())(separator).op("||", return_type=Text())(text)
-    return joined
+        result = result.op("||", return_type=Text())(separator).op("||", return_type=Text())(text)
+    return result
 
 
 def _text_of(column: ColumnElement[Any], *names: str) -> ColumnElement[Any]:
@@ -300,8 +309,8 @@ def _text_of(column: ColumnElement[Any], *names: str) -> ColumnElement[Any]:
 
 
 def _job_goes_on() -> ColumnElement[bool]:
-    its = jobs.alias("its_job")
-    return select(literal(1)).where(its.c.id == job_items.c.job_id, its.c.state.in_(_ACTIVE)).exists()
+    job = jobs.alias("its_job")
+    return select(literal(1)).where(job.c.id == job_items.c.job_id, job.c.state.in_(_ACTIVE)).exists()
 
 
 def _of_job() -> ColumnElement[bool]:

@@ -18,23 +18,23 @@ from penstock.store.tables import job_items, jobs
 from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier, RowNumber
 
-_UNLOCKED = {"lease": null(), "locked_by": null(), "locked_at": null(), "lock_expires_at": null()}
+_NO_LEASE = {"lease": null(), "locked_by": null(), "locked_at": null(), "lock_expires_at": null()}
 
 
 FinishedItem = tuple[int, str | None]
 """The id of an item that is done, and its result as JSON text; a plain tuple, because there are thousands."""
-_FINISHED = (Field("id", RowNumber), Field("result", Text()))
+_FINISHED_FIELDS = (Field("id", RowNumber), Field("result", Text()))
 
 
 def finish_items(transaction: Transaction, lease: UUID, items: Sequence[FinishedItem]) -> int:
     """DONE for the items of one lease that is still ours; the answer is how many landed."""
-    parameters = {"lease": lease, **transaction.dialect.parameters("finished", _FINISHED, items)}
+    parameters = {"lease": lease, **transaction.dialect.parameters("finished", _FINISHED_FIELDS, items)}
     return transaction.execute(_finish_items(transaction.dialect), parameters)
 
 
 @built_once
 def _finish_items(dialect: Dialect) -> Update:
-    rows = dialect.rows("finished", _FINISHED)
+    rows = dialect.rows("finished", _FINISHED_FIELDS)
     return (
         update(job_items)
         .where(job_items.c.id == rows.c.id, dialect.check(job_items.c.lease == bindparam("lease", type_=Identifier)))
@@ -47,14 +47,14 @@ def _finish_items(dialect: Dialect) -> Update:
             killed_by=null(),
             traceback=null(),
             updated_at=dialect.now(),
-            **_UNLOCKED,
+            **_NO_LEASE,
         )
     )
 
 
 def finish_held_items(transaction: Transaction, lease: UUID, items: Sequence[FinishedItem]) -> list[int]:
     """The same; the answer is the ids of those that landed."""
-    parameters = {"lease": lease, **transaction.dialect.parameters("finished", _FINISHED, items)}
+    parameters = {"lease": lease, **transaction.dialect.parameters("finished", _FINISHED_FIELDS, items)}
     return transaction.values(int, _finish_held_items(transaction.dialect), parameters)
 
 
@@ -79,10 +79,10 @@ class EndedItem(NamedTuple):
     counts: bool
     """Is a try used up?"""
     deaths: int
-    """Of workers that had it in hand."""
+    """How many workers died while they held it."""
 
 
-_ENDED = HandedRows(
+_ENDED_ITEMS = HandedRows(
     "ended",
     EndedItem,
     id=RowNumber,
@@ -108,16 +108,16 @@ class LandedItem(NamedTuple):
 
 def end_items(transaction: Transaction, items: Sequence[EndedItem]) -> list[LandedItem]:
     """Any other ending, or the way back, for the items whose lease is still ours."""
-    parameters = _ENDED.parameters(transaction.dialect, items)
+    parameters = _ENDED_ITEMS.parameters(transaction.dialect, items)
     return transaction.fetch(LandedItem, _end_items(transaction.dialect), parameters)
 
 
 @built_once
 def _end_items(dialect: Dialect) -> Update:
-    rows = _ENDED.table(dialect)
+    rows = _ENDED_ITEMS.table(dialect)
     goes_back = rows.c.status == ItemStatus.PENDING.value
-    uncounted = case((rows.c.counts, 0), else_=1)
-    kept = {
+    uncounted_tries = case((rows.c.counts, 0), else_=1)
+    values_if_counted = {
         "last_error": rows.c.error,
         "error_code": rows.c.code,
         "error_type": rows.c.error_type,
@@ -130,11 +130,13 @@ def _end_items(dialect: Dialect) -> Update:
         .values(
             status=rows.c.status,
             ready_at=case((goes_back, dialect.later(dialect.now(), rows.c.delay)), else_=null()),
-            attempts=job_items.c.attempts - uncounted,
+            attempts=job_items.c.attempts - uncounted_tries,
             deaths=job_items.c.deaths + rows.c.deaths,
             updated_at=dialect.now(),
-            **{name: case((rows.c.counts, value), else_=job_items.c[name]) for name, value in kept.items()},
-            **_UNLOCKED,
+            **{
+                name: case((rows.c.counts, value), else_=job_items.c[name]) for name, value in values_if_counted.items()
+            },
+            **_NO_LEASE,
         )
         .returning(job_items.c.id, job_items.c.ready_at)
     )

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.dml import ReturningDelete
 
 from penstock.lifecycle.callers import Caller, Visibility
-from penstock.lifecycle.states import ENDED, ErrorType, ItemRole, ItemStatus, Phase
+from penstock.lifecycle.states import ENDED_STATUSES, ErrorType, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
@@ -90,7 +90,7 @@ class DroppedItem(NamedTuple):
 
 
 def drop_finalize(transaction: Transaction, job_id: UUID) -> DroppedItem | None:
-    """The finalize item of the run before, even one in a worker's hands: this run adds it again after its last item."""
+    """The finalize item of the run before, even one that a worker holds: this run adds it again after its last item."""
     return transaction.fetch_one(DroppedItem, _drop_finalize(transaction.dialect), {"job_id": job_id})
 
 
@@ -131,13 +131,13 @@ class Choice:
         }
 
 
-def _chosen(dialect: Dialect, *, by_item: bool, by_code: bool) -> ColumnElement[bool]:
+def _is_chosen(dialect: Dialect, *, by_item: bool, by_code: bool) -> ColumnElement[bool]:
     """Items in the wanted statuses, of the named ones or codes; permanent failures and used-up ones only when asked."""
     item = job_items.c
     reset, limit = bindparam("reset_attempts", type_=Boolean), bindparam("max_attempts", type_=Integer)
     # What failed with tries to spare failed for good; what had used them up may do better with new ones.
     used_up = item.attempts >= limit
-    wanted = and_(
+    is_wanted_item = and_(
         item.role == ItemRole.ITEM.value,
         dialect.among(item.status, "statuses"),
         or_(reset, item.attempts < limit),
@@ -149,15 +149,17 @@ def _chosen(dialect: Dialect, *, by_item: bool, by_code: bool) -> ColumnElement[
         ),
     )
     if by_item:
-        wanted = and_(wanted, dialect.among(item.id, "item_ids"))
+        is_wanted_item = and_(is_wanted_item, dialect.among(item.id, "item_ids"))
     if by_code:
-        uncoded = and_(bindparam("uncoded", type_=Boolean), item.error_code.is_(None))
-        wanted = and_(wanted, or_(dialect.among(type_coerce(item.error_code, Text), "codes"), uncoded))
-    unplanned = and_(
+        has_no_code = and_(bindparam("uncoded", type_=Boolean), item.error_code.is_(None))
+        is_wanted_item = and_(
+            is_wanted_item, or_(dialect.among(type_coerce(item.error_code, Text), "codes"), has_no_code)
+        )
+    is_unfinished_plan = and_(
         item.role == ItemRole.PLAN.value,
-        item.status.in_([status.value for status in ItemStatus if status in ENDED - {ItemStatus.DONE}]),
+        item.status.in_([status.value for status in ItemStatus if status in ENDED_STATUSES - {ItemStatus.DONE}]),
     )
-    return and_(_OF_JOB, or_(wanted, unplanned))
+    return and_(_OF_JOB, or_(is_wanted_item, is_unfinished_plan))
 
 
 class ChosenCount(NamedTuple):
@@ -179,7 +181,7 @@ def count_chosen(transaction: Transaction, choice: Choice) -> list[ChosenCount]:
 def _count_chosen(dialect: Dialect, *, by_item: bool, by_code: bool) -> Select[Any]:
     return (
         select(job_items.c.role, job_items.c.status, func.count().label("items"))
-        .where(_chosen(dialect, by_item=by_item, by_code=by_code))
+        .where(_is_chosen(dialect, by_item=by_item, by_code=by_code))
         .group_by(job_items.c.role, job_items.c.status)
     )
 
@@ -195,7 +197,7 @@ def _return_chosen(dialect: Dialect, *, by_item: bool, by_code: bool) -> Update:
     reset = bindparam("reset_attempts", type_=Boolean)
     return (
         update(job_items)
-        .where(_chosen(dialect, by_item=by_item, by_code=by_code))
+        .where(_is_chosen(dialect, by_item=by_item, by_code=by_code))
         .values(
             status=ItemStatus.PENDING.value,
             ready_at=dialect.now(),
@@ -207,7 +209,7 @@ def _return_chosen(dialect: Dialect, *, by_item: bool, by_code: bool) -> Update:
     )
 
 
-class Uncounted(NamedTuple):
+class CountCorrection(NamedTuple):
     """What a job has counted of the items that run again."""
 
     processed: int
@@ -218,14 +220,14 @@ class Uncounted(NamedTuple):
     """How many more wait to be claimed again."""
 
 
-def uncount(transaction: Transaction, job_id: UUID, uncounted: Uncounted) -> None:
+def uncount(transaction: Transaction, job_id: UUID, correction: CountCorrection) -> None:
     """What runs again has not been processed yet."""
-    transaction.execute(_uncount(transaction.dialect), {"job_id": job_id, **uncounted._asdict()})
+    transaction.execute(_uncount(transaction.dialect), {"job_id": job_id, **correction._asdict()})
 
 
 @built_once
 def _uncount(dialect: Dialect) -> Update:
-    less = {name: bindparam(name, type_=Integer) for name in Uncounted._fields}
+    less = {name: bindparam(name, type_=Integer) for name in CountCorrection._fields}
     return (
         update(jobs)
         .where(by_id())

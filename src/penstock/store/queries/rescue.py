@@ -54,8 +54,8 @@ def expired_items(
 @built_once
 def _expired_items(dialect: Dialect) -> Select[Any]:
     moment = func.coalesce(bindparam("before", type_=Moment), dialect.now())
-    spared = dialect.among(job_items.c.locked_by, "spared_workers")
-    return _held_items(and_(job_items.c.lock_expires_at < moment, ~spared))
+    is_spared = dialect.among(job_items.c.locked_by, "spared_workers")
+    return _held_items(and_(job_items.c.lock_expires_at < moment, ~is_spared))
 
 
 def items_held_by(transaction: Transaction, worker: str, *, limit: int) -> list[HeldItem]:
@@ -75,8 +75,8 @@ def holds_any(transaction: Transaction, worker: str) -> bool:
 
 @built_once
 def _holds_any(_: Dialect) -> Select[Any]:
-    held = job_items.c.status == ItemStatus.PROCESSING.value
-    return select(job_items.c.id).where(held, ITEM_IS_OPEN, _of_worker()).limit(1)
+    is_held = job_items.c.status == ItemStatus.PROCESSING.value
+    return select(job_items.c.id).where(is_held, ITEM_IS_OPEN, _of_worker()).limit(1)
 
 
 def _of_worker() -> ColumnElement[bool]:

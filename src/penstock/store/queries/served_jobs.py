@@ -30,7 +30,7 @@ from penstock.lifecycle.transitions import START
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state, made_by, tell_of
-from penstock.store.queries.claim import TAKEN, NewLease, lease_values
+from penstock.store.queries.claim import TAKEN_COLUMNS, NewLease, lease_values
 from penstock.store.queries.handed_rows import HandedRows
 from penstock.store.queries.line import JOB, VERSION, Look, due_jobs, due_parameters, not_before_now
 from penstock.store.tables import job_items, jobs
@@ -38,7 +38,7 @@ from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier, Moment
 
 _PENDING = ItemStatus.PENDING.value
-_NONE, _ONE = (literal_column(number, Integer) for number in ("0", "1"))
+_LITERAL_ZERO, _LITERAL_ONE = (literal_column(number, Integer) for number in ("0", "1"))
 """Written out: a statement of a claim has to be short."""
 
 
@@ -52,7 +52,7 @@ class ServedJob(NamedTuple):
     next_claim_at: datetime | None
 
 
-_SERVED = HandedRows(
+_SERVED_JOBS = HandedRows(
     "served",
     ServedJob,
     id=Identifier(),
@@ -63,30 +63,30 @@ _SERVED = HandedRows(
 )
 
 
-def start_served(transaction: Transaction, served: Sequence[ServedJob]) -> list[ChangedJob]:
+def start_served(transaction: Transaction, served_jobs: Sequence[ServedJob]) -> list[ChangedJob]:
     """START for the queued jobs among those served."""
-    parameters = _SERVED.parameters(transaction.dialect, served)
+    parameters = _SERVED_JOBS.parameters(transaction.dialect, served_jobs)
     return transaction.fetch(ChangedJob, _start_served(transaction.dialect), parameters)
 
 
 @built_once
 def _start_served(dialect: Dialect) -> Update:
-    rows = _SERVED.table(dialect)
+    rows = _SERVED_JOBS.table(dialect)
     return _start(dialect, rows, _served_in_steps(dialect, rows))
 
 
-def note_served(transaction: Transaction, served: Sequence[ServedJob]) -> None:
+def note_served(transaction: Transaction, served_jobs: Sequence[ServedJob]) -> None:
     """The same for jobs that run already."""
-    transaction.execute(_note_served(transaction.dialect), _SERVED.parameters(transaction.dialect, served))
+    transaction.execute(_note_served(transaction.dialect), _SERVED_JOBS.parameters(transaction.dialect, served_jobs))
 
 
 @built_once
 def _note_served(dialect: Dialect) -> Update:
-    rows = _SERVED.table(dialect)
+    rows = _SERVED_JOBS.table(dialect)
     return _note(dialect, rows, _served_in_steps(dialect, rows))
 
 
-def _served(dialect: Dialect, rows: FromClause, otherwise: ColumnElement[Any]) -> dict[str, Any]:
+def _served_values(dialect: Dialect, rows: FromClause, otherwise: ColumnElement[Any]) -> dict[str, Any]:
     """A job that still has items to hand out goes to the back of the line; one that has none leaves it."""
     return {
         "last_claimed": rows.c.last_claimed,
@@ -97,17 +97,19 @@ def _served(dialect: Dialect, rows: FromClause, otherwise: ColumnElement[Any]) -
 
 def _served_in_steps(dialect: Dialect, rows: FromClause) -> dict[str, Any]:
     """The same where items came back: some were taken, and for others the job's turn is known."""
-    left = jobs.c.returned_items - rows.c.returned_taken
-    return _served(dialect, rows, not_before_now(dialect, rows.c.next_claim_at)) | {"returned_items": left}
+    returned_items = jobs.c.returned_items - rows.c.returned_taken
+    return _served_values(dialect, rows, not_before_now(dialect, rows.c.next_claim_at)) | {
+        "returned_items": returned_items
+    }
 
 
-def _start(dialect: Dialect, rows: FromClause, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
+def _start(dialect: Dialect, rows: FromClause, values: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
     phase = case((jobs.c.last_claimable > jobs.c.total_items, Phase.FINALIZING.value), else_=Phase.PROCESSING.value)
     return change_state(
         dialect,
         START,
         and_(jobs.c.id == rows.c.id, *conditions),
-        served
+        values
         | {
             "attempts": jobs.c.attempts + 1,
             "phase": case((jobs.c.planned, phase), else_=Phase.BATCHING.value),
@@ -115,11 +117,11 @@ def _start(dialect: Dialect, rows: FromClause, served: dict[str, Any], *conditio
     )
 
 
-def _note(dialect: Dialect, rows: FromClause, served: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
+def _note(dialect: Dialect, rows: FromClause, values: dict[str, Any], *conditions: ColumnElement[bool]) -> Update:
     return (
         update(jobs)
         .where(jobs.c.id == rows.c.id, *conditions, dialect.check(jobs.c.state == JobState.RUNNING.value))
-        .values(served | {"updated_at": dialect.now()})
+        .values(values | {"updated_at": dialect.now()})
     )
 
 
@@ -169,14 +171,14 @@ def _claim_in_one_statement(dialect: Dialect) -> Update:
     job = JOB.c
     due = due_jobs(dialect, job.id, VERSION.label("version")).cte("due")
     how_many = func.count().over()
-    size = func.greatest(_ONE, bindparam("limit", type_=Integer) // how_many)
+    size = func.greatest(_LITERAL_ONE, bindparam("limit", type_=Integer) // how_many)
     data = func.jsonb_build_array(*(job[name] for name in JobOfClaim._fields))
     # A job that was changed meanwhile is locked in a version that this join does not see, and then one is missing.
     complete = how_many == select(func.count()).select_from(due).scalar_subquery()
     share = (
         select(
             job.id,
-            (job.last_claimed + _ONE).label("first"),
+            (job.last_claimed + _LITERAL_ONE).label("first"),
             func.least(job.last_claimed + size, job.last_claimable).label("last_claimed"),
             (job.last_claimed + size < job.last_claimable).label("has_more"),
             func.row_number().over().label("number"),
@@ -186,9 +188,9 @@ def _claim_in_one_statement(dialect: Dialect) -> Update:
         .select_from(due.join(JOB, (job.id == due.c.id) & (due.c.version == VERSION)))
         .cte("share")
     )
-    served = _served(dialect, share, null())
-    told = tell_of(dialect, _start(dialect, share, served, share.c.served), START).cte("told")
-    noted = _note(dialect, share, served, share.c.served).cte("noted")
+    values = _served_values(dialect, share, null())
+    event_rows = tell_of(dialect, _start(dialect, share, values, share.c.served), START).cte("told")
+    noted_jobs = _note(dialect, share, values, share.c.served).cte("noted")
     return (
         update(job_items)
         .where(
@@ -199,15 +201,15 @@ def _claim_in_one_statement(dialect: Dialect) -> Update:
         )
         .values(lease_values(dialect))
         .returning(
-            *TAKEN,
+            *TAKEN_COLUMNS,
             share.c.number.label("job_number"),
             case((job_items.c.position == share.c.first, share.c.job), else_=null()).label("job"),
         )
-        .add_cte(told, noted)
+        .add_cte(event_rows, noted_jobs)
     )
 
 
 def _is_plain(job: FromClause) -> ColumnElement[bool]:
     """Is taking the next stretch all there is to do for a job?"""
     begins = (job.c.state == JobState.QUEUED.value) & ~job.c.has_followers
-    return (begins | (job.c.state == JobState.RUNNING.value)) & (job.c.returned_items == _NONE)
+    return (begins | (job.c.state == JobState.RUNNING.value)) & (job.c.returned_items == _LITERAL_ZERO)

@@ -79,7 +79,7 @@ _COUNT_TYPES: dict[str, Any] = {
 """What every row about a job begins with: how many of its items ended, and how, and how many came back."""
 
 
-def _counted(dialect: Dialect, rows: FromClause) -> dict[str, ColumnElement[Any]]:
+def _new_counters(dialect: Dialect, rows: FromClause) -> dict[str, ColumnElement[Any]]:
     return {
         "processed_items": jobs.c.processed_items + rows.c.processed,
         "failed_items": jobs.c.failed_items + rows.c.failed,
@@ -121,7 +121,7 @@ def _count_outcomes(dialect: Dialect) -> Update:
         .values(
             next_claim_at=case((flows & rows.c.next_claim_at.is_not(None), sooner), else_=jobs.c.next_claim_at),
             updated_at=dialect.now(),
-            **_counted(dialect, rows),
+            **_new_counters(dialect, rows),
         )
     )
 
@@ -151,7 +151,10 @@ def succeed_jobs(transaction: Transaction, succeeded: Sequence[SucceededJob]) ->
 def _succeed_jobs(dialect: Dialect) -> Update:
     rows = _SUCCEEDED.table(dialect)
     return change_state(
-        dialect, SUCCEED, jobs.c.id == rows.c.id, {"result": dialect.json(rows.c.result), **_counted(dialect, rows)}
+        dialect,
+        SUCCEED,
+        jobs.c.id == rows.c.id,
+        {"result": dialect.json(rows.c.result), **_new_counters(dialect, rows)},
     )
 
 
@@ -193,7 +196,7 @@ def _fail_jobs(dialect: Dialect) -> Update:
             "killed_by": rows.c.killed_by,
             "killed_reason": case((rows.c.killed_by.is_not(None), rows.c.error), else_=null()),
             **_failure(rows),
-            **_counted(dialect, rows),
+            **_new_counters(dialect, rows),
         },
     )
 
@@ -237,7 +240,7 @@ def _retry_jobs(dialect: Dialect) -> Update:
             "next_claim_at": rows.c.next_claim_at,
             "retries": jobs.c.retries + 1,
             **_failure(rows),
-            **_counted(dialect, rows),
+            **_new_counters(dialect, rows),
         },
     )
 

@@ -57,9 +57,9 @@ def succeed_as_leader(transaction: Transaction, job_id: UUID) -> list[ChangedJob
 def _succeed_as_leader(dialect: Dialect) -> Update:
     leader = jobs.alias("leader")
     result_at = func.coalesce(leader.c.result_at, leader.c.completed_at)
-    copied = {name: leader.c[name] for name in _RESULT}
+    copied_columns = {name: leader.c[name] for name in _RESULT}
     return change_state(
-        dialect, SUCCEED, by_id() & (jobs.c.leader_id == leader.c.id), copied | {"result_at": result_at}
+        dialect, SUCCEED, by_id() & (jobs.c.leader_id == leader.c.id), copied_columns | {"result_at": result_at}
     )
 
 

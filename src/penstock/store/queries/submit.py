@@ -79,7 +79,7 @@ class FirstItem(NamedTuple):
     """A single step reads its job's params where they are, and so does a plan; an item beside others has an input."""
 
 
-class Recorded(NamedTuple):
+class RecordedJob(NamedTuple):
     """When a job was recorded; what told the workers comes beside it."""
 
     created_at: datetime
@@ -129,15 +129,15 @@ def insert_job(
     parameters = _parameters(transaction, [new], common, first_item, caller)
     beginnings = _beginnings(transaction.dialect, first_item)
     last = _insert_job(transaction.dialect)
-    [recorded] = transaction.fetch(Recorded, transaction.join_statements(beginnings, last, parameters), parameters)
-    return recorded.created_at
+    [row] = transaction.fetch(RecordedJob, transaction.join_statements(beginnings, last, parameters), parameters)
+    return row.created_at
 
 
 def insert_job_unless_taken(transaction: Transaction, new: NewJob, common: CommonColumns) -> datetime | None:
     """Record the row of one job and wake its workers; None when its unique key is in use."""
     parameters = _rows(transaction, [new]) | common._asdict()
-    recorded = transaction.fetch_one(Recorded, _insert_job(transaction.dialect), parameters)
-    return None if recorded is None else recorded.created_at
+    row = transaction.fetch_one(RecordedJob, _insert_job(transaction.dialect), parameters)
+    return None if row is None else row.created_at
 
 
 @built_once

@@ -96,8 +96,8 @@ def all_workers(transaction: Transaction, *, alive_within: float) -> list[Worker
 
 @built_once
 def _all_workers(dialect: Dialect) -> Select[Any]:
-    said = (workers.c.name, workers.c.started_at, workers.c.seen_at, workers.c.data)
-    return select(*said, (workers.c.seen_at >= _moment_ago(dialect)).label("alive")).order_by(workers.c.name)
+    columns = (workers.c.name, workers.c.started_at, workers.c.seen_at, workers.c.data)
+    return select(*columns, (workers.c.seen_at >= _moment_ago(dialect)).label("alive")).order_by(workers.c.name)
 
 
 def delete_unseen_workers(transaction: Transaction, *, seconds: float) -> int:
@@ -127,10 +127,10 @@ def busy_workers(transaction: Transaction) -> list[BusyWorker]:
 
 @built_once
 def _busy_workers(dialect: Dialect) -> Select[Any]:
-    held = job_items.c.status == literal_column("'PROCESSING'")
+    is_held = job_items.c.status == literal_column("'PROCESSING'")
     return (
         select(job_items.c.locked_by, func.count().label("items"))
-        .where(held, job_items.c.lock_expires_at > dialect.now())
+        .where(is_held, job_items.c.lock_expires_at > dialect.now())
         .group_by(job_items.c.locked_by)
     )
 

@@ -1,4 +1,4 @@
-"""What an item takes, as far as we have seen."""
+"""How long an item takes, averaged over those seen."""
 
 from __future__ import annotations
 

@@ -7,21 +7,21 @@ from penstock.worker.control.pressure import Pressure
 
 
 class ClaimSize:
-    """``clamp(target_slice_ms / avg_item_ms × safety, least, most)``; a small first claim until something is known.
+    """``clamp(target_slice_ms / avg_item_ms × safety, minimum, maximum)``; small at first.
 
-    >>> size = ClaimSize(target_ms=5000, safety=0.7, least=1, most=1000, first=16)
+    >>> size = ClaimSize(target_ms=5000, safety=0.7, minimum=1, maximum=1000, first=16)
     >>> size.setting
     16
     >>> size.observe(elapsed_ms=1000, items=10)
     35
     """
 
-    def __init__(self, *, target_ms: float, safety: float, least: int, most: int, first: int) -> None:
+    def __init__(self, *, target_ms: float, safety: float, minimum: int, maximum: int, first: int) -> None:
         self._target = target_ms * safety
-        self._least = least
-        self._most = most
+        self._minimum = minimum
+        self._maximum = maximum
         self._average = Average()
-        self.setting = max(least, min(first, most))
+        self.setting = max(minimum, min(first, maximum))
 
     @property
     def average_item_ms(self) -> float | None:
@@ -33,15 +33,15 @@ class ClaimSize:
         self._average.observe(elapsed_ms, items=items)
         average = self._average.value
         if average is not None:
-            wanted = self._target / average if average > 0 else self._most
-            self.setting = int(max(self._least, min(wanted, self._most)))
+            target_items = self._target / average if average > 0 else self._maximum
+            self.setting = int(max(self._minimum, min(target_items, self._maximum)))
         return self.setting
 
     def under(self, pressure: Pressure) -> int:
-        """The size to claim under a pressure: half while the machine is short of something, never below the least.
+        """The size to claim under a pressure: half while the machine is short of something, never below the minimum.
 
-        >>> size = ClaimSize(target_ms=5000, safety=0.7, least=1, most=1000, first=16)
+        >>> size = ClaimSize(target_ms=5000, safety=0.7, minimum=1, maximum=1000, first=16)
         >>> size.under(Pressure.NONE), size.under(Pressure.MEMORY)
         (16, 8)
         """
-        return self.setting if pressure is Pressure.NONE else max(self._least, self.setting // 2)
+        return self.setting if pressure is Pressure.NONE else max(self._minimum, self.setting // 2)

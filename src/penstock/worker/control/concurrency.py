@@ -1,4 +1,4 @@
-"""How many items run at once: a little more while it helps, much less when something is wrong.
+"""How many items run at once: a little more while it helps, much less on errors and throttling.
 
 Additive increase, multiplicative decrease, with five things added:
 
@@ -56,24 +56,24 @@ class ConcurrencySample:
 
 
 class Concurrency:
-    """Slots in use, between ``least`` and ``most``; a shortage of processor time never takes it below ``cores``.
+    """Slots in use, between ``minimum`` and ``maximum``; a shortage of processor time never takes it below ``cores``.
 
-    >>> slots = Concurrency(least=1, most=32, first=4)
+    >>> slots = Concurrency(minimum=1, maximum=32, first=4)
     >>> slots.observe(ConcurrencySample(items=40, elapsed_seconds=1.0))
     6
     >>> slots.observe(ConcurrencySample(items=60, elapsed_seconds=1.0, throttled=20))
     4
     """
 
-    def __init__(self, *, least: int = 1, most: int, first: int, cores: int = 1) -> None:
-        if not 1 <= least <= most:
-            raise ConfigurationError(f"least is {least} and most is {most}; write 1 <= least <= most")
-        self._least = least
-        self._most = most
+    def __init__(self, *, minimum: int = 1, maximum: int, first: int, cores: int = 1) -> None:
+        if not 1 <= minimum <= maximum:
+            raise ConfigurationError(f"minimum is {minimum} and maximum is {maximum}; write 1 <= minimum <= maximum")
+        self._minimum = minimum
+        self._maximum = maximum
         self._cores = cores
-        self._step = max(1, most // 16)
+        self._step = max(1, maximum // 16)
         self._stride = 1
-        self._setting = max(least, min(first, most))
+        self._setting = max(minimum, min(first, maximum))
         self._cooling = False
         self._ceiling: int | None = None
         self._ceiling_pace: float | None = None
@@ -81,10 +81,10 @@ class Concurrency:
         self._shut_out = False
         self._pace: float | None = None
         self._patience = _FIRST_PATIENCE
-        self._waited = 0
+        self._waited_windows = 0
         self._error_baseline: float | None = None
         self._good = 0
-        self._seen = 0
+        self._measured_items = 0
         self._seconds = 0.0
         self._stepped_from: tuple[int, float] | None = None
 
@@ -94,15 +94,15 @@ class Concurrency:
         return self._setting
 
     def observe(self, sample: ConcurrencySample) -> int:
-        """One window went so; the answer is the setting for the next."""
-        refused = sample.throttled / sample.items if sample.items > 0 else 0.0
+        """Take in one window; the answer is the setting for the next."""
+        refused_share = sample.throttled / sample.items if sample.items > 0 else 0.0
         spike = self._is_spike(sample)
         self._remember_errors(sample)
-        if refused > _NEARLY_ALL:
+        if refused_share > _NEARLY_ALL:
             self._give_way()
         elif self._cooling or self._shut_out:
             self._cooling = self._shut_out = False
-        elif refused > _THROTTLED_SHARE:
+        elif refused_share > _THROTTLED_SHARE:
             self._went_wrong(self._last_fine() or self._setting // 2)
         elif spike or sample.pressure is not Pressure.NONE:
             self._fine = None
@@ -161,21 +161,21 @@ class Concurrency:
         self._stride = 1
         self._ceiling = at
         self._ceiling_pace = self._pace
-        self._waited = 0
+        self._waited_windows = 0
 
     # What it brings -------------------------------------------------------------------------------------------------
 
     def _measure(self, sample: ConcurrencySample) -> None:
         if self._ceiling is not None:
-            self._waited += 1
+            self._waited_windows += 1
         if not sample.waiting:
             # There was too little work to fill the slots: the throughput says nothing about them.
             self._forget_measures()
             return
         self._good += max(0, sample.items - sample.throttled - sample.errors)
-        self._seen += max(0, sample.items)
+        self._measured_items += max(0, sample.items)
         self._seconds += max(0.0, sample.elapsed_seconds)
-        if self._seen < _ITEMS_PER_SLOT * self._setting or self._seconds <= 0:
+        if self._measured_items < _ITEMS_PER_SLOT * self._setting or self._seconds <= 0:
             return
         rate = self._good / self._seconds
         came_from, self._stepped_from = self._stepped_from, None
@@ -183,9 +183,9 @@ class Concurrency:
             self._put_ceiling(self._setting)
             self._move(came_from[0])
             return
-        self._pace = self._seen / self._seconds / self._setting  # items that fail cost as much
-        tried = came_from is not None and self._ceiling is not None and self._setting >= self._ceiling
-        if tried or self._is_other_pace(self._ceiling_pace):
+        self._pace = self._measured_items / self._seconds / self._setting  # items that fail cost as much
+        was_tried = came_from is not None and self._ceiling is not None and self._setting >= self._ceiling
+        if was_tried or self._is_other_pace(self._ceiling_pace):
             self._ceiling = self._ceiling_pace = None
             self._patience = _FIRST_PATIENCE
         elif came_from is not None and self._ceiling is None:
@@ -194,30 +194,30 @@ class Concurrency:
             self._fine = (self._setting, self._pace)
         self._increase(rate)
 
-    def _is_other_pace(self, known: float | None) -> bool:
+    def _is_other_pace(self, known_pace: float | None) -> bool:
         return (
-            known is not None
+            known_pace is not None
             and self._pace is not None
-            and not known / _OTHER_PACE <= self._pace <= known * _OTHER_PACE
+            and not known_pace / _OTHER_PACE <= self._pace <= known_pace * _OTHER_PACE
         )
 
     def _increase(self, rate: float) -> None:
         here = self._setting
         # Never more than twice what it was: from one slot, a step for thirty is a leap.
-        above = min(here + min(self._step * self._stride, here), self._most)
+        above = min(here + min(self._step * self._stride, here), self._maximum)
         if self._fine is not None:
             above = max(above, self._fine[0])
-        if self._ceiling is not None and above >= self._ceiling and self._waited < self._patience:
+        if self._ceiling is not None and above >= self._ceiling and self._waited_windows < self._patience:
             above = max(here, min(above, self._ceiling - min(self._step, here)))
         self._move(above)
         if self._setting > here:
             self._stepped_from = (here, rate)
 
     def _forget_measures(self) -> None:
-        self._good = self._seen = 0
+        self._good = self._measured_items = 0
         self._seconds = 0.0
         self._stepped_from = None
 
     def _move(self, to: int) -> None:
-        self._setting = max(self._least, min(to, self._most))
+        self._setting = max(self._minimum, min(to, self._maximum))
         self._forget_measures()

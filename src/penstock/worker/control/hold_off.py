@@ -1,4 +1,4 @@
-"""How long to ask for nothing, while whatever is asked is put off.
+"""How long to pause claims while nearly every item is put off.
 
 Fewer at once does not slow down calls that are refused at once: one slot still makes thousands of them a second, and a
 provider that counts refused calls, too, then never lets anybody in again. So a window in which nearly everything was
@@ -25,7 +25,7 @@ class HoldOff:
         self.setting = 0.0
 
     def observe(self, *, items: int, put_off: int) -> float:
-        """One window went so; the answer is how long to wait before the next claim."""
+        """Take in one window; the answer is how long to wait before the next claim."""
         if items < _FEWEST or put_off < _NEARLY_ALL * items:
             self.setting = 0.0
         else:

@@ -1,4 +1,4 @@
-"""How many rows one INSERT carries: small at first, doubling until the database says it is enough.
+"""How many rows one INSERT carries: small at first, doubling until the database slows down.
 
 The doubling stops at a soft limit (latency, a wait for a connection, an error) and never passes the hard ones (rows,
 bytes). Two latencies make the soft limit: above the lower one the batch stops growing, above the upper one it halves.
@@ -66,7 +66,7 @@ class IngestBatch:
         self._max_batch_bytes = max_batch_bytes
         self._p50_ms = p50_ms
         self._p95_ms = p95_ms
-        self._backoff = backoff or Backoff(first=0.1, factor=2.0, most=30.0)
+        self._backoff = backoff or Backoff(first=0.1, factor=2.0, max_seconds=30.0)
         self._setting = min_rows
         self._latency: float | None = None
         self._double_up_to = max_rows
@@ -94,7 +94,7 @@ class IngestBatch:
         return self._backoff.delay(self._failures, chance=chance) if self._failures else 0.0
 
     def observe(self, sample: IngestSample) -> int:
-        """One batch went so; the answer is the rows of the next."""
+        """Take in one batch; the answer is the rows of the next."""
         if sample.failed:
             self._failures += 1
             self._shrink(0.25)
@@ -127,9 +127,9 @@ class IngestBatch:
         self._change(int(self._setting * factor))
 
     def _grow(self) -> None:
-        doubled = self._setting * 2
-        if doubled <= self._double_up_to or self._double_up_to == self._max_rows:
-            self._change(doubled)
+        twice = self._setting * 2
+        if twice <= self._double_up_to or self._double_up_to == self._max_rows:
+            self._change(twice)
         else:
             self._change(self._setting + max(1, self._setting // 4))
 

@@ -1,4 +1,4 @@
-"""Whether the machine is short of processor time or of memory. Pure: somebody else reads the figures.
+"""Whether the machine is short of processor time or of memory. Pure: the figures are read elsewhere.
 
 A gauge has two marks for each figure. Pressure begins above the upper one and ends below the lower one, so a figure
 that trembles around one mark does not switch the answer on and off.

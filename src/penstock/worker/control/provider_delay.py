@@ -1,4 +1,4 @@
-"""When the next call to a provider may start: its rate, its Retry-After, and what its refusals taught us.
+"""When the next call to a provider may start: by its rate, its Retry-After and its refusals.
 
 Keep one for each provider (a domain, an API key). It does not sleep and has no clock: the time, in seconds of any clock
 that does not jump, is an argument. It is not thread-safe; calls from several threads need a lock around it.
@@ -11,19 +11,19 @@ import random
 
 from penstock.errors import ConfigurationError
 
-_REFUSED = frozenset({429, 503})
+_REFUSAL_STATUSES = frozenset({429, 503})
 _MEMORY = 0.05
 _SHRINK = 0.8
-_FORGOTTEN = 0.001
+_FORGOTTEN_DELAY = 0.001
 
 
 class ProviderDelay:
     """Spaces the calls to one provider.
 
     >>> provider = ProviderDelay(calls_per_second=10.0)
-    >>> provider.started(now=0.0), provider.started(now=0.0)
+    >>> provider.take_slot(now=0.0), provider.take_slot(now=0.0)
     (0.0, 0.1)
-    >>> provider.answered(now=0.2, status=429, retry_after=30.0)
+    >>> provider.note_answer(now=0.2, status=429, retry_after=30.0)
     0.1
     >>> provider.ready_in(now=10.2)
     20.0
@@ -72,20 +72,20 @@ class ProviderDelay:
         """Seconds until the next call may start; 0 when it may start now."""
         return max(0.0, self._next_at - now, self._closed_until - now)
 
-    def started(self, now: float) -> float:
+    def take_slot(self, now: float) -> float:
         """Take the next free slot; the answer is how long to wait before calling, 0 when the call may start now."""
         wait = self.ready_in(now)
         self._next_at = now + wait + self.setting
         return wait
 
-    def answered(self, now: float, *, status: int, retry_after: float | None = None) -> float:
+    def note_answer(self, now: float, *, status: int, retry_after: float | None = None) -> float:
         """A call was answered; ``retry_after`` is in seconds from now. The answer is the new spacing."""
-        refused = status in _REFUSED
-        self._throttle_rate += _MEMORY * (float(refused) - self._throttle_rate)
-        if not refused:
+        is_refusal = status in _REFUSAL_STATUSES
+        self._throttle_rate += _MEMORY * (float(is_refusal) - self._throttle_rate)
+        if not is_refusal:
             # Only an answer that is no server error shows that the provider has room again.
             if status < 500:
-                self._delay = self._delay * _SHRINK if self._delay * _SHRINK >= _FORGOTTEN else 0.0
+                self._delay = self._delay * _SHRINK if self._delay * _SHRINK >= _FORGOTTEN_DELAY else 0.0
         elif retry_after is not None and retry_after >= 0.0:
             # The comparison is false for NaN, which some clients make of a header they cannot read.
             self._closed_until = max(self._closed_until, now + min(retry_after, self._longest_wait))

@@ -18,25 +18,25 @@ def window(slots: Concurrency, *, most_useful: int = 10_000, **figures: object) 
 
 
 def grown(most: int = 32) -> Concurrency:
-    slots = Concurrency(most=most, first=most)
+    slots = Concurrency(maximum=most, first=most)
     slots.observe(window(slots))
     return slots
 
 
 def test_it_grows_to_the_most_while_it_helps() -> None:
-    slots = Concurrency(most=64, first=4)
+    slots = Concurrency(maximum=64, first=4)
     settings = [slots.observe(window(slots)) for _ in range(12)]
     assert settings == sorted(settings)
     assert settings[-1] == 64
 
 
 def test_it_does_not_grow_when_no_work_waits() -> None:
-    slots = Concurrency(most=64, first=4)
+    slots = Concurrency(maximum=64, first=4)
     assert {slots.observe(window(slots, waiting=False)) for _ in range(10)} == {4}
 
 
 def test_it_settles_where_more_does_not_help() -> None:
-    slots = Concurrency(most=64, first=4)
+    slots = Concurrency(maximum=64, first=4)
     settings = [slots.observe(window(slots, most_useful=16)) for _ in range(200)]
     assert set(settings[-60:]) <= {16, 20}
     assert settings[-60:].count(20) <= 3, "it looks above the ceiling only now and then"
@@ -60,7 +60,7 @@ def test_an_error_spike_halves_it() -> None:
 
 
 def test_a_kind_that_often_fails_is_not_slowed_for_it() -> None:
-    slots = Concurrency(most=32, first=32)
+    slots = Concurrency(maximum=32, first=32)
     assert {slots.observe(window(slots, errors=80)) for _ in range(20)} == {32}
 
 
@@ -71,7 +71,7 @@ def test_pressure_takes_a_quarter_off(pressure: Pressure) -> None:
 
 
 def test_full_cores_are_no_reason_to_leave_one_idle() -> None:
-    slots = Concurrency(most=8, first=8, cores=4)
+    slots = Concurrency(maximum=8, first=8, cores=4)
     assert [slots.observe(window(slots, pressure=Pressure.CPU)) for _ in range(9)][-1] == 4
     assert [slots.observe(window(slots, pressure=Pressure.MEMORY)) for _ in range(9)][-1] == 1
 
@@ -85,7 +85,7 @@ def test_after_a_drop_it_waits_under_the_ceiling_and_then_passes_it() -> None:
 
 
 def test_under_a_steady_limit_it_meets_the_ceiling_less_and_less_often() -> None:
-    slots = Concurrency(most=32, first=4)
+    slots = Concurrency(maximum=32, first=4)
     drops = []
     for number in range(300):
         before = slots.setting
@@ -97,7 +97,7 @@ def test_under_a_steady_limit_it_meets_the_ceiling_less_and_less_often() -> None
 
 
 def test_a_refusal_above_what_went_well_leads_back_to_it_and_one_there_halves_it() -> None:
-    slots = Concurrency(most=32, first=8)
+    slots = Concurrency(maximum=32, first=8)
     assert slots.observe(window(slots)) == 10
     assert slots.observe(window(slots, throttled=10)) == 8
     assert slots.observe(window(slots, throttled=10)) == 8, "that window still holds calls from before"
@@ -110,7 +110,7 @@ def shut_out(slots: Concurrency, windows: int) -> list[int]:
 
 
 def test_whoever_was_shut_out_comes_back_to_what_went_well_and_waits_long_before_more() -> None:
-    slots = Concurrency(most=128, first=32)
+    slots = Concurrency(maximum=128, first=32)
     assert [slots.observe(window(slots)) for _ in range(2)] == [40, 56]
     assert shut_out(slots, 3) == [14, 3, 1]
     assert slots.observe(window(slots)) == 1, "the first that gets through may have begun before"
@@ -122,7 +122,7 @@ def test_whoever_was_shut_out_comes_back_to_what_went_well_and_waits_long_before
 
 
 def test_items_of_another_cost_make_it_forget_what_went_well() -> None:
-    slots = Concurrency(most=128, first=32)
+    slots = Concurrency(maximum=128, first=32)
     assert [slots.observe(window(slots)) for _ in range(2)] == [40, 56]
     assert shut_out(slots, 3) == [14, 3, 1]
     slots.observe(ConcurrencySample(1_000, 1.0))
@@ -130,7 +130,7 @@ def test_items_of_another_cost_make_it_forget_what_went_well() -> None:
 
 
 def test_a_ceiling_found_under_pressure_is_forgotten_with_its_items() -> None:
-    slots = Concurrency(most=32, first=32)
+    slots = Concurrency(maximum=32, first=32)
     assert slots.observe(window(slots, pressure=Pressure.CPU)) == 24
     slots.observe(window(slots))
     settings = [slots.observe(ConcurrencySample(slots.setting * 2, 20.0)) for _ in range(3)]
@@ -138,7 +138,7 @@ def test_a_ceiling_found_under_pressure_is_forgotten_with_its_items() -> None:
 
 
 def test_items_of_another_cost_make_it_forget_the_ceiling() -> None:
-    slots = Concurrency(most=32, first=4)
+    slots = Concurrency(maximum=32, first=4)
     for _ in range(150):
         slots.observe(window(slots, throttled=4 * slots.setting if slots.setting > 10 else 0))
     assert slots.setting <= 12
@@ -159,14 +159,14 @@ _SAMPLES = st.builds(
 
 @given(st.lists(_SAMPLES, max_size=80), st.integers(1, 5), st.integers(5, 100), st.integers(-5, 200))
 def test_it_never_leaves_its_bounds(samples: list[ConcurrencySample], least: int, most: int, first: int) -> None:
-    slots = Concurrency(least=least, most=most, first=first, cores=3)
+    slots = Concurrency(minimum=least, maximum=most, first=first, cores=3)
     for sample in samples:
         assert least <= slots.observe(sample) == slots.setting <= most
 
 
 def test_bounds_that_contradict_themselves_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="least"):
-        Concurrency(least=5, most=4, first=4)
+    with pytest.raises(ConfigurationError, match="minimum"):
+        Concurrency(minimum=5, maximum=4, first=4)
 
 
 def test_pressure_begins_and_ends_at_different_marks() -> None:
@@ -190,5 +190,5 @@ def test_marks_the_wrong_way_round_are_refused() -> None:
 
 
 def test_under_pressure_half_is_claimed() -> None:
-    size = ClaimSize(target_ms=5000, safety=0.7, least=3, most=500, first=4)
+    size = ClaimSize(target_ms=5000, safety=0.7, minimum=3, maximum=500, first=4)
     assert [size.under(pressure) for pressure in (Pressure.NONE, Pressure.CPU, Pressure.MEMORY)] == [4, 3, 3]

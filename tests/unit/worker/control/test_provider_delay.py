@@ -16,48 +16,48 @@ from penstock.worker.control.provider_delay import ProviderDelay
 
 def test_without_a_rate_nothing_waits() -> None:
     provider = ProviderDelay()
-    assert [provider.started(1.0) for _ in range(3)] == [0.0, 0.0, 0.0]
+    assert [provider.take_slot(1.0) for _ in range(3)] == [0.0, 0.0, 0.0]
     assert provider.ready_in(1.0) == 0.0
 
 
 def test_calls_keep_the_configured_rate() -> None:
     provider = ProviderDelay(calls_per_second=4.0)
-    assert [provider.started(10.0) for _ in range(4)] == [0.0, 0.25, 0.5, 0.75]
+    assert [provider.take_slot(10.0) for _ in range(4)] == [0.0, 0.25, 0.5, 0.75]
     assert provider.ready_in(10.5) == 0.5
     assert provider.ready_in(12.0) == 0.0
 
 
 def test_an_idle_time_is_not_saved_up_for_a_burst() -> None:
     provider = ProviderDelay(calls_per_second=1.0)
-    provider.started(0.0)
-    assert [provider.started(100.0), provider.started(100.0)] == [0.0, 1.0]
+    provider.take_slot(0.0)
+    assert [provider.take_slot(100.0), provider.take_slot(100.0)] == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_is_kept_to_the_second_by_every_call(status: int) -> None:
     provider = ProviderDelay()
-    provider.answered(100.0, status=status, retry_after=30.0)
+    provider.note_answer(100.0, status=status, retry_after=30.0)
     assert [provider.ready_in(now) for now in (100.0, 129.0, 130.0)] == [30.0, 1.0, 0.0]
-    provider.answered(101.0, status=200)
+    provider.note_answer(101.0, status=200)
     assert provider.ready_in(101.0) == 29.0
-    provider.answered(102.0, status=429, retry_after=1.0)
+    provider.note_answer(102.0, status=429, retry_after=1.0)
     assert provider.ready_in(102.0) == 28.0, "a shorter one does not cut the longer one"
 
 
 def test_retry_after_is_bounded_and_nonsense_is_not_believed() -> None:
     provider = ProviderDelay(chance=random.Random(3))
-    provider.answered(0.0, status=429, retry_after=1e9)
+    provider.note_answer(0.0, status=429, retry_after=1e9)
     assert provider.ready_in(0.0) == 3600.0
     for nonsense in (math.nan, -5.0):
         other = ProviderDelay(chance=random.Random(3))
-        other.answered(0.0, status=429, retry_after=nonsense)
+        other.note_answer(0.0, status=429, retry_after=nonsense)
         assert 0.25 <= other.ready_in(0.0) <= 0.5
 
 
 def test_a_refusal_without_retry_after_doubles_the_delay_with_jitter() -> None:
     provider, now, delays = ProviderDelay(chance=random.Random(5)), 0.0, []
     for _ in range(10):
-        delays.append(provider.answered(now, status=429))
+        delays.append(provider.note_answer(now, status=429))
         assert delays[-1] / 2 <= provider.ready_in(now) <= delays[-1]
         now += provider.ready_in(now)
     assert delays == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]
@@ -65,31 +65,31 @@ def test_a_refusal_without_retry_after_doubles_the_delay_with_jitter() -> None:
 
 def test_a_burst_of_refusals_is_one_refusal() -> None:
     provider = ProviderDelay(chance=random.Random(5))
-    assert {provider.answered(0.0, status=429) for _ in range(20)} == {0.5}
+    assert {provider.note_answer(0.0, status=429) for _ in range(20)} == {0.5}
 
 
 def test_successes_take_the_delay_away_gently() -> None:
     provider = ProviderDelay(chance=random.Random(5))
-    provider.answered(0.0, status=429)
-    shrinking = [provider.answered(1.0, status=200) for _ in range(40)]
+    provider.note_answer(0.0, status=429)
+    shrinking = [provider.note_answer(1.0, status=200) for _ in range(40)]
     assert shrinking[:2] == [pytest.approx(0.4), pytest.approx(0.32)]
     assert shrinking[-1] == 0.0
 
 
 def test_a_server_error_neither_refuses_nor_reassures() -> None:
     provider = ProviderDelay(chance=random.Random(5))
-    provider.answered(0.0, status=429)
-    assert provider.answered(1.0, status=500) == 0.5
+    provider.note_answer(0.0, status=429)
+    assert provider.note_answer(1.0, status=500) == 0.5
 
 
 def test_the_throttle_rate_follows_the_answers() -> None:
     provider = ProviderDelay()
     assert provider.throttle_rate == 0.0
     for _ in range(100):
-        provider.answered(0.0, status=429, retry_after=0.0)
+        provider.note_answer(0.0, status=429, retry_after=0.0)
     assert provider.throttle_rate > 0.95
     for _ in range(100):
-        provider.answered(0.0, status=200)
+        provider.note_answer(0.0, status=200)
     assert provider.throttle_rate < 0.05
 
 
@@ -107,7 +107,7 @@ def test_no_wait_is_longer_than_its_bounds(answers: list[tuple[float, int, float
     provider, now = ProviderDelay(calls_per_second=10.0, chance=random.Random(0)), 0.0
     for passed, status, retry_after in answers:
         now += passed
-        assert 0.1 <= provider.answered(now, status=status, retry_after=retry_after) <= 60.0
+        assert 0.1 <= provider.note_answer(now, status=status, retry_after=retry_after) <= 60.0
         assert 0.0 <= provider.ready_in(now) <= 3600.0
         assert 0.0 <= provider.throttle_rate <= 1.0
 

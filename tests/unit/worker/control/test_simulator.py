@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import pytest
 
-from penstock.testing.simulator import SCENARIOS, Fixed, Moment, Run, simulate
+from penstock.testing.simulator import SCENARIOS, FixedSettings, Moment, Run, simulate
 from penstock.worker.control.pressure import Pressure
 
 PAGE = Path(__file__).parents[4] / "docs" / "explanation" / "adaptive-control.md"
-GRID = [Fixed(size, slots) for size in (1, 16, 256) for slots in (2, 8, 16, 32, 64)]
+GRID = [FixedSettings(size, slots) for size in (1, 16, 256) for slots in (2, 8, 16, 32, 64)]
 
 
 class Expected(NamedTuple):
@@ -80,7 +80,7 @@ def test_what_was_before_comes_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_no_setting_ever_leaves_its_bounds(name: str) -> None:
-    most = SCENARIOS[name].most_at_once
+    most = SCENARIOS[name].max_at_once
 
     def is_within(moment: Moment) -> bool:
         return 1 <= moment.claim_size <= 500 and 1 <= moment.concurrency <= most and 64 <= moment.ingest_rows <= 5000
@@ -97,7 +97,7 @@ def test_memory_pressure_is_relieved_while_it_lasts() -> None:
 
 def test_retry_after_and_fewer_slots_keep_refusals_rare() -> None:
     """Slots that stay at sixteen are refused far more often in the same fifteen seconds."""
-    stubborn = simulate(SCENARIOS["burst_of_429"], seed=1, fixed=Fixed(100, 16))
+    stubborn = simulate(SCENARIOS["burst_of_429"], seed=1, fixed_settings=FixedSettings(100, 16))
     assert run_of("burst_of_429").throttled * 3 < stubborn.throttled
 
 
@@ -113,9 +113,9 @@ def test_adapting_finishes_sooner_than_any_pair_of_fixed_settings() -> None:
 
 
 @cache
-def best_fixed() -> tuple[float, Fixed]:
+def best_fixed() -> tuple[float, FixedSettings]:
     world = SCENARIOS["cost_and_throttle"]
-    return min(((finish(simulate(world, seed=1, fixed=pair)), pair) for pair in GRID), key=lambda one: one[0])
+    return min(((finish(simulate(world, seed=1, fixed_settings=pair)), pair) for pair in GRID), key=lambda one: one[0])
 
 
 def finish(run: Run) -> float:
@@ -133,7 +133,7 @@ def tables() -> list[str]:
         run = run_of("cost_and_throttle", seed)
         lines.append(f"| adaptive, seed {seed} | {finish(run):.0f} s | {run.throttled} |")
     seconds, pair = best_fixed()
-    refused = simulate(SCENARIOS["cost_and_throttle"], seed=1, fixed=pair).throttled
+    refused = simulate(SCENARIOS["cost_and_throttle"], seed=1, fixed_settings=pair).throttled
     lines.append(
         f"| the best of {len(GRID)} fixed pairs: claim {pair.claim_size}, {pair.concurrency} slots "
         f"| {seconds:.0f} s | {refused} |"

@@ -1,1 +1,1 @@
-"""PostgreSQL, the one for scale."""
+"""PostgreSQL, for more than one machine."""

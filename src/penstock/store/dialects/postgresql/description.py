@@ -21,9 +21,9 @@ def describe_connection(store: Store) -> list[str]:
     with store.engine.connect() as connection:
         version = connection.exec_driver_sql("SHOW server_version").scalar()
     way = "through a pooler" if connector.behind_pooler else "directly"
-    prepared = "are" if connector.prepares() else "are not"
+    verb = "are" if connector.prepares() else "are not"
     return [
-        f"PostgreSQL {version} is reached {way}; statements {prepared} prepared there",
+        f"PostgreSQL {version} is reached {way}; statements {verb} prepared there",
         _describe_listening(store),
     ]
 

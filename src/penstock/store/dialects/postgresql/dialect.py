@@ -1,4 +1,4 @@
-"""PostgreSQL's ways: rows handed in as arrays, workers woken by NOTIFY."""
+"""PostgreSQL: rows are handed in as arrays, workers are woken by NOTIFY."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _write_channel(_element: _Channel, compiler: SQLCompiler, **_options: Any) -
 
 
 class PostgreSQL:
-    """The one for scale."""
+    """PostgreSQL's answers to the contract."""
 
     name = "postgresql"
     is_embedded = False
@@ -119,8 +119,10 @@ class PostgreSQL:
         from penstock.store.dialects.postgresql.engine import is_usable
 
         size = engine.pool.size() if isinstance(engine.pool, QueuePool) else 1
-        kept = KeptConnections(engine, most=size // 2, is_usable=is_usable, isolation_level="AUTOCOMMIT")
-        return Connections(KeptConnections(engine, most=0), kept, kept)
+        kept_connections = KeptConnections(
+            engine, max_idle=size // 2, is_usable=is_usable, isolation_level="AUTOCOMMIT"
+        )
+        return Connections(KeptConnections(engine, max_idle=0), kept_connections, kept_connections)
 
     def write_lock(self, url: URL) -> WriteLock | None:
         """Writers do not wait for each other."""
@@ -192,11 +194,11 @@ class PostgreSQL:
         """One array."""
         return column == any_(bindparam(name, type_=ARRAY(column.type)))
 
-    def bundled(self, stretch: Select[Any]) -> Select[Any]:
+    def bundle(self, stretch: Select[Any]) -> Select[Any]:
         """As it is: the server makes the rows while we are busy with others."""
         return stretch
 
-    def unbundled(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    def unbundle(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """As they are."""
         return rows
 
@@ -219,7 +221,7 @@ class PostgreSQL:
 
     def together(self, others: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
         """One statement, with the others as its common table expressions."""
-        return _joined(others, last)
+        return _join_as_ctes(others, last)
 
     def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:
         """NOTIFY, delivered when the transaction commits."""
@@ -264,18 +266,18 @@ class PostgreSQL:
         return False
 
     def did_not_happen(self, error: BaseException) -> bool:
-        """The last word of a server that found us idle; the driver's "connection lost" comes on top of it."""
-        told: BaseException | None = error
-        while told is not None:
-            if getattr(told, "sqlstate", None) in _IDLE_STATES:
+        """A server's reason for ending an idle session; the driver's "connection lost" hides it."""
+        cause: BaseException | None = error
+        while cause is not None:
+            if getattr(cause, "sqlstate", None) in _IDLE_STATES:
                 return True
-            told = told.__cause__ or told.__context__
+            cause = cause.__cause__ or cause.__context__
         return False
 
 
 @cache
-def _joined(others: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
-    return (last.add_cte(*(one.cte(f"also_{number}") for number, one in enumerate(others))),)
+def _join_as_ctes(others: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
+    return (last.add_cte(*(statement.cte(f"also_{number}") for number, statement in enumerate(others))),)
 
 
 def _element(field: Field) -> Any:

@@ -85,12 +85,12 @@ class BoundedConnection(psycopg.Connection[Any]):
 def _until(steps: Generator[Any, Any, Any], deadline: float) -> Generator[Any, Any, Any]:
     """The steps of a statement, as long as there is time: psycopg comes by ten times a second when nothing comes in."""
     try:
-        wanted = next(steps)
+        wait_state = next(steps)
         while True:
-            ready = yield wanted
+            ready = yield wait_state
             if not ready and monotonic() > deadline:
                 raise NoAnswer("the server did not answer in time")
-            wanted = steps.send(ready)
+            wait_state = steps.send(ready)
     except StopIteration as end:
         return end.value
 
@@ -112,14 +112,14 @@ class Connector:
         self._dialect = dialect
         parameters = self._network() | parameters
         if not self.behind_pooler:
-            planned = parameters | {"options": f"{parameters.get('options', '')} {_OPTIONS}".strip()}
+            with_options = parameters | {"options": f"{parameters.get('options', '')} {_OPTIONS}".strip()}
             try:
-                return self._settled(BoundedConnection.connect(*arguments, autocommit=True, **planned))
+                return self._set_up(BoundedConnection.connect(*arguments, autocommit=True, **with_options))
             except psycopg.OperationalError as error:
                 if not any(words in str(error) for words in _REFUSALS):
                     raise
                 self.behind_pooler = True
-        return self._settled(BoundedConnection.connect(*arguments, autocommit=True, **parameters))
+        return self._set_up(BoundedConnection.connect(*arguments, autocommit=True, **parameters))
 
     def connect_to_listen(self) -> BoundedConnection:
         """A connection outside the pool, for LISTEN."""
@@ -133,7 +133,7 @@ class Connector:
         """Are statements prepared in the server?"""
         return self._prepared_statements == "on" or (self._prepared_statements == "auto" and not self.behind_pooler)
 
-    def _settled(self, link: BoundedConnection) -> BoundedConnection:
+    def _set_up(self, link: BoundedConnection) -> BoundedConnection:
         try:
             link.answer_within = self._timeout
             # Our parameters are arrays of a thousand values: as text each would be escaped by a regular expression.
@@ -148,11 +148,11 @@ class Connector:
 
     def _network(self) -> dict[str, Any]:
         """What the URL may say otherwise: a connection is made soon, kept alive, and given up when nothing arrives."""
-        asked = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+        options = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
         if self._timeout is None:
-            return asked | {"connect_timeout": math.ceil(_CONNECT_SECONDS)}
+            return options | {"connect_timeout": math.ceil(_CONNECT_SECONDS)}
         seconds = math.ceil(min(_CONNECT_SECONDS, self._timeout))
-        return asked | {"connect_timeout": seconds, "tcp_user_timeout": math.ceil(self._timeout * 1000)}
+        return options | {"connect_timeout": seconds, "tcp_user_timeout": math.ceil(self._timeout * 1000)}
 
 
 _CONNECTORS: WeakKeyDictionary[Engine, Connector] = WeakKeyDictionary()

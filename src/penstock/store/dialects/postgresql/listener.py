@@ -1,4 +1,4 @@
-"""Hearing PostgreSQL's notices, and proving that they are heard.
+"""Listening for PostgreSQL's notices, and proving that they arrive.
 
 A listener that hears nothing looks the same as one that has nothing to hear: behind a pooler in transaction mode, on
 another database than the one that is written to, behind a firewall that has forgotten the connection. So it sends a
@@ -48,17 +48,17 @@ class PostgreSQLListener:
         self._proven = False
         self._closing = False
 
-    def listen(self, began: Callable[[], None], heard: Callable[[frozenset[str] | None], None]) -> None:
-        """Call ``began`` once it is proven that we hear, and ``heard`` with every notice; until the connection ends."""
-        with closing(self._connected()) as link:
+    def listen(self, on_ready: Callable[[], None], on_notices: Callable[[frozenset[str] | None], None]) -> None:
+        """Call ``on_ready`` once a notice has come through, and ``on_notices`` with each; until the connection ends."""
+        with closing(self._connect()) as link:
             link.execute(f"LISTEN {self._store.placement.channel}")
             self._prove()
             while self._proof is not None:
-                self._hear(link, heard)
+                self._hear(link, on_notices)
             self._proven = True
-            began()
+            on_ready()
             while not self._closing:
-                self._hear(link, heard)
+                self._hear(link, on_notices)
                 self._prove_again()
 
     def close(self) -> None:
@@ -69,12 +69,12 @@ class PostgreSQLListener:
             with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(link.fileno())) as wire:
                 wire.shutdown(socket.SHUT_RDWR)
 
-    def _connected(self) -> BoundedConnection:
+    def _connect(self) -> BoundedConnection:
         link = self._connector.connect_to_listen()
         try:
             if not is_direct(link) and not self._has_own_session(link):
                 raise CannotListen(
-                    "the pooler hands the server's sessions round (transaction mode), so that nothing can be heard"
+                    "the pooler hands the server's sessions round (transaction mode), so that no notices arrive"
                 )
         except BaseException:
             link.close()
@@ -96,21 +96,24 @@ class PostgreSQLListener:
         self._proof, self._sent_at = new_proof(), monotonic()
         proof = self._proof
         self._store.write(
-            lambda one: one.dialect.tell(one.connection, self._store.placement.channel, [proof]), single_statement=True
+            lambda transaction: transaction.dialect.tell(
+                transaction.connection, self._store.placement.channel, [proof]
+            ),
+            single_statement=True,
         )
 
     def _prove_again(self) -> None:
-        """After a silence: nobody knows whether there was nothing to hear."""
+        """After a silence it is unknown whether there were no notices or the connection is dead."""
         if self._proof is None and monotonic() - self._heard_at > _PROVE_AFTER_SECONDS:
             self._prove()
 
-    def _hear(self, link: BoundedConnection, heard: Callable[[frozenset[str] | None], None]) -> None:
+    def _hear(self, link: BoundedConnection, on_notices: Callable[[frozenset[str] | None], None]) -> None:
         for notice in link.notifies(timeout=_LOOK_SECONDS, stop_after=1):
             self._heard_at = monotonic()
             if notice.payload == self._proof:
                 self._proof = None
             elif not is_proof(notice.payload):
-                heard(frozenset({notice.payload}))
+                on_notices(frozenset({notice.payload}))
         if self._proof is not None and monotonic() - self._sent_at > _PROVE_WITHIN_SECONDS:
             if self._proven:
                 raise psycopg.OperationalError("the connection for notices is dead: our own does not arrive any more")

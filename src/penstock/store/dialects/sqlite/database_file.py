@@ -45,31 +45,31 @@ class DatabaseFile:
 
     def __init__(self) -> None:
         self._latest: OpenedFile | None = None
-        self._announced: Identity | None = None
+        self._announced_identity: Identity | None = None
 
-    def is_current(self, opened: OpenedFile | None) -> bool:
+    def is_current(self, file: OpenedFile | None) -> bool:
         """May a connection to this file still be used? False when there is another file, which has been said."""
-        if opened is None:
+        if file is None:
             return True
-        there = identity_of(opened.path)
-        if there == opened.identity:
+        there = identity_of(file.path)
+        if there == file.identity:
             return True
         if there is None:
             raise StoreUnavailable(
-                f"the database file {opened.path} is gone: put it back, or restart the program to begin with a new one",
+                f"the database file {file.path} is gone: put it back, or restart the program to begin with a new one",
                 code="DATABASE_FILE_GONE",
             )
-        if opened.log_identity is not None and identity_of(log_of(opened.path)) == opened.log_identity:
+        if file.log_identity is not None and identity_of(log_of(file.path)) == file.log_identity:
             raise StoreUnavailable(
-                f"the database file {opened.path} was replaced, but the write-ahead log of the old one is still beside "
-                f"it: stop all programs that use it, and remove {log_of(opened.path)}",
+                f"the database file {file.path} was replaced, but the write-ahead log of the old one is still beside "
+                f"it: stop all programs that use it, and remove {log_of(file.path)}",
                 code="DATABASE_FILE_REPLACED",
             )
-        if there != self._announced:
-            self._announced = there
-            _log.error("the database file was replaced", path=opened.path)
+        if there != self._announced_identity:
+            self._announced_identity = there
+            _log.error("the database file was replaced", path=file.path)
             raise StoreUnavailable(
-                f"the database file {opened.path} was replaced by another one, which is used from the next call on",
+                f"the database file {file.path} was replaced by another one, which is used from the next call on",
                 code="DATABASE_FILE_REPLACED",
             )
         return False
@@ -80,9 +80,9 @@ class DatabaseFile:
 
     def open(self, connection: sqlite3.Connection) -> OpenedFile | None:
         """Remember what a new connection has opened."""
-        opened = OpenedFile.of(connection)
-        self._latest = opened
-        return opened
+        file = OpenedFile.of(connection)
+        self._latest = file
+        return file
 
     def refuse_empty(self, connection: sqlite3.Connection) -> None:
         """A file that came in place of another one must have something in it."""
@@ -98,17 +98,17 @@ class DatabaseFile:
 
     def forget(self) -> None:
         """All connections are closed: whatever is there next is right."""
-        self._latest = self._announced = None
+        self._latest = self._announced_identity = None
 
 
 def identity_of(path: str) -> Identity | None:
     """Which file is at this path; None when there is none."""
     # Never by opening it: closing the descriptor would drop all locks that SQLite holds on the file in this process.
     try:
-        found = os.stat(path)  # noqa: PTH116 - a Path costs more than the call, at every transaction
+        status = os.stat(path)  # noqa: PTH116 - a Path costs more than the call, at every transaction
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def log_of(path: str) -> str:

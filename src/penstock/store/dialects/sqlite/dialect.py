@@ -1,4 +1,4 @@
-"""SQLite's ways: one writer at a time, rows handed in as one JSON text."""
+"""SQLite: one writer at a time, rows are handed in as one JSON text."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ class JsonArray(TypeDecorator[list[Any]]):
     def process_bind_param(self, value: Sequence[Any] | None, dialect: SQLAlchemyDialect) -> str:
         """Translated like every value that travels as JSON."""
         translate = _TRANSLATIONS.get(self.element)
-        given = value or ()
-        return orjson.dumps([translate(one) for one in given] if translate else list(given)).decode()
+        values = value or ()
+        return orjson.dumps([translate(element) for element in values] if translate else list(values)).decode()
 
 
 class SQLite:
-    """The embedded default."""
+    """SQLite's answers to the contract."""
 
     name = "sqlite"
     is_embedded = True
@@ -102,8 +102,8 @@ class SQLite:
     def connections(self, engine: Engine) -> Connections:
         """The writer keeps his; those who read a single statement need no transaction around it."""
         size = engine.pool.size() if isinstance(engine.pool, QueuePool) else 1
-        writer = KeptConnections(engine, most=1, is_usable=is_current)
-        reads = KeptConnections(engine, most=max(0, size - 2) // 2, is_usable=is_current, penstock_begins=None)
+        writer = KeptConnections(engine, max_idle=1, is_usable=is_current)
+        reads = KeptConnections(engine, max_idle=max(0, size - 2) // 2, is_usable=is_current, penstock_begins=None)
         return Connections(writer, writer, reads)
 
     def write_lock(self, url: URL) -> WriteLock | None:
@@ -146,9 +146,9 @@ class SQLite:
 
     def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
         """Moments are microseconds here."""
-        added = cast(type_coerce(seconds, Float) * 1_000_000.0, Integer)
+        microseconds = cast(type_coerce(seconds, Float) * 1_000_000.0, Integer)
         # Not type_coerce(moment, Integer): that would take a held moment's parameter its way of becoming a number.
-        return type_coerce(moment.op("+")(added), Moment)
+        return type_coerce(moment.op("+")(microseconds), Moment)
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """One JSON array of arrays, taken apart by json_each; a long text is cut out of all of them in one piece."""
@@ -173,18 +173,18 @@ class SQLite:
         texts: list[bytes] = []
         parameters: dict[str, object] = {}
         begin = 1
-        given = zip(*values, strict=True) if values else [()] * len(fields)
-        for field, column in zip(fields, given, strict=True):
+        value_columns = zip(*values, strict=True) if values else [()] * len(fields)
+        for field, column in zip(fields, value_columns, strict=True):
             translate = _TRANSLATIONS.get(type(field.type))
             if field.long:
-                pieces = [None if one is None else str(one).encode() for one in column]
-                lengths = [None if one is None else len(one) for one in pieces]
-                *begins, begin = accumulate([one or 0 for one in lengths], initial=begin)
+                pieces = [None if value is None else str(value).encode() for value in column]
+                lengths = [None if value is None else len(value) for value in pieces]
+                *begins, begin = accumulate([value or 0 for value in lengths], initial=begin)
                 columns += [begins, lengths]
                 texts += filter(None, pieces)
                 parameters[f"{name}_texts"] = b"".join(texts)
             elif translate is not None:
-                columns.append([None if one is None else translate(one) for one in column])
+                columns.append([None if value is None else translate(value) for value in column])
             else:
                 columns.append(column)
         return parameters | {name: orjson.dumps(list(zip(*columns, strict=True))).decode()}
@@ -194,19 +194,19 @@ class SQLite:
         each = func.json_each(bindparam(name, type_=JsonArray(column.type))).table_valued("value", name=f"{name}_each")
         return column.in_(select(type_coerce(each.c.value, column.type)))
 
-    def bundled(self, stretch: Select[Any]) -> Select[Any]:
+    def bundle(self, stretch: Select[Any]) -> Select[Any]:
         """One JSON array of all rows, made in one step.
 
         A step for each row would need the interpreter after each; this one leaves it to whoever writes the rows before.
         """
         some = stretch.subquery("stretch")
-        cells = (func.json(one) if isinstance(one.type, PayloadType) else one for one in some.c)
+        cells = (func.json(column) if isinstance(column.type, PayloadType) else column for column in some.c)
         return select(type_coerce(func.json_group_array(func.json_array(*cells)), Payload))
 
-    def unbundled(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    def unbundle(self, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """The rows in the array."""
-        [[found]] = rows
-        return list(found)
+        [[bundle]] = rows
+        return list(bundle)
 
     def rows_as_json(self, rows: Select[Any]) -> ColumnElement[Any]:
         """json_group_array."""
@@ -226,7 +226,7 @@ class SQLite:
         return insert(table).on_conflict_do_nothing()
 
     def together(self, others: tuple[Any, ...], last: Any) -> tuple[Any, ...]:
-        """One after the other: there is no way to the server and back to be saved."""
+        """One after the other: there are no round trips to save."""
         return (*others, last)
 
     def notice(self, kind: ColumnElement[str]) -> ColumnElement[Any]:

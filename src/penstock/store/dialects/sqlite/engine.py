@@ -27,10 +27,10 @@ BUSY_SECONDS = 30.0
 Version = tuple[int, ...]
 OLDEST: Version = (3, 38, 0)
 """The first with the operator ``->>``, and with JSON functions in every build."""
-_OPENED = "penstock_file"
+_FILE_KEY = "penstock_file"
 _WATCH = "penstock_watch"
 _CHECKPOINTS = "penstock_checkpoints"
-_BROKEN = frozenset(
+_BROKEN_CODES = frozenset(
     {
         sqlite3.SQLITE_CANTOPEN,
         sqlite3.SQLITE_CORRUPT,
@@ -49,8 +49,8 @@ def require_version(version: Version = sqlite3.sqlite_version_info) -> None:
     """Refuse a SQLite that does not understand our statements."""
     if version < OLDEST:
         raise ConfigurationError(
-            f"this Python has SQLite {_dotted(version)}, Penstock needs {_dotted(OLDEST)} or newer: take a newer "
-            "Python or system, or keep the jobs in PostgreSQL (PENSTOCK_DATABASE_URL)",
+            f"this Python has SQLite {_format_version(version)}, Penstock needs {_format_version(OLDEST)} or newer: "
+            "take a newer Python or system, or keep the jobs in PostgreSQL (PENSTOCK_DATABASE_URL)",
             code="SQLITE_TOO_OLD",
         )
 
@@ -61,9 +61,9 @@ def has_reset_race(version: Version = sqlite3.sqlite_version_info) -> bool:
     >>> [has_reset_race(version) for version in ((3, 40, 1), (3, 44, 6), (3, 50, 7), (3, 51, 2), (3, 51, 3))]
     [True, False, False, True, False]
     """
-    mended = {(3, 44): 6, (3, 50): 7}
+    fixed_patches = {(3, 44): 6, (3, 50): 7}
     major, minor, patch = version[:3]
-    return version < (3, 51, 3) and patch < mended.get((major, minor), patch + 1)
+    return version < (3, 51, 3) and patch < fixed_patches.get((major, minor), patch + 1)
 
 
 def reset_race(version: Version = sqlite3.sqlite_version_info) -> str | None:
@@ -71,8 +71,9 @@ def reset_race(version: Version = sqlite3.sqlite_version_info) -> str | None:
     if not has_reset_race(version):
         return None
     return (
-        f"SQLite {_dotted(version)} can corrupt a file when a connection that checkpoints by itself meets another that "
-        "writes. Ours do not; on your own connections to it run PRAGMA wal_autocheckpoint=0, or use SQLite 3.51.3"
+        f"SQLite {_format_version(version)} can corrupt a file when a connection that checkpoints by itself meets "
+        "another that writes. Ours do not; on your own connections to it run PRAGMA wal_autocheckpoint=0, or use "
+        "SQLite 3.51.3"
     )
 
 
@@ -110,23 +111,23 @@ def sqlite_engine(url: URL, *, pool_size: int, synchronous: str, json: dict[str,
 
 def opened_file(connection: Connection) -> OpenedFile | None:
     """The file of a connection, None for a database in memory."""
-    found: OpenedFile | None = connection.info.get(_OPENED)
-    return found
+    file: OpenedFile | None = connection.info.get(_FILE_KEY)
+    return file
 
 
 def shorten_log(connection: Connection) -> None:
     """Bring the write-ahead log back into the file, if it is long and this is a file's connection."""
-    opened = opened_file(connection)
-    if opened is not None:
+    file = opened_file(connection)
+    if file is not None:
         checkpoints: Checkpoints = connection.info[_CHECKPOINTS]
         driver: Any = connection.connection.driver_connection
-        checkpoints.run_if_due(opened.path, driver)
+        checkpoints.run_if_due(file.path, driver)
 
 
 def is_current(connection: Connection) -> bool:
     """Is a connection that was kept still one to the file at its path? Raises where no other may be opened."""
     watch: DatabaseFile | None = connection.info.get(_WATCH)
-    return watch is None or watch.is_current(connection.info[_OPENED])
+    return watch is None or watch.is_current(connection.info[_FILE_KEY])
 
 
 def _watch_file(engine: Engine, synchronous: str) -> None:
@@ -141,7 +142,7 @@ def _watch_file(engine: Engine, synchronous: str) -> None:
         try:
             file.refuse_empty(connection)
             _prepare(connection, synchronous)
-            record.info[_OPENED], record.info[_WATCH] = file.open(connection), file
+            record.info[_FILE_KEY], record.info[_WATCH] = file.open(connection), file
             record.info[_CHECKPOINTS] = checkpoints
         except BaseException:
             connection.close()
@@ -149,7 +150,7 @@ def _watch_file(engine: Engine, synchronous: str) -> None:
 
     @event.listens_for(engine, "checkout")
     def compare(_connection: object, record: Any, _proxy: object) -> None:
-        if not file.is_current(record.info[_OPENED]):
+        if not file.is_current(record.info[_FILE_KEY]):
             raise DisconnectionError
 
     @event.listens_for(engine, "engine_disposed")
@@ -183,7 +184,7 @@ def _begin(connection: Connection) -> None:
 
 
 def _drop_when_broken(context: ExceptionContext) -> None:
-    if primary_code(context.original_exception) not in _BROKEN:
+    if primary_code(context.original_exception) not in _BROKEN_CODES:
         return
     context.is_disconnect = True
     if context.connection is None or context.connection.invalidated:
@@ -199,5 +200,5 @@ def _drop_when_broken(context: ExceptionContext) -> None:
             cursor.close()
 
 
-def _dotted(version: Version) -> str:
+def _format_version(version: Version) -> str:
     return ".".join(map(str, version))

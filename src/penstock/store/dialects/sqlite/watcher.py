@@ -1,4 +1,4 @@
-"""Hearing of what others write to a SQLite file, which cannot tell another process.
+"""Noticing what other processes write to a SQLite file, which has no notifications.
 
 A process of the same user and machine is told by a socket of its own (``store.peers``). For everybody else SQLite's
 ``data_version`` changes with every commit: reading it takes microseconds, so it is looked at ten times a second.
@@ -27,22 +27,22 @@ class FileWatcher:
         self._presence = presence
         self._stop = threading.Event()
 
-    def listen(self, began: Callable[[], None], heard: Callable[[frozenset[str] | None], None]) -> None:
-        """Call ``began`` once we look, and ``heard`` with what was told, or with None where only a commit was seen."""
+    def listen(self, on_ready: Callable[[], None], on_notices: Callable[[frozenset[str] | None], None]) -> None:
+        """Call ``on_ready`` once it watches, ``on_notices`` with what arrives; with None after an unknown commit."""
         with self._store.engine.connect() as connection:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
             driver: Any = connection.connection.driver_connection
             cursor = driver.cursor()
-            seen = cursor.execute("PRAGMA data_version").fetchone()
-            began()
+            last_version = cursor.execute("PRAGMA data_version").fetchone()
+            on_ready()
             while not self._stop.is_set() and is_current(connection):
                 notices = self._wait_for_notices()
                 version = cursor.execute("PRAGMA data_version").fetchone()
                 if notices:
-                    heard(notices)
-                elif version != seen:
-                    heard(None)
-                seen = version
+                    on_notices(notices)
+                elif version != last_version:
+                    on_notices(None)
+                last_version = version
 
     def close(self) -> None:
         """End it within a tenth of a second, from another thread."""

@@ -61,5 +61,7 @@ def upgrade() -> None:
     ours = own_metadata()
     jobs = sa.Table("jobs", ours, *(sa.Column(name) for name in ("id", "idempotency_key", "created_at")))
     keys = sa.Table("idempotency_keys", ours, *(sa.Column(name) for name in ("key", "job_id", "created_at")))
-    known = sa.select(jobs.c.idempotency_key, jobs.c.id, jobs.c.created_at).where(jobs.c.idempotency_key.is_not(None))
-    op.execute(keys.insert().from_select(["key", "job_id", "created_at"], known))
+    existing_keys = sa.select(jobs.c.idempotency_key, jobs.c.id, jobs.c.created_at).where(
+        jobs.c.idempotency_key.is_not(None)
+    )
+    op.execute(keys.insert().from_select(["key", "job_id", "created_at"], existing_keys))

@@ -7,25 +7,25 @@ const WIDTH = 320;
 
 /** Points are `{at, value}`, the oldest first. */
 export function lineChart({ title, unit = "", points, height = 72 }) {
-  const known = points
+  const shownPoints = points
     .filter((point) => Number.isFinite(point.value))
     .map(({ at, value }) => ({ at: +new Date(at), value }));
   const caption = make("figcaption", {}, make("span", { class: "chart-title" }, title));
   const figure = make("figure", { class: "chart" }, caption);
-  if (!known.length) {
+  if (!shownPoints.length) {
     figure.append(make("p", { class: "hint" }, "No samples yet"));
     return figure;
   }
-  const values = known.map((point) => point.value);
+  const values = shownPoints.map((point) => point.value);
   const low = Math.min(0, ...values);
   const high = Math.max(...values);
-  const [first, last] = [known[0].at, known.at(-1).at];
+  const [first, last] = [shownPoints[0].at, shownPoints.at(-1).at];
   // A single sample is a level line over the whole width.
   const x = (at) => (last === first ? (at < first ? 0 : WIDTH) : ((at - first) / (last - first)) * WIDTH);
   const y = (value) => (high === low ? height - 2 : height - 2 - ((value - low) / (high - low)) * (height - 6));
-  const drawn = known.length === 1 ? [{ at: first - 1, value: known[0].value }, ...known] : known;
+  const drawn = shownPoints.length === 1 ? [{ at: first - 1, value: shownPoints[0].value }, ...shownPoints] : shownPoints;
   const line = drawn.map((point) => `${x(point.at).toFixed(1)},${y(point.value).toFixed(1)}`).join(" ");
-  const latest = known.at(-1).value;
+  const latest = shownPoints.at(-1).value;
   const words = `${title}: ${decimal(latest)} ${unit} now, between ${decimal(Math.min(...values))} and ${decimal(high)} since ${ago(new Date(first))}`;
   caption.append(make("span", { class: "chart-latest" }, `${decimal(latest)}${unit && ` ${unit}`}`));
   figure.append(

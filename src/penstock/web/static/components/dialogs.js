@@ -13,7 +13,7 @@ export function ask({ title, text, confirm, danger = false, reason, extra = null
       make("h2", { id: "dialog-title" }, title),
       make("p", { id: "dialog-text" }, text),
       extra,
-      why && make("label", { for: "dialog-reason" }, reason === "required" ? "Why?" : "Why? (kept in the history)"),
+      why && make("label", { for: "dialog-reason" }, reason === "required" ? "Why?" : "Why? (kept with the events)"),
       why,
       make(
         "div",

@@ -8,12 +8,12 @@
 import { OFFLINE, Problem, problemOf, root } from "../core/api.js";
 import { make } from "../core/dom.js";
 
-const MOST_HELD = 50_000;
+const MAX_HELD = 50_000;
 
 /** Save the items of a job; resolves when the file is there, or on its way. */
 export async function saveExport(job, format) {
   const address = `${root}/api/jobs/${job.job_id}/export?format=${format}`;
-  if (job.total_items > MOST_HELD) return submitted(address);
+  if (job.total_items > MAX_HELD) return submitForm(address);
   let answer, file;
   try {
     answer = await fetch(address, { method: "POST", credentials: "same-origin" });
@@ -22,10 +22,10 @@ export async function saveExport(job, format) {
     throw new Problem(OFFLINE);
   }
   if (!answer.ok) throw problemOf(answer.status, await file.text(), answer.headers.get("Retry-After"));
-  return saved(file, `job-${job.job_id}.${format}`);
+  return saveFile(file, `job-${job.job_id}.${format}`);
 }
 
-function saved(file, name) {
+function saveFile(file, name) {
   const address = URL.createObjectURL(file);
   const link = make("a", { href: address, download: name, hidden: true });
   document.body.append(link);
@@ -34,7 +34,7 @@ function saved(file, name) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-function submitted(address) {
+function submitForm(address) {
   const form = make("form", { method: "post", action: address, target: "_blank", hidden: true });
   document.body.append(form);
   form.submit();

@@ -14,7 +14,7 @@ import { empty } from "./placeholders.js";
 const REFRESH_MS = 1000;
 const WAITING = ["PENDING", "PROCESSING"];
 // What kinds say tells their items apart, beside a title.
-const SUMMARY = (document.documentElement.dataset.summary ?? "").split(" ").filter(Boolean).map(capitalized);
+const SUMMARY = (document.documentElement.dataset.summary ?? "").split(" ").filter(Boolean).map(capitalize);
 
 /** The columns of items that wait. */
 export const PENDING_COLUMNS = [
@@ -106,8 +106,8 @@ export class Grid {
   open() {
     const path = `/api/jobs/${this.jobId}/items`;
     const parameters = { statuses: this.statuses.join(",") };
-    this.table.setSource((changed) =>
-      this.statuses.length > 0 ? new KeysetSource(path, parameters, changed) : new NumberedSource(path, changed),
+    this.table.setSource((onChange) =>
+      this.statuses.length > 0 ? new KeysetSource(path, parameters, onChange) : new NumberedSource(path, onChange),
     );
   }
 
@@ -124,13 +124,13 @@ export class Grid {
       this.kind = kind;
       this.hidden = readHidden(kind);
       this.all = this.pending ? PENDING_COLUMNS : exportColumns(answer.columns, answer.items);
-      this.choices.append(...columnChoices(this.all, this.hidden, (key, wanted) => this.showColumn(key, wanted)));
+      this.choices.append(...columnChoices(this.all, this.hidden, (key, isShown) => this.showColumn(key, isShown)));
     }
     return this.all.filter((column, place) => place === 0 || !this.hidden.has(column.key));
   }
 
-  showColumn(key, wanted) {
-    if (wanted) this.hidden.delete(key);
+  showColumn(key, isShown) {
+    if (isShown) this.hidden.delete(key);
     else this.hidden.add(key);
     keepHidden(this.kind, this.hidden);
     if (this.table.source.count > 0) this.table.setColumns(this.columns(this.table.source.answer));
@@ -174,7 +174,7 @@ function shortly(texts) {
   return texts.filter(Boolean).slice(0, 2);
 }
 
-function capitalized(word) {
+function capitalize(word) {
   return word[0].toUpperCase() + word.slice(1);
 }
 

@@ -46,14 +46,14 @@ export function exportColumns(names, items) {
     name,
     text: (item) => cellText(item.cells[name]),
   }));
-  const known = {
+  const columnsByName = {
     row: { key: "row", name: "row", text: (item) => String(item.position), pinned: true, number: true, width: 5.5 },
     status: { key: "status", name: "status", text: (item) => item.status, node: badgeOf, pinned: true, width: 8.5 },
     attempts: { key: "attempts", name: "attempts", text: (item) => cellText(item.attempts), number: true, width: 6 },
     error_code: { key: "error_code", name: "error_code", text: (item) => cellText(item.errorCode), width: 12 },
     error: { key: "error", name: "error", text: (item) => cellText(item.lastError), width: 24 },
   };
-  const all = [...BEFORE.map((name) => known[name]), ...own, ...AFTER.map((name) => known[name])];
+  const all = [...BEFORE.map((name) => columnsByName[name]), ...own, ...AFTER.map((name) => columnsByName[name])];
   return all.map((column) => ({ ...column, width: column.width ?? widthFor(column, items) }));
 }
 
@@ -77,6 +77,6 @@ export function fillCell(cell, column, item) {
 }
 
 function widthFor(column, items) {
-  const longest = items.reduce((most, item) => Math.max(most, column.text(item).length), column.name.length);
+  const longest = items.reduce((length, item) => Math.max(length, column.text(item).length), column.name.length);
   return Math.min(Math.max(longest, 7), 32) * 0.5 + 1.75;
 }

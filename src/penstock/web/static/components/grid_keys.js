@@ -2,15 +2,15 @@
 
 /** Listen in a window. */
 export function steer(rows) {
-  rows.element.addEventListener("keydown", (event) => pressed(rows, event));
+  rows.element.addEventListener("keydown", (event) => handleKey(rows, event));
   rows.element.addEventListener("mousedown", (event) => {
     // A range of rows is meant, not one of text.
     if (event.shiftKey && event.target.closest(".grid-row")) event.preventDefault();
   });
-  rows.element.addEventListener("click", (event) => clicked(rows, event));
+  rows.element.addEventListener("click", (event) => handleClick(rows, event));
 }
 
-function pressed(rows, event) {
+function handleKey(rows, event) {
   if (event.altKey || rows.count === 0) return;
   const { index, column } = rows.active;
   const page = Math.max(Math.floor(rows.room() / rows.height) - 1, 1);
@@ -38,7 +38,7 @@ function pressed(rows, event) {
   }
 }
 
-function clicked(rows, event) {
+function handleClick(rows, event) {
   const element = event.target.closest(".grid-row");
   const cell = event.target.closest("[role='gridcell']");
   if (!element || !cell) return;

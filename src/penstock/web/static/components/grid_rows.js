@@ -60,9 +60,9 @@ export class RowWindow {
   }
 
   /** There are so many rows; nobody knows how many when the list has not ended. */
-  setCount(count, ended = true) {
+  setCount(count, isComplete = true) {
     this.count = count;
-    this.element.setAttribute("aria-rowcount", ended ? count + 1 : -1);
+    this.element.setAttribute("aria-rowcount", isComplete ? count + 1 : -1);
     this.body.style.height = `${Math.min(count * this.height, HIGHEST)}px`;
     this.active.index = Math.min(this.active.index, Math.max(count - 1, 0));
     this.top = Math.min(this.top, this.farthest());
@@ -190,11 +190,11 @@ export class RowWindow {
       element.dataset.index = index;
       element.setAttribute("aria-rowindex", index + 2);
     }
-    const chosen = this.selection.has(item);
+    const isSelected = this.selection.has(item);
     element.classList.toggle("waiting", item === null);
-    element.setAttribute("aria-selected", String(chosen));
+    element.setAttribute("aria-selected", String(isSelected));
     checkbox.disabled = item === null;
-    checkbox.checked = chosen;
+    checkbox.checked = isSelected;
     checkbox.setAttribute("aria-label", item ? `Select ${this.rowName(item)}` : "Not loaded yet");
     for (const [place, column] of this.columns.entries()) {
       const cell = row.cells[place];
@@ -242,8 +242,8 @@ export class RowWindow {
   reveal(column) {
     const cell = this.rows.get(this.active.index)?.cells[column - 1];
     if (!cell || getComputedStyle(cell).position === "sticky") return;
-    const pinned = [...cell.parentElement.children].filter((one) => getComputedStyle(one).position === "sticky");
-    const room = pinned.reduce((sum, one) => sum + one.offsetWidth, 0);
+    const pinnedCells = [...cell.parentElement.children].filter((sibling) => getComputedStyle(sibling).position === "sticky");
+    const room = pinnedCells.reduce((sum, sibling) => sum + sibling.offsetWidth, 0);
     const [from, to] = [cell.offsetLeft - room, cell.offsetLeft + cell.offsetWidth];
     if (from < this.element.scrollLeft) this.element.scrollLeft = from;
     else if (to > this.element.scrollLeft + this.element.clientWidth) {

@@ -1,10 +1,10 @@
 // Which items are selected. It outlives scrolling and new readings of the list.
 
-export const MOST_SELECTED = 10_000;
+export const MAX_SELECTED = 10_000;
 
 export class Selection {
-  constructor(changed) {
-    this.changed = changed;
+  constructor(onChange) {
+    this.onChange = onChange;
     this.items = new Map();
     this.anchor = null;
   }
@@ -18,12 +18,12 @@ export class Selection {
   }
 
   /** Select an item, or not; the next range begins here. */
-  set(item, index, wanted) {
+  set(item, index, isSelected) {
     this.anchor = index;
     if (!item) return;
-    if (!wanted) this.items.delete(item.id);
-    else if (this.items.size < MOST_SELECTED) this.items.set(item.id, item);
-    this.changed();
+    if (!isSelected) this.items.delete(item.id);
+    else if (this.items.size < MAX_SELECTED) this.items.set(item.id, item);
+    this.onChange();
   }
 
   toggle(item, index) {
@@ -35,7 +35,7 @@ export class Selection {
     const from = this.anchor ?? index;
     this.anchor = from;
     const some = [];
-    for (let place = Math.min(from, index); place <= Math.max(from, index) && some.length < MOST_SELECTED; place += 1) {
+    for (let place = Math.min(from, index); place <= Math.max(from, index) && some.length < MAX_SELECTED; place += 1) {
       const item = row(place);
       if (item) some.push(item);
     }
@@ -44,10 +44,10 @@ export class Selection {
 
   add(items) {
     for (const item of items) {
-      if (this.items.size >= MOST_SELECTED) break;
+      if (this.items.size >= MAX_SELECTED) break;
       this.items.set(item.id, item);
     }
-    this.changed();
+    this.onChange();
   }
 
   /** Items as they are now, where they are selected. */
@@ -58,6 +58,6 @@ export class Selection {
   clear() {
     this.items.clear();
     this.anchor = null;
-    this.changed();
+    this.onChange();
   }
 }

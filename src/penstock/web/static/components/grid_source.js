@@ -27,8 +27,8 @@ async function read(path, signal) {
 
 /** All rows, by page number; the pages seen last are kept. */
 export class NumberedSource {
-  constructor(path, changed) {
-    Object.assign(this, { path, changed, count: 0, total: null, ended: true, numbered: true, stale: false });
+  constructor(path, onChange) {
+    Object.assign(this, { path, onChange, count: 0, total: null, ended: true, numbered: true, stale: false });
     Object.assign(this, { answer: null, problem: null, pages: new Map(), asked: new Map(), wanted: [1], timer: null });
     this.failed = new Set();
   }
@@ -43,7 +43,7 @@ export class NumberedSource {
 
   /** The rows that are kept, in order. */
   *loaded() {
-    for (const [number, page] of [...this.pages].sort(([one], [other]) => one - other)) {
+    for (const [number, page] of [...this.pages].sort(([first], [second]) => first - second)) {
       for (const [place, item] of page.items.entries()) yield [(number - 1) * PAGE + place, item];
     }
   }
@@ -77,7 +77,7 @@ export class NumberedSource {
     this.stop();
     this.problem = null;
     this.refresh();
-    this.changed();
+    this.onChange();
   }
 
   stop() {
@@ -87,16 +87,16 @@ export class NumberedSource {
   }
 
   missing(page) {
-    const kept = this.pages.get(page);
+    const cachedPage = this.pages.get(page);
     // What failed is asked for again when somebody says so, or comes back to it: never in a circle.
-    return !this.asked.has(page) && !this.failed.has(page) && (!kept || kept.old);
+    return !this.asked.has(page) && !this.failed.has(page) && (!cachedPage || cachedPage.old);
   }
 
   touch(page) {
-    const kept = this.pages.get(page);
-    if (!kept) return;
+    const cachedPage = this.pages.get(page);
+    if (!cachedPage) return;
     this.pages.delete(page);
-    this.pages.set(page, kept);
+    this.pages.set(page, cachedPage);
   }
 
   ask() {
@@ -121,14 +121,14 @@ export class NumberedSource {
     } finally {
       if (this.asked.get(page) === controller) this.asked.delete(page);
     }
-    this.changed();
+    this.onChange();
   }
 }
 
 /** Rows of a list that has no page numbers: each page leads to the next one. */
 export class KeysetSource {
-  constructor(path, parameters, changed) {
-    Object.assign(this, { path, parameters, changed, total: null, numbered: false, stale: false });
+  constructor(path, parameters, onChange) {
+    Object.assign(this, { path, parameters, onChange, total: null, numbered: false, stale: false });
     Object.assign(this, { answer: null, problem: null, items: [], places: new Map(), next: null, asked: null });
   }
 
@@ -167,7 +167,7 @@ export class KeysetSource {
     if (this.asked !== null) return;
     if (this.items.length > READ_AGAIN_MOST) {
       this.stale = true;
-      this.changed();
+      this.onChange();
     } else {
       this.load(null, Math.max(this.items.length, PAGE));
     }
@@ -179,7 +179,7 @@ export class KeysetSource {
     const after = this.problem !== null && this.items.length > 0 ? this.next : null;
     this.problem = null;
     this.load(after, PAGE);
-    this.changed();
+    this.onChange();
   }
 
   stop() {
@@ -191,8 +191,8 @@ export class KeysetSource {
     const controller = new AbortController();
     this.asked = controller;
     try {
-      const asked = { ...this.parameters, pageSize, after };
-      const answer = await read(withQuery(this.path, asked), controller.signal);
+      const parameters = { ...this.parameters, pageSize, after };
+      const answer = await read(withQuery(this.path, parameters), controller.signal);
       if (after === null) {
         this.items = [];
         this.places.clear();
@@ -208,7 +208,7 @@ export class KeysetSource {
     } finally {
       if (this.asked === controller) this.asked = null;
     }
-    this.changed();
+    this.onChange();
   }
 
   // One that changed while somebody scrolled comes again at the end: it is shown once, as it is now.

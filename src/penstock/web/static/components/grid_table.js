@@ -4,7 +4,7 @@
 import { fill, make, say } from "../core/dom.js";
 import { number, plural } from "../core/format.js";
 import { RowWindow } from "./grid_rows.js";
-import { MOST_SELECTED, Selection } from "./grid_selection.js";
+import { MAX_SELECTED, Selection } from "./grid_selection.js";
 import { failed, loading } from "./placeholders.js";
 
 export class Table {
@@ -60,9 +60,9 @@ export class Table {
 
   /** Other columns, the same rows. */
   setColumns(columns) {
-    const shown = columns.map((column) => `${column.key} ${column.width}`).join("\n");
-    if (shown === this.shown) return;
-    this.shown = shown;
+    const layout = columns.map((column) => `${column.key} ${column.width}`).join("\n");
+    if (layout === this.shown) return;
+    this.shown = layout;
     this.rows.setColumns(columns);
     this.detail();
   }
@@ -116,18 +116,18 @@ export class Table {
   detail(moved = false) {
     const { index, column } = this.rows.active;
     const item = this.source?.row(index);
-    const shown = this.rows.columns[column - 1];
+    const activeColumn = this.rows.columns[column - 1];
     if (moved) this.detailed = true;
-    this.bar.hidden = !(this.detailed && item && shown && shown.text(item) !== "");
+    this.bar.hidden = !(this.detailed && item && activeColumn && activeColumn.text(item) !== "");
     if (this.bar.hidden) return;
-    say(this.detailName, `${this.rowName(item)} · ${shown.name}`);
-    say(this.detailText, shown.text(item));
+    say(this.detailName, `${this.rowName(item)} · ${activeColumn.name}`);
+    say(this.detailText, activeColumn.text(item));
   }
 
   chosen() {
     this.rows.draw();
     const { size } = this.selection;
-    const full = size >= MOST_SELECTED ? ", which is the most" : "";
+    const full = size >= MAX_SELECTED ? ", which is the most" : "";
     say(this.live, size === 0 ? "No row selected" : `${plural(size, "row", "rows")} selected${full}`);
     this.onSelection([...this.selection.items.keys()]);
   }

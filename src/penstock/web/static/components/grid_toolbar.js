@@ -30,7 +30,7 @@ export function menu(name, ...children) {
 }
 
 /** Chips with a checkbox for each status; `changed` gets those that are checked. */
-export function statusFilter(chosen, changed) {
+export function statusFilter(statuses, onChange) {
   const element = make(
     "fieldset",
     { class: "grid-statuses" },
@@ -39,22 +39,22 @@ export function statusFilter(chosen, changed) {
       make(
         "label",
         { class: "grid-status" },
-        make("input", { type: "checkbox", name: "grid-status", value: status, checked: chosen.includes(status) }),
+        make("input", { type: "checkbox", name: "grid-status", value: status, checked: statuses.includes(status) }),
         ITEMS[status].word,
       ),
     ),
   );
   element.addEventListener("change", () => {
-    changed(all("input:checked", element).map((one) => one.value));
+    onChange(all("input:checked", element).map((input) => input.value));
   });
-  element.check = (wanted) => {
-    for (const one of all("input", element)) one.checked = wanted.includes(one.value);
+  element.check = (statuses) => {
+    for (const input of all("input", element)) input.checked = statuses.includes(input.value);
   };
   return element;
 }
 
 /** A checkbox for each column; the first one stays, or rows could not be told apart. */
-export function columnChoices(columns, hidden, changed) {
+export function columnChoices(columns, hidden, onChange) {
   return columns.map((column, place) =>
     make(
       "label",
@@ -64,7 +64,7 @@ export function columnChoices(columns, hidden, changed) {
         value: column.key,
         checked: !hidden.has(column.key),
         disabled: place === 0,
-        on: { change: (event) => changed(column.key, event.target.checked) },
+        on: { change: (event) => onChange(column.key, event.target.checked) },
       }),
       make("span", { class: "any" }, column.name),
     ),
@@ -91,8 +91,8 @@ export function goToRow(go) {
 /** The columns somebody does not want to see, kept by this browser. */
 export function readHidden(kind) {
   try {
-    const kept = JSON.parse(localStorage.getItem(keyOf(kind)) ?? "[]");
-    return new Set(Array.isArray(kept) ? kept.filter((one) => typeof one === "string").slice(0, 1000) : []);
+    const keys = JSON.parse(localStorage.getItem(keyOf(kind)) ?? "[]");
+    return new Set(Array.isArray(keys) ? keys.filter((key) => typeof key === "string").slice(0, 1000) : []);
   } catch {
     return new Set();
   }

@@ -23,9 +23,9 @@ function changeOf(line) {
 
 /** A list that takes lines as they come; one that comes twice is shown once. */
 export function timeline(list) {
-  const seen = new Map();
+  const linesBySequence = new Map();
 
-  function shown(line) {
+  function entryOf(line) {
     const machine = line.actor_id && whoOf(line) === line.actor && line.actor !== line.actor_id;
     return make(
       "li",
@@ -52,15 +52,15 @@ export function timeline(list) {
   return {
     /** Is it new? */
     add(line) {
-      if (seen.has(line.sequence)) return false;
-      seen.set(line.sequence, line);
-      const isLater = (one) => one !== null && Number(one.dataset.sequence) > line.sequence;
+      if (linesBySequence.has(line.sequence)) return false;
+      linesBySequence.set(line.sequence, line);
+      const isLater = (entry) => entry !== null && Number(entry.dataset.sequence) > line.sequence;
       // They come in their order, and there may be thousands: nearly always the last place is the right one.
       const later = isLater(list.lastElementChild) ? [...list.children].find(isLater) : null;
-      list.insertBefore(shown(line), later);
+      list.insertBefore(entryOf(line), later);
       return true;
     },
-    lines: () => [...seen.values()].sort((one, other) => one.sequence - other.sequence),
+    lines: () => [...linesBySequence.values()].sort((line, other) => line.sequence - other.sequence),
   };
 }
 

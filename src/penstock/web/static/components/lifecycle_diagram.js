@@ -35,7 +35,7 @@ const BENDS = {
   "running>canceled": 8,
 };
 const USUAL_BEND = 12;
-const MOST_NAMED = 14;
+const MAX_NAMED = 14;
 
 /** The legal ways, as `from>to`, as the page's table has them; one that stays where it is is not drawn. */
 export function waysOf(table) {
@@ -56,13 +56,13 @@ export function pathOf(lines) {
 }
 
 /** The drawing, and how to bring it up to date. */
-export function lifecycle(place, told, table) {
+export function lifecycle(place, caption, table) {
   const ways = new Map(waysOf(table).map((way) => [way, wayDrawn(way)]));
   const names = [...new Set([...ways.keys()].flatMap((way) => way.split(">")))];
   const nodes = new Map(names.map((name) => [name, stateDrawn(name)]));
   const picture = draw(
     "svg",
-    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "The job's way so far" },
+    { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": "The job's states so far" },
     draw("defs", {}, head("way-head"), head("taken-head")),
     [...ways.values()],
     [...nodes.values()],
@@ -80,14 +80,14 @@ export function lifecycle(place, told, table) {
   return {
     update(lines) {
       const path = pathOf(lines);
-      const taken = new Set(
+      const takenWays = new Set(
         lines.filter((line) => line.from_state).map((line) => `${line.from_state}>${line.to_state}`),
       );
       for (const [way, line] of ways) {
-        line.setAttribute("class", taken.has(way) ? "way taken" : "way");
-        line.setAttribute("marker-end", taken.has(way) ? "url(#taken-head)" : "url(#way-head)");
+        line.setAttribute("class", takenWays.has(way) ? "way taken" : "way");
+        line.setAttribute("marker-end", takenWays.has(way) ? "url(#taken-head)" : "url(#way-head)");
         // Drawn later is drawn above: a way that was taken is not crossed out by one that was not.
-        if (taken.has(way)) picture.insertBefore(line, nodes.values().next().value);
+        if (takenWays.has(way)) picture.insertBefore(line, nodes.values().next().value);
       }
       for (const [name, node] of nodes) {
         node.setAttribute(
@@ -95,10 +95,10 @@ export function lifecycle(place, told, table) {
           name === path.at(-1) ? "node current" : path.includes(name) ? "node visited" : "node",
         );
       }
-      const shown = path.length > MOST_NAMED ? ["…", ...path.slice(-MOST_NAMED)] : path;
-      const words = shown.join(" → ");
-      picture.setAttribute("aria-label", `The job's way so far: ${words}`);
-      say(told, words);
+      const states = path.length > MAX_NAMED ? ["…", ...path.slice(-MAX_NAMED)] : path;
+      const words = states.join(" → ");
+      picture.setAttribute("aria-label", `The job's states so far: ${words}`);
+      say(caption, words);
       reveal(path.at(-1));
     },
   };

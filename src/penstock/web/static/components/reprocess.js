@@ -2,7 +2,7 @@
 
 import { send } from "../core/api.js";
 import { ask } from "./dialogs.js";
-import { make, one } from "../core/dom.js";
+import { make, find } from "../core/dom.js";
 import { number, plural } from "../core/format.js";
 
 const FAILED = ["ERROR", "NOT_FOUND"];
@@ -24,7 +24,7 @@ export function ofGroup({ status, errorCode, count }) {
 }
 
 /** Those that somebody chose. */
-export function chosen(ids) {
+export function chosenItems(ids) {
   return {
     title: `Run ${plural(ids.length, "chosen item", "chosen items")} again?`,
     count: ids.length,
@@ -48,19 +48,19 @@ export async function reprocess(job, { title, count, body, mayBeDone = false }) 
     title,
     text:
       `${count === 1 ? "It waits" : "They wait"} again and the job goes on as run ${next}. ` +
-      "All other items stay as they are; the history keeps who asked, and why.",
+      "All other items stay as they are; the events keep who asked, and why.",
     confirm: "Run again",
     reason: "optional",
     extra: options,
   });
   if (!answer) return null;
-  const ticked = (name) => one(`[name=${name}]`, options).checked;
-  const statuses = mayBeDone && ticked("done") ? [...body.statuses, "DONE", "SKIPPED"] : body.statuses;
+  const isTicked = (name) => find(`[name=${name}]`, options).checked;
+  const statuses = mayBeDone && isTicked("done") ? [...body.statuses, "DONE", "SKIPPED"] : body.statuses;
   return send("POST", `/api/jobs/${job.job_id}/reprocess`, {
     ...body,
     statuses,
-    permanent: ticked("permanent"),
-    resetAttempts: ticked("reset"),
+    permanent: isTicked("permanent"),
+    resetAttempts: isTicked("reset"),
     reason: answer.reason,
   });
 }

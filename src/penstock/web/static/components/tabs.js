@@ -6,20 +6,20 @@ import { all } from "../core/dom.js";
 export function tabs(list, { onShow = () => {} } = {}) {
   const every = all("[role=tab]", list);
   const first = every[0];
-  let shown = null;
+  let shownTab = null;
 
-  const offered = () => every.filter((tab) => !tab.hidden);
-  const named = (name) => offered().find((tab) => tab.dataset.tab === name);
-  const inAddress = () => named(location.hash.slice(1)) ?? first;
+  const offeredTabs = () => every.filter((tab) => !tab.hidden);
+  const tabNamed = (name) => offeredTabs().find((tab) => tab.dataset.tab === name);
+  const inAddress = () => tabNamed(location.hash.slice(1)) ?? first;
 
   function show(tab) {
-    if (tab === shown) return;
-    shown = tab;
-    for (const one of every) {
-      const chosen = one === tab;
-      one.setAttribute("aria-selected", String(chosen));
-      one.tabIndex = chosen ? 0 : -1;
-      document.getElementById(one.getAttribute("aria-controls")).hidden = !chosen;
+    if (tab === shownTab) return;
+    shownTab = tab;
+    for (const each of every) {
+      const isChosen = each === tab;
+      each.setAttribute("aria-selected", String(isChosen));
+      each.tabIndex = isChosen ? 0 : -1;
+      document.getElementById(each.getAttribute("aria-controls")).hidden = !isChosen;
     }
     onShow(tab.dataset.tab);
   }
@@ -35,7 +35,7 @@ export function tabs(list, { onShow = () => {} } = {}) {
     if (tab) choose(tab);
   });
   list.addEventListener("keydown", (event) => {
-    const there = offered();
+    const there = offeredTabs();
     const next = {
       ArrowRight: (at) => (at + 1) % there.length,
       ArrowLeft: (at) => (at + there.length - 1) % there.length,
@@ -44,7 +44,7 @@ export function tabs(list, { onShow = () => {} } = {}) {
     }[event.key];
     if (!next) return;
     event.preventDefault();
-    const tab = there[next(there.indexOf(shown))];
+    const tab = there[next(there.indexOf(shownTab))];
     tab.focus();
     choose(tab);
   });
@@ -58,14 +58,14 @@ export function tabs(list, { onShow = () => {} } = {}) {
   return {
     /** Begin with the tab that the address names. */
     begin: () => show(inAddress()),
-    current: () => shown?.dataset.tab ?? null,
+    current: () => shownTab?.dataset.tab ?? null,
     /** Offer a tab, or take it away; whoever is on one that goes is led to the first. */
     offer(name, there) {
-      const tab = every.find((one) => one.dataset.tab === name);
+      const tab = every.find((each) => each.dataset.tab === name);
       if (tab.hidden === !there) return;
       tab.hidden = !there;
-      if (!there && tab === shown) choose(first);
-      if (there && shown && location.hash.slice(1) === name) show(tab);
+      if (!there && tab === shownTab) choose(first);
+      if (there && shownTab && location.hash.slice(1) === name) show(tab);
     },
   };
 }

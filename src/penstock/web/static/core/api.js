@@ -1,9 +1,9 @@
 // Asking the API. Every failure is a Problem, with the server's own code and words where it had any.
 
-const told = document.documentElement.dataset;
-export const root = told.root;
-export const user = told.user;
-export const isAdmin = told.admin === "true";
+const dataset = document.documentElement.dataset;
+export const root = dataset.root;
+export const user = dataset.user;
+export const isAdmin = dataset.admin === "true";
 
 export class Problem extends Error {
   constructor({ status = 0, code = "UNKNOWN", message = "that did not work", field = null, retryAfter = null }) {
@@ -17,17 +17,17 @@ export const OFFLINE = { code: "OFFLINE", message: "the server cannot be reached
 
 /** What an address answers. */
 export async function get(path, { signal } = {}) {
-  return (await asked("GET", path, { signal })).body;
+  return (await ask("GET", path, { signal })).body;
 }
 
 /** Send something; the body becomes JSON. */
 export async function send(method, path, body, { signal, headers } = {}) {
-  return (await asked(method, path, { body, signal, headers })).body;
+  return (await ask(method, path, { body, signal, headers })).body;
 }
 
 /** A page of a list, and the path of the one behind it. */
 export async function page(path, { signal } = {}) {
-  const { body, answer } = await asked("GET", path, { signal });
+  const { body, answer } = await ask("GET", path, { signal });
   return { body, next: nextOf(answer.headers.get("Link")) };
 }
 
@@ -62,7 +62,7 @@ export function problemOf(status, text, retryAfter = null) {
   });
 }
 
-async function asked(method, path, { body, signal, headers }) {
+async function ask(method, path, { body, signal, headers }) {
   const options = { method, signal, credentials: "same-origin", headers: { Accept: "application/json", ...headers } };
   if (body !== undefined) {
     options.headers["Content-Type"] = "application/json";
@@ -81,8 +81,8 @@ async function asked(method, path, { body, signal, headers }) {
 }
 
 function nextOf(link) {
-  const found = /<([^>]+)>;\s*rel="next"/.exec(link ?? "");
-  if (!found) return null;
-  const address = new URL(found[1], location.href);
+  const match = /<([^>]+)>;\s*rel="next"/.exec(link ?? "");
+  if (!match) return null;
+  const address = new URL(match[1], location.href);
   return address.pathname.slice(root.length) + address.search;
 }

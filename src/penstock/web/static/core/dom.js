@@ -4,12 +4,12 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** An element with attributes and children; `on` holds listeners, `dataset` data attributes. */
 export function make(tag, attributes = {}, ...children) {
-  return built(document.createElement(tag), attributes, children);
+  return build(document.createElement(tag), attributes, children);
 }
 
 /** The same for a drawing. */
 export function draw(tag, attributes = {}, ...children) {
-  return built(document.createElementNS(SVG, tag), attributes, children);
+  return build(document.createElementNS(SVG, tag), attributes, children);
 }
 
 /** Put these children in place of those an element has. */
@@ -19,10 +19,10 @@ export function fill(element, ...children) {
 }
 
 /** The one element that a selector names; a page without it is a mistake of ours. */
-export function one(selector, within = document) {
-  const found = within.querySelector(selector);
-  if (!found) throw new Error(`there is no ${selector} on this page`);
-  return found;
+export function find(selector, within = document) {
+  const element = within.querySelector(selector);
+  if (!element) throw new Error(`there is no ${selector} on this page`);
+  return element;
 }
 
 export function all(selector, within = document) {
@@ -34,7 +34,7 @@ export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-function built(element, attributes, children) {
+function build(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "on") {

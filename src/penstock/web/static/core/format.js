@@ -2,7 +2,7 @@
 
 import { make } from "./dom.js";
 
-const grouped = new Intl.NumberFormat("en");
+const groupedNumber = new Intl.NumberFormat("en");
 const oneDigit = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
@@ -16,13 +16,13 @@ const UNITS = [
 const SIZES = ["B", "kB", "MB", "GB", "TB"];
 
 export function number(value) {
-  return value === null || value === undefined ? "–" : grouped.format(value);
+  return value === null || value === undefined ? "–" : groupedNumber.format(value);
 }
 
 /** A number that may have a fraction: with one digit below ten, none above. */
 export function decimal(value) {
   if (value === null || value === undefined) return "–";
-  return Math.abs(value) >= 100 ? grouped.format(Math.round(value)) : oneDigit.format(value);
+  return Math.abs(value) >= 100 ? groupedNumber.format(Math.round(value)) : oneDigit.format(value);
 }
 
 /** A share between 0 and 1. */

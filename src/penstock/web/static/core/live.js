@@ -1,7 +1,7 @@
 // One live connection of a page. It rests while nobody looks, and comes back by itself when server or network do.
 
 import { root } from "./api.js";
-import { one, say } from "./dom.js";
+import { find, say } from "./dom.js";
 
 const WAITS_MS = [500, 1000, 2000, 5000, 10000];
 
@@ -68,7 +68,7 @@ export function follow(path, onEvent, { onState = () => {} } = {}) {
 
 /** The line under the page's head that says when there is no connection. */
 export function showConnection(there) {
-  const line = one("#connection");
-  if (!there) say(line, "No connection to the server. What you see may be old; this page goes on by itself.");
+  const line = find("#connection");
+  if (!there) say(line, "No connection to the server. What you see may be old; this page reconnects by itself.");
   line.hidden = there;
 }

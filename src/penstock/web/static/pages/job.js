@@ -1,7 +1,7 @@
 // The page of one job: follows it, and hands what comes to the parts of the page.
 
 import { get } from "../core/api.js";
-import { fill, one, say } from "../core/dom.js";
+import { fill, find, say } from "../core/dom.js";
 import { isBefore, plural } from "../core/format.js";
 import { Grid } from "../components/grid.js";
 import { timeline } from "../components/history.js";
@@ -13,11 +13,11 @@ import { copyText } from "../core/copying.js";
 import { lifecycle } from "../components/lifecycle_diagram.js";
 import { follow } from "../core/live.js";
 import { tell, warn } from "../core/notices.js";
-import { chosen, reprocess } from "../components/reprocess.js";
+import { chosenItems, reprocess } from "../components/reprocess.js";
 import { failed } from "../components/placeholders.js";
 import { tabs } from "../components/tabs.js";
 
-const section = one("#job");
+const section = find("#job");
 const jobId = section.dataset.job;
 const grids = {};
 let job = null;
@@ -25,18 +25,17 @@ let several = false;
 let askedColumns = false;
 let live = null;
 let drawing = 0;
-let counted = null;
 
 const head = header(section);
-const buttons = actions(one("#actions"), { results: section.dataset.resultsPage, resultsName: section.dataset.resultsName, changed });
-const errors = errorGroups(one("#errors"), { jobId, changed });
-const history = timeline(one("#history"));
-const way = lifecycle(one("#lifecycle"), one("#path"), one("#transitions"));
-const parts = tabs(one("[role=tablist]"), { onShow: () => job && shownTab() });
+const buttons = actions(find("#actions"), { results: section.dataset.resultsPage, resultsName: section.dataset.resultsName, onChange });
+const errors = errorGroups(find("#errors"), { jobId, onChange });
+const history = timeline(find("#history"));
+const way = lifecycle(find("#lifecycle"), find("#path"), find("#transitions"));
+const parts = tabs(find("[role=tablist]"), { onShow: () => job && shownTab() });
 const figures = charts({
-  throughput: one("#throughput"),
-  steered: one("#steered"),
-  steering: one("#steering"),
+  throughput: find("#throughput"),
+  steered: find("#steered"),
+  steering: find("#steering"),
   jobId,
   isShown: () => parts.current() === "overview",
 });
@@ -72,14 +71,14 @@ function shownTab() {
   const tab = parts.current();
   if (tab === "items" || tab === "pending") showGrid(tab);
   if (tab === "errors") errors.update(job);
-  if (tab === "record") say(one("#record"), JSON.stringify(job, null, 2));
+  if (tab === "record") say(find("#record"), JSON.stringify(job, null, 2));
 }
 
 function showGrid(tab) {
   const now = [job.run, job.state, job.total_items, job.processed_items, job.updated_at].join();
   if (!grids[tab]) {
     const options = tab === "pending" ? { jobId, pending: true } : { jobId, onSelection: selection };
-    grids[tab] = { grid: new Grid(one(`#${tab}-grid`), options), counted: now };
+    grids[tab] = { grid: new Grid(find(`#${tab}-grid`), options), counted: now };
   } else if (grids[tab].counted !== now) {
     grids[tab].counted = now;
     grids[tab].grid.refresh();
@@ -88,30 +87,30 @@ function showGrid(tab) {
 
 function selection() {
   const ids = grids.items?.grid.selected() ?? [];
-  const button = one("#reprocess-selected");
+  const button = find("#reprocess-selected");
   button.hidden = !job.actions.includes("reprocess");
   button.disabled = !ids.length;
-  say(one("#selected-count"), ids.length ? `${plural(ids.length, "item", "items")} chosen` : "");
+  say(find("#selected-count"), ids.length ? `${plural(ids.length, "item", "items")} chosen` : "");
 }
 
 function showResult() {
   const there = job.result !== null && job.result !== undefined;
-  one("#result").hidden = !there;
-  if (there) say(one("#result pre"), JSON.stringify(job.result, null, 2));
+  find("#result").hidden = !there;
+  if (there) say(find("#result pre"), JSON.stringify(job.result, null, 2));
 }
 
 /** What an action left. A job that was over is followed again: it goes on, or has at least one more line of history. */
-function changed(after) {
+function onChange(after) {
   update(after);
   begin();
 }
 
 function begin() {
   if (live) return;
-  live = follow(`/api/jobs/${jobId}/events`, { history: added, progress: update }, { onState: connection });
+  live = follow(`/api/jobs/${jobId}/events`, { history: addLine, progress: update }, { onState: connection });
 }
 
-function added(line) {
+function addLine(line) {
   if (!history.add(line)) return;
   // Thousands of lines may come at once: what is drawn from all of them is drawn once.
   drawing ||= requestAnimationFrame(() => {
@@ -133,23 +132,23 @@ async function lookWhy() {
   } catch (problem) {
     if (problem.status !== 404) return;
     live?.close();
-    fill(one("#main"), failed(problem, null));
+    fill(find("#main"), failed(problem, null));
   }
 }
 
-one("#reprocess-selected").addEventListener("click", async () => {
+find("#reprocess-selected").addEventListener("click", async () => {
   try {
-    const after = await reprocess(job, chosen(grids.items.grid.selected()));
+    const after = await reprocess(job, chosenItems(grids.items.grid.selected()));
     if (!after) return;
     grids.items.grid.clearSelection();
-    changed(after);
+    onChange(after);
     tell("The chosen items run again.");
   } catch (problem) {
     warn(problem);
   }
 });
-one("#copy-record").addEventListener("click", async () => {
-  if (await copyText(one("#record"))) tell("Copied.");
+find("#copy-record").addEventListener("click", async () => {
+  if (await copyText(find("#record"))) tell("Copied.");
   else warn("The browser does not let this page copy; the text is selected, so copy it with the keyboard.");
 });
 document.addEventListener("visibilitychange", () => {

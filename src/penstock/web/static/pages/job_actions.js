@@ -2,7 +2,7 @@
 
 import { send, withQuery } from "../core/api.js";
 import { ask } from "../components/dialogs.js";
-import { make, one } from "../core/dom.js";
+import { make, find } from "../core/dom.js";
 import { saveExport } from "../components/export.js";
 import { number } from "../core/format.js";
 import { ACTIONS } from "../core/lifecycle_table.js";
@@ -12,7 +12,7 @@ import { allFailed, reprocess } from "../components/reprocess.js";
 const KICKOFF_MS = 5000;
 
 /** The row of buttons; `changed` hears the job as each of them left it. */
-export function actions(place, { results, resultsName, changed }) {
+export function actions(place, { results, resultsName, onChange }) {
   let job = null;
   const path = (action) => `/api/jobs/${job.job_id}/${action}`;
   const offers = (name) => job.actions.includes(name);
@@ -20,7 +20,7 @@ export function actions(place, { results, resultsName, changed }) {
   async function pause() {
     const answer = await ask({
       title: "Pause this job?",
-      text: "Items in hand are finished, and no new ones start until somebody resumes it.",
+      text: "Running items finish, and no new ones start until somebody resumes it.",
       confirm: ACTIONS.pause,
       reason: "optional",
     });
@@ -28,12 +28,12 @@ export function actions(place, { results, resultsName, changed }) {
   }
 
   async function cancel() {
-    const left = job.total_items - job.processed_items;
+    const openItems = job.total_items - job.processed_items;
     const answer = await ask({
       title: "Cancel this job?",
       text:
-        "Items in hand are stopped; what is done stays. " +
-        (left > 1 ? `${number(left)} items are left as they are. ` : "") +
+        "Running items are stopped; what is done stays. " +
+        (openItems > 1 ? `${number(openItems)} items are openItems as they are. ` : "") +
         "A canceled job cannot be resumed.",
       confirm: "Cancel the job",
       danger: true,
@@ -66,7 +66,7 @@ export function actions(place, { results, resultsName, changed }) {
   const kickoff = () => send("POST", withQuery(path("kickoff"), { durationMs: KICKOFF_MS }));
   const failedOnes = () => job.failed_items + job.not_found_items > 0 || job.state === "failed";
   let several = false;
-  const kept = (name) => job.has_mailbox && offers(name);
+  const offersResult = (name) => job.has_mailbox && offers(name);
   const save = (format) => async () => {
     await saveExport(job, format);
     return null;
@@ -79,13 +79,13 @@ export function actions(place, { results, resultsName, changed }) {
       look: "main-action",
       when: () => offers("resume"),
       act: () => send("POST", path("resume"), {}),
-      told: "The job goes on.",
+      told: "The job is resumed.",
     },
     {
       name: "commit",
       text: ACTIONS.commit,
       look: "main-action",
-      when: () => kept("commit"),
+      when: () => offersResult("commit"),
       act: commit,
       told: "The result is committed.",
     },
@@ -102,7 +102,7 @@ export function actions(place, { results, resultsName, changed }) {
       busy: "Running…",
       when: () => ["queued", "running"].includes(job.state),
       act: kickoff,
-      told: "It ran for a while.",
+      told: "It ran for some seconds.",
     },
     {
       name: "reprocess",
@@ -129,7 +129,7 @@ export function actions(place, { results, resultsName, changed }) {
       name: "abandon",
       text: ACTIONS.abandon,
       look: "danger",
-      when: () => kept("abandon"),
+      when: () => offersResult("abandon"),
       act: abandon,
       told: "The result is abandoned.",
     },
@@ -161,25 +161,25 @@ export function actions(place, { results, resultsName, changed }) {
   }
 
   async function run(action) {
-    const { button: pressed } = action;
-    if (pressed.getAttribute("aria-busy") === "true") return;
+    const { button: pressedButton } = action;
+    if (pressedButton.getAttribute("aria-busy") === "true") return;
     // Not disabled while it works: a disabled button would lose the focus.
-    pressed.setAttribute("aria-busy", "true");
-    if (action.busy) pressed.textContent = action.busy;
+    pressedButton.setAttribute("aria-busy", "true");
+    if (action.busy) pressedButton.textContent = action.busy;
     try {
       const after = await action.act();
       if (after) {
-        changed(after);
+        onChange(after);
         tell(action.told);
       }
     } catch (problem) {
       warn(problem);
     } finally {
-      pressed.removeAttribute("aria-busy");
-      pressed.textContent = action.text;
-      const focused = [document.body, pressed].includes(document.activeElement);
+      pressedButton.removeAttribute("aria-busy");
+      pressedButton.textContent = action.text;
+      const isFocused = [document.body, pressedButton].includes(document.activeElement);
       show();
-      if (pressed.hidden && focused) one("#job-title").focus();
+      if (pressedButton.hidden && isFocused) find("#job-title").focus();
     }
   }
 

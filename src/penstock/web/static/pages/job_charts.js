@@ -5,7 +5,7 @@ import { lineChart } from "../components/chart.js";
 import { fill, make } from "../core/dom.js";
 
 const EVERY_MS = 5000;
-const MOST_POINTS = 80;
+const MAX_POINTS = 80;
 const STEERED = [
   [
     "Items claimed at a time",
@@ -13,7 +13,7 @@ const STEERED = [
     { title: "Time for an item", unit: "ms", of: signal("average_item_ms") },
   ],
   [
-    "Items worked on at once",
+    "Items that run at once",
     { title: "Concurrency", of: setting("concurrency") },
     { title: "Tried again", unit: "%", of: share("retry_rate") },
     { title: "Failed", unit: "%", of: share("error_rate") },
@@ -22,15 +22,15 @@ const STEERED = [
     "Rows written at a time",
     { title: "Batch size", unit: "rows", of: setting("ingest_rows") },
     { title: "Time to write a batch", unit: "ms", of: signal("ingest_ms") },
-    { title: "Database's answer", unit: "ms", of: signal("db_latency_ewma") },
+    { title: "Database latency", unit: "ms", of: signal("db_latency_ewma") },
   ],
-  ["How long a claim holds", { title: "Lease", unit: "s", of: setting("lease_seconds") }],
+  ["Lease length", { title: "Lease", unit: "s", of: setting("lease_seconds") }],
 ];
 
 /** The charts; asked for again while the job runs and somebody looks. */
 export function charts({ throughput, steered, steering, jobId, isShown }) {
   let running = false;
-  let begun = false;
+  let hasBegun = false;
   let several = false;
   let timer = 0;
 
@@ -50,7 +50,7 @@ export function charts({ throughput, steered, steering, jobId, isShown }) {
   }
 
   function show(samples) {
-    const moments = bucketed(samples);
+    const moments = bucketsOf(samples);
     if (!moments.length) {
       const text = running
         ? "The first figures come within seconds."
@@ -84,21 +84,21 @@ export function charts({ throughput, steered, steering, jobId, isShown }) {
     update(job, { several: isSeveral }) {
       several = isSeveral;
       const now = job.state === "running";
-      const changed = !begun || now !== running;
+      const hasChanged = !hasBegun || now !== running;
       running = now;
-      if (!begun && running) steering.open = true;
-      begun = true;
-      if (changed) look();
+      if (!hasBegun && running) steering.open = true;
+      hasBegun = true;
+      if (hasChanged) look();
     },
   };
 }
 
 /** Samples of the same moment together, and for each of its workers apart: `{at, workers: [[sample…]…]}`. */
-export function bucketed(samples) {
+export function bucketsOf(samples) {
   if (!samples.length) return [];
   const first = Date.parse(samples[0].at);
   const span = Date.parse(samples.at(-1).at) - first;
-  const width = Math.max(EVERY_MS, span / MOST_POINTS);
+  const width = Math.max(EVERY_MS, span / MAX_POINTS);
   const buckets = new Map();
   for (const sample of samples) {
     const number = Math.floor((Date.parse(sample.at) - first) / width);
@@ -107,7 +107,7 @@ export function bucketed(samples) {
     workers.set(sample.worker, [...(workers.get(sample.worker) ?? []), sample]);
   }
   return [...buckets]
-    .sort(([one], [other]) => one - other)
+    .sort(([first], [second]) => first - second)
     .map(([number, workers]) => ({ at: first + number * width, workers: [...workers.values()] }));
 }
 

@@ -9,10 +9,10 @@ import { empty, failed, loading } from "../components/placeholders.js";
 import { itemBadge } from "../components/badges.js";
 
 /** The list of groups; `changed` hears the job after a reprocessing. */
-export function errorGroups(place, { jobId, changed }) {
+export function errorGroups(place, { jobId, onChange }) {
   let job = null;
-  let seen = null;
-  let shown = null;
+  let loadedKey = null;
+  let shownKey = null;
   let groups = null;
   let asking = false;
 
@@ -20,21 +20,21 @@ export function errorGroups(place, { jobId, changed }) {
     try {
       const after = await reprocess(job, ofGroup(group));
       if (!after) return;
-      changed(after);
+      onChange(after);
       tell(`${plural(group.count, "item runs", "items run")} again.`);
     } catch (problem) {
       warn(problem);
     }
   }
 
-  function row(group, offered) {
+  function row(group, isOffered) {
     return make(
       "li",
       {},
       make("strong", { class: "any code" }, group.errorCode ? make("code", {}, group.errorCode) : "no code"),
       make("span", { class: "row" }, itemBadge(group.status), plural(group.count, "item", "items")),
       make("span", { class: "any example" }, group.example ?? "–"),
-      offered &&
+      isOffered &&
         make(
           "button",
           {
@@ -47,20 +47,20 @@ export function errorGroups(place, { jobId, changed }) {
     );
   }
 
-  function list(offered) {
+  function list(isOffered) {
     return make(
       "ul",
       { class: "card errors", "aria-label": "Errors by code" },
-      groups.map((group) => row(group, offered)),
+      groups.map((group) => row(group, isOffered)),
     );
   }
 
   function show() {
-    const offered = job.actions.includes("reprocess");
-    const key = JSON.stringify([groups, offered]);
-    if (key === shown) return;
-    shown = key;
-    if (groups.length) fill(place, list(offered));
+    const isOffered = job.actions.includes("reprocess");
+    const key = JSON.stringify([groups, isOffered]);
+    if (key === shownKey) return;
+    shownKey = key;
+    if (groups.length) fill(place, list(isOffered));
     else fill(place, empty("No errors", "No item of this job has failed, and each was found."));
   }
 
@@ -71,11 +71,11 @@ export function errorGroups(place, { jobId, changed }) {
     if (!groups) fill(place, loading("Looking for errors…"));
     try {
       groups = await get(`/api/jobs/${jobId}/errors`);
-      seen = key;
+      loadedKey = key;
       show();
     } catch (problem) {
-      shown = null;
-      seen = key;
+      shownKey = null;
+      loadedKey = key;
       fill(place, failed(problem, look));
     } finally {
       asking = false;
@@ -87,7 +87,7 @@ export function errorGroups(place, { jobId, changed }) {
     async update(latest) {
       job = latest;
       if (asking) return;
-      if (keyOf(job) === seen && groups) show();
+      if (keyOf(job) === loadedKey && groups) show();
       else await look();
     },
   };

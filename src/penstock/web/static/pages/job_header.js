@@ -1,7 +1,7 @@
 // The head of the job page: how the job stands. Each event changes only what is different.
 
 import { isAdmin, root } from "../core/api.js";
-import { all, fill, make, one, say } from "../core/dom.js";
+import { all, fill, make, find, say } from "../core/dom.js";
 import { duration, number, shortId, when } from "../core/format.js";
 import { lookOf } from "../core/lifecycle_table.js";
 import { whoOf } from "../components/history.js";
@@ -13,15 +13,15 @@ const NOTES = { done: " (done)", broken: " (failed here)", stopped: " (stopped h
 /** Bring the head up to date, again and again. */
 export function header(section) {
   const parts = Object.fromEntries(all("[data-part]", section).map((part) => [part.dataset.part, part]));
-  const kept = new Map();
-  const title = one("#job-title", section);
+  const shownKeys = new Map();
+  const title = find("#job-title", section);
   let job = null;
   let lines = [];
 
   /** Make something anew only when what it shows has changed. */
   function once(name, key, build) {
-    if (kept.get(name) === key) return;
-    kept.set(name, key);
+    if (shownKeys.get(name) === key) return;
+    shownKeys.set(name, key);
     fill(parts[name], build());
   }
 
@@ -31,8 +31,8 @@ export function header(section) {
   }
 
   function count(name, value, several) {
-    const linked = value > 0 && several;
-    once(name, `${value} ${linked}`, () => (linked ? make("a", { href: "#errors" }, number(value)) : number(value)));
+    const isLinked = value > 0 && several;
+    once(name, `${value} ${isLinked}`, () => (isLinked ? make("a", { href: "#errors" }, number(value)) : number(value)));
   }
 
   function times() {
@@ -44,8 +44,8 @@ export function header(section) {
       once(name, iso, () => when(iso));
     }
     parts.ended.parentElement.hidden = !endedAt(job);
-    const { eta_seconds: left } = job.progress;
-    figure("eta", left === null ? "–" : duration(left < 10 ? left : Math.round(left)), left !== null);
+    const { eta_seconds: seconds } = job.progress;
+    figure("eta", seconds === null ? "–" : duration(seconds < 10 ? seconds : Math.round(seconds)), seconds !== null);
     figure("deaths", number(job.deaths), job.deaths > 0);
     elapsed();
   }
@@ -59,16 +59,16 @@ export function header(section) {
 
   function counters(several) {
     const waiting = job.total_items - job.processed_items;
-    const ended = job.failed_items + job.not_found_items + job.skipped_items;
-    say(parts.done, number(job.processed_items - ended));
+    const notDone = job.failed_items + job.not_found_items + job.skipped_items;
+    say(parts.done, number(job.processed_items - notDone));
     count("failed", job.failed_items, several);
     count("not-found", job.not_found_items, several);
     say(parts.skipped, number(job.skipped_items));
     say(parts.waiting, number(waiting));
     say(parts.total, number(job.total_items));
     parts.failed.classList.toggle("bad", job.failed_items > 0);
-    const { batches_completed: done, batches_total: most } = job.progress;
-    figure("batches", `${number(done)} of ${number(most)}`, most !== null);
+    const { batches_completed: done, batches_total: total } = job.progress;
+    figure("batches", `${number(done)} of ${number(total)}`, total !== null);
   }
 
   function phases() {
@@ -80,7 +80,7 @@ export function header(section) {
       item.className = look;
       if (look && look !== "done") item.setAttribute("aria-current", "step");
       else item.removeAttribute("aria-current");
-      say(one("[data-note]", item), NOTES[look] ?? "");
+      say(find("[data-note]", item), NOTES[look] ?? "");
     }
   }
 
@@ -104,12 +104,12 @@ export function header(section) {
     const bad = job.status === "failed" || job.status === "killed";
     parts.trouble.hidden = !bad;
     parts.message.hidden = bad;
-    if (!bad) return kept.delete("trouble");
+    if (!bad) return shownKeys.delete("trouble");
     const ending = lines.findLast((line) => line.to_state === job.state);
     parts.trouble.classList.toggle("red", job.status === "failed");
     parts.trouble.classList.toggle("orange", job.status === "killed");
     const key = `${job.run} ${job.state} ${job.updated_at} ${ending?.sequence}`;
-    return once("trouble", key, () => (job.status === "failed" ? failure(job) : stopped(job, ending)));
+    return once("trouble", key, () => (job.status === "failed" ? failure(job) : stopNotice(job, ending)));
   }
 
   setInterval(() => {
@@ -121,7 +121,7 @@ export function header(section) {
       job = latest;
       lines = history;
       section.dataset.status = job.status;
-      one(".counters", section).hidden = !several;
+      find(".counters", section).hidden = !several;
       const name = job.title || job.job_type;
       say(title, name);
       once("badge", `${job.status} ${job.state}`, () => badge(job.status, job.state));
@@ -169,7 +169,7 @@ function failure(job) {
   ];
 }
 
-function stopped(job, ending) {
+function stopNotice(job, ending) {
   return [
     make("p", { class: "trouble-title" }, icon("stop"), make("strong", { class: "any" }, job.progress.message)),
     facts([

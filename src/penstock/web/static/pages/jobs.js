@@ -1,9 +1,9 @@
 // The jobs as they stand, in one live list, and the forms that start new ones.
 
 import { page } from "../core/api.js";
-import { all, fill, make, one, say } from "../core/dom.js";
+import { all, fill, make, find, say } from "../core/dom.js";
 import { plural } from "../core/format.js";
-import { apiPath, asked, isFiltered, listen, remember, show } from "./jobs_filters.js";
+import { apiPath, filtersInAddress, isFiltered, listen, remember, show } from "./jobs_filters.js";
 import { Rows } from "./jobs_rows.js";
 import { follow, showConnection } from "../core/live.js";
 import { readyToStart } from "./start.js";
@@ -12,10 +12,10 @@ import { empty, failed } from "../components/placeholders.js";
 const AT_ONCE = 50;
 const LOOKED_THROUGH = "20,000";
 
-const list = one("#list");
-const table = one("#jobs");
-const rows = new Rows(one("tbody", table));
-let wanted = asked();
+const list = find("#list");
+const table = find("#jobs");
+const rows = new Rows(find("tbody", table));
+let filters = filtersInAddress();
 let next = null;
 let live = null;
 let fresh = true;
@@ -25,8 +25,8 @@ function open() {
   live?.close();
   fresh = true;
   list.setAttribute("aria-busy", "true");
-  show(wanted);
-  const path = apiPath("/api/jobs/live", wanted, { limit: AT_ONCE });
+  show(filters);
+  const path = apiPath("/api/jobs/live", filters, { limit: AT_ONCE });
   const mine = follow(
     path,
     { jobs: (news) => mine === live && take(news) },
@@ -42,7 +42,7 @@ function take({ order, jobs, next: behind }) {
   table.hidden = rows.count === 0;
   showNothing();
   showPaging();
-  if (fresh) say(one("#told"), `${plural(rows.count, "job", "jobs")} shown`);
+  if (fresh) say(find("#told"), `${plural(rows.count, "job", "jobs")} shown`);
   fresh = false;
 }
 
@@ -51,7 +51,7 @@ async function look(state) {
   if (state !== "lost") return;
   const mine = live;
   try {
-    await page(apiPath("/api/jobs", wanted, { limit: 1 }));
+    await page(apiPath("/api/jobs", filters, { limit: 1 }));
   } catch (problem) {
     if (mine !== live) return;
     const hopeless = problem.status >= 400 && problem.status < 500;
@@ -67,25 +67,25 @@ function showProblem(problem) {
   showConnection(true); // it is said in the list's place
   next = null;
   showPaging();
-  one("#newest").hidden = true;
-  const told = failed(problem, open);
-  if (isFiltered(wanted) || wanted.cursor) told.append(" ", button("Show all jobs", clear));
-  fill(one("#nothing"), told);
+  find("#newest").hidden = true;
+  const message = failed(problem, open);
+  if (isFiltered(filters) || filters.cursor) message.append(" ", button("Show all jobs", clear));
+  fill(find("#nothing"), message);
 }
 
 function showNothing() {
-  const place = one("#nothing");
+  const place = find("#nothing");
   if (rows.count) return fill(place);
   if (next) {
     const further = button("Look further", older);
-    const text = `None of the ${LOOKED_THROUGH} jobs that were looked through is like that. There are older ones.`;
-    return fill(place, empty("Nothing among those", text, further));
+    const text = `None of the ${LOOKED_THROUGH} jobs that were searched matches. There are older ones.`;
+    return fill(place, empty("No match among those", text, further));
   }
-  if (wanted.cursor) {
+  if (filters.cursor) {
     return fill(place, empty("That was all", "There is nothing older.", button("To the newest", newest)));
   }
-  if (isFiltered(wanted)) {
-    const text = "No job is like that. Change a filter, or clear them all.";
+  if (isFiltered(filters)) {
+    const text = "No job matches. Change a filter, or clear them all.";
     return fill(place, empty("Nothing matches", text, button("Clear filters", clear)));
   }
   const start = document.getElementById("start");
@@ -98,24 +98,24 @@ function showNothing() {
 }
 
 function showPaging() {
-  one("#newest").hidden = !wanted.cursor;
-  one("#older").hidden = !next || !rows.count;
-  const short = Boolean(next && wanted.q && rows.count && rows.count < AT_ONCE);
-  one("#further").hidden = !short;
-  if (short) say(one("#further"), `Nothing more among the ${LOOKED_THROUGH} jobs that were looked through.`);
-  say(one("#older"), short ? "Look further" : "Older");
+  find("#newest").hidden = !filters.cursor;
+  find("#older").hidden = !next || !rows.count;
+  const short = Boolean(next && filters.q && rows.count && rows.count < AT_ONCE);
+  find("#further").hidden = !short;
+  if (short) say(find("#further"), `No more matches among the ${LOOKED_THROUGH} jobs that were searched.`);
+  say(find("#older"), short ? "Look further" : "Older");
 }
 
 function go(to, options) {
-  wanted = to;
-  remember(wanted, options);
+  filters = to;
+  remember(filters, options);
   open();
 }
 
 function turn(cursor) {
-  go({ ...wanted, cursor });
+  go({ ...filters, cursor });
   list.focus({ preventScroll: true });
-  one("h1").scrollIntoView();
+  find("h1").scrollIntoView();
 }
 
 function older() {
@@ -127,20 +127,20 @@ function newest() {
 }
 
 function clear() {
-  go(Object.fromEntries(Object.keys(wanted).map((name) => [name, ""])));
-  one("#q").focus();
+  go(Object.fromEntries(Object.keys(filters).map((name) => [name, ""])));
+  find("#q").focus();
 }
 
 function button(text, click) {
   return make("button", { type: "button", on: { click } }, text);
 }
 
-one("#newest").addEventListener("click", newest);
-one("#older").addEventListener("click", older);
-one("#clear").addEventListener("click", clear);
+find("#newest").addEventListener("click", newest);
+find("#older").addEventListener("click", older);
+find("#clear").addEventListener("click", clear);
 listen(go);
 addEventListener("popstate", () => {
-  wanted = asked();
+  filters = filtersInAddress();
   open();
 });
 all(".start-form").forEach(readyToStart);

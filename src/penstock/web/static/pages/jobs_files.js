@@ -1,13 +1,13 @@
 // Files for a form: chosen, or dropped onto its field, and shown before they are sent.
 
-import { fill, make, one } from "../core/dom.js";
+import { fill, make, find } from "../core/dom.js";
 import { bytes, number } from "../core/format.js";
 
-const MOST_SHOWN = 5;
+const MAX_SHOWN = 5;
 
 /** Let files be dropped onto a field; those that are chosen in the usual way are shown the same. */
 export function readyToDrop(zone) {
-  const input = one("[type=file]", zone);
+  const input = find("[type=file]", zone);
   let depth = 0; // entering a child comes before leaving its parent
 
   function over(by) {
@@ -21,18 +21,18 @@ export function readyToDrop(zone) {
     if (!hasFiles(event)) return;
     event.preventDefault();
     over(0);
-    input.files = dropped(event.dataTransfer, input.multiple);
+    input.files = filesOf(event.dataTransfer, input.multiple);
     input.dispatchEvent(new Event("change", { bubbles: true }));
   });
   input.addEventListener("change", () => showChosen(input));
 }
 
 export function showChosen(input) {
-  const list = one(".chosen", input.closest("[data-drop]"));
+  const list = find(".chosen", input.closest("[data-drop]"));
   const files = [...input.files];
   const all = files.reduce((sum, file) => sum + file.size, 0);
-  const lines = files.slice(0, MOST_SHOWN).map(lineOf);
-  const more = files.length - MOST_SHOWN;
+  const lines = files.slice(0, MAX_SHOWN).map(lineOf);
+  const more = files.length - MAX_SHOWN;
   if (more > 0) lines.push(make("li", { class: "hint" }, `and ${number(more)} more, ${bytes(all)} in all`));
   fill(list, lines);
   list.hidden = !files.length;
@@ -43,7 +43,7 @@ function lineOf(file) {
   return make("li", {}, make("span", { class: "any" }, file.name), " ", size);
 }
 
-function dropped(transfer, multiple) {
+function filesOf(transfer, multiple) {
   if (multiple || transfer.files.length < 2) return transfer.files;
   const first = new DataTransfer();
   first.items.add(transfer.files[0]);

@@ -23,9 +23,9 @@ export class Rows {
       if (row) row.show(job);
       else this.rows.set(job.job_id, rowOf(job));
     }
-    const wanted = new Set(order);
+    const shownIds = new Set(order);
     for (const [id, row] of this.rows) {
-      if (wanted.has(id)) continue;
+      if (shownIds.has(id)) continue;
       row.element.remove();
       this.rows.delete(id);
     }

@@ -1,7 +1,7 @@
 // The page of all that waits: filters that are in the address, one list over all jobs, and what can be done with it.
 
 import { isAdmin, root, withQuery } from "../core/api.js";
-import { all, fill, make, one, say } from "../core/dom.js";
+import { all, fill, make, find, say } from "../core/dom.js";
 import { number, shortId, when } from "../core/format.js";
 import { itemName, PENDING_COLUMNS } from "../components/grid.js";
 import { KeysetSource } from "../components/grid_source.js";
@@ -16,7 +16,7 @@ const READ_AGAIN_MOST = 500;
 const WAITING = ["PENDING", "PROCESSING"];
 const ID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 
-const form = one("#filters");
+const form = find("#filters");
 const fields = form.elements;
 const jobs = jobsSeen(() => table.rows.draw());
 const table = new Table({
@@ -24,7 +24,7 @@ const table = new Table({
   columns: () => COLUMNS,
   none: () => empty("Nothing waits", "There are no such items now. New ones appear here by themselves."),
   rowName: itemName,
-  onChange: changed,
+  onChange: showState,
   onSelection: selectionChanged,
 });
 const [ID_COLUMN, ...OTHERS] = PENDING_COLUMNS;
@@ -48,14 +48,14 @@ function kindChip(item) {
 
 /** The filters of the address into the form. */
 function readAddress() {
-  const given = new URLSearchParams(location.search);
-  const statuses = (given.get("statuses") ?? "").split(",").filter(Boolean);
+  const query = new URLSearchParams(location.search);
+  const statuses = (query.get("statuses") ?? "").split(",").filter(Boolean);
   for (const box of all("[name=statuses]", form)) box.checked = statuses.includes(box.value);
-  fields.jobId.value = given.get("jobId") ?? "";
-  fields.jobType.value = given.get("jobType") ?? "";
+  fields.jobId.value = query.get("jobId") ?? "";
+  fields.jobType.value = query.get("jobType") ?? "";
   if (fields.jobType.selectedIndex < 0) fields.jobType.value = "";
-  for (const name of ["from", "to"]) fields[name].value = localTime(given.get(name));
-  if (isAdmin) fields.userId.value = given.get("userId") === "all" ? "all" : "me";
+  for (const name of ["from", "to"]) fields[name].value = localTime(query.get(name));
+  if (isAdmin) fields.userId.value = query.get("userId") === "all" ? "all" : "me";
 }
 
 /** The filters as the API and the address have them; the form is put right where they exclude each other. */
@@ -66,7 +66,7 @@ function filters() {
     box.disabled = jobId === "";
     if (box.disabled) box.checked = false;
   }
-  one("#ended-hint").hidden = jobId !== "";
+  find("#ended-hint").hidden = jobId !== "";
   if (all("[name=statuses]:checked", form).length === 0) {
     for (const box of all("[name=statuses]", form)) box.checked = WAITING.includes(box.value);
   }
@@ -83,73 +83,73 @@ function filters() {
 }
 
 function show() {
-  const chosen = filters();
-  const wrong = chosen.jobId !== "" && !ID.test(chosen.jobId);
+  const values = filters();
+  const wrong = values.jobId !== "" && !ID.test(values.jobId);
   fields.jobId.setAttribute("aria-invalid", String(wrong));
-  const problem = one("#job-id-problem");
+  const problem = find("#job-id-problem");
   problem.hidden = !wrong;
-  say(problem, wrong ? "That is not the whole id of a job; its page has it, and its address." : "");
+  say(problem, wrong ? "That is not a whole job id; copy it from the job's page." : "");
   if (wrong) return;
   // What has ended is not in the list of what waits, but in its job's own.
-  const ended = chosen.jobId !== "" && chosen.statuses.split(",").some((status) => !WAITING.includes(status));
-  const { jobId, ...rest } = chosen;
-  const path = ended ? `/api/jobs/${jobId}/items` : "/api/pending";
-  const asked = ended ? { statuses: rest.statuses, from: rest.from, to: rest.to } : chosen;
-  table.setSource((told) => new KeysetSource(path, asked, told));
+  const hasEnded = values.jobId !== "" && values.statuses.split(",").some((status) => !WAITING.includes(status));
+  const { jobId, ...rest } = values;
+  const path = hasEnded ? `/api/jobs/${jobId}/items` : "/api/pending";
+  const parameters = hasEnded ? { statuses: rest.statuses, from: rest.from, to: rest.to } : values;
+  table.setSource((onChange) => new KeysetSource(path, parameters, onChange));
 }
 
 /** The form has changed: the address follows. */
-function applied() {
-  const chosen = filters();
-  const usual = chosen.statuses === WAITING.join(",");
-  const address = withQuery(location.pathname, { ...chosen, statuses: usual ? "" : chosen.statuses });
+function applyFilters() {
+  const values = filters();
+  const usual = values.statuses === WAITING.join(",");
+  const address = withQuery(location.pathname, { ...values, statuses: usual ? "" : values.statuses });
   if (address !== location.pathname + location.search) history.pushState(null, "", address);
   show();
 }
 
-function changed() {
+function showState() {
   const { source } = table;
-  say(one("#count"), table.countText());
-  one("#select-loaded").hidden = source.count === 0;
+  say(find("#count"), table.countText());
+  find("#select-loaded").hidden = source.count === 0;
   // Selected ones may have moved on meanwhile.
   selectionChanged();
   if (source.answer?.pendingCount) showCounts(source.answer);
 }
 
 function showCounts({ pendingCount, countedAt }) {
-  const counts = Object.entries(pendingCount).sort(([, one], [, other]) => other - one);
-  const shown = JSON.stringify([counts, fields.jobType.value]);
-  const box = one("#counts");
-  if (box.dataset.shown !== shown) {
-    box.dataset.shown = shown;
+  const counts = Object.entries(pendingCount).sort(([, first], [, second]) => second - first);
+  const key = JSON.stringify([counts, fields.jobType.value]);
+  const box = find("#counts");
+  if (box.dataset.shown !== key) {
+    box.dataset.shown = key;
     fill(
       box,
       counts.map(([kind, count]) => kindButton(kind, count)),
     );
   }
-  fill(one("#counted"), counts.length > 0 ? "counted " : "nothing is open, counted ", when(countedAt));
+  fill(find("#counted"), counts.length > 0 ? "counted " : "nothing is open, counted ", when(countedAt));
 }
 
 function kindButton(kind, count) {
-  const pressed = fields.jobType.value === kind;
+  const isPressed = fields.jobType.value === kind;
   const choose = () => {
     fields.jobId.value = "";
     fields.jobType.disabled = false;
-    fields.jobType.value = pressed ? "" : kind;
-    applied();
+    fields.jobType.value = isPressed ? "" : kind;
+    applyFilters();
   };
-  const attributes = { type: "button", class: "pending-kind", "aria-pressed": String(pressed), on: { click: choose } };
+  const attributes = { type: "button", class: "pending-kind", "aria-pressed": String(isPressed), on: { click: choose } };
   return make("button", attributes, kind, make("span", { class: "number" }, number(count)));
 }
 
 function selectionChanged() {
   const items = [...table.selection.items.values()];
   const hint = hintFor(items);
-  say(one("#selected"), items.length > 0 ? `${number(items.length)} selected` : "");
-  one("#clear-selection").hidden = items.length === 0;
-  one("#reprocess").disabled = runnable(items).length === 0;
-  one("#reprocess-hint").hidden = hint === "";
-  say(one("#reprocess-hint"), hint);
+  say(find("#selected"), items.length > 0 ? `${number(items.length)} selected` : "");
+  find("#clear-selection").hidden = items.length === 0;
+  find("#reprocess").disabled = runnable(items).length === 0;
+  find("#reprocess-hint").hidden = hint === "";
+  say(find("#reprocess-hint"), hint);
 }
 
 async function again() {
@@ -164,7 +164,7 @@ function refresh() {
 }
 
 function gently() {
-  const quiet = !document.hidden && table.rows.top === 0 && !one("body").querySelector("dialog[open]");
+  const quiet = !document.hidden && table.rows.top === 0 && !find("body").querySelector("dialog[open]");
   const { source } = table;
   if (quiet && source && source.count <= READ_AGAIN_MOST && source.problem === null) source.refresh();
 }
@@ -180,21 +180,21 @@ function universalTime(local) {
   return local ? new Date(local).toISOString() : "";
 }
 
-one("#list").append(table.element);
+find("#list").append(table.element);
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  applied();
+  applyFilters();
 });
-form.addEventListener("change", applied);
-one("#clear").addEventListener("click", () => {
+form.addEventListener("change", applyFilters);
+find("#clear").addEventListener("click", () => {
   history.pushState(null, "", location.pathname);
   readAddress();
   show();
 });
-one("#refresh").addEventListener("click", refresh);
-one("#select-loaded").addEventListener("click", () => table.selectLoaded());
-one("#clear-selection").addEventListener("click", () => table.selection.clear());
-one("#reprocess").addEventListener("click", () => again().catch(warn));
+find("#refresh").addEventListener("click", refresh);
+find("#select-loaded").addEventListener("click", () => table.selectLoaded());
+find("#clear-selection").addEventListener("click", () => table.selection.clear());
+find("#reprocess").addEventListener("click", () => again().catch(warn));
 addEventListener("popstate", () => {
   readAddress();
   show();

@@ -4,30 +4,30 @@ import { get } from "../core/api.js";
 import { make } from "../core/dom.js";
 
 const KEPT_MS = 10_000;
-const MOST_KEPT = 500;
+const MAX_KEPT = 500;
 
 /** Jobs by id; `changed` is called when one of them is known better. */
-export function jobsSeen(changed) {
-  const known = new Map();
+export function jobsSeen(onChange) {
+  const entries = new Map();
 
   async function ask(id, before) {
     const entry = { at: performance.now(), job: before };
-    known.delete(id);
-    known.set(id, entry);
-    while (known.size > MOST_KEPT) known.delete(known.keys().next().value);
+    entries.delete(id);
+    entries.set(id, entry);
+    while (entries.size > MAX_KEPT) entries.delete(entries.keys().next().value);
     try {
       entry.job = await get(`/api/jobs/${id}`);
     } catch {
       // A job that is gone has no progress; its items leave the list with the next reading.
       entry.job = null;
     }
-    changed();
+    onChange();
   }
 
   function of(id) {
-    const entry = known.get(id);
+    const entry = entries.get(id);
     if (!entry || performance.now() - entry.at > KEPT_MS) ask(id, entry?.job);
-    return known.get(id).job ?? null;
+    return entries.get(id).job ?? null;
   }
 
   return {

@@ -19,7 +19,7 @@ export function hintFor(items) {
   if (open === 0) return "";
   if (open === items.length) {
     return (
-      "What you selected waits or is in hand: it runs anyway. " +
+      "What you selected waits or runs already. " +
       "Only items that ended with an error or were not found can be reprocessed."
     );
   }
@@ -42,11 +42,11 @@ export async function reprocess(items) {
   });
   if (answer === null) return false;
   const [resetAttempts, permanent] = [tries.box.checked, final.box.checked];
-  const asked = { scope: "items", resetAttempts, permanent, reason: answer.reason };
+  const body = { scope: "items", resetAttempts, permanent, reason: answer.reason };
   let again = 0;
   for (const [jobId, own] of jobs) {
     try {
-      await send("POST", `/api/jobs/${jobId}/reprocess`, { ...asked, itemIds: own.map((item) => item.id) });
+      await send("POST", `/api/jobs/${jobId}/reprocess`, { ...body, itemIds: own.map((item) => item.id) });
       again += own.length;
     } catch (problem) {
       problem.message = `job ${shortId(jobId)}: ${problem.message}`;

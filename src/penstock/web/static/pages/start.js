@@ -1,7 +1,7 @@
 // The forms that start jobs. What they ask for and where they send it is in the page; a route of the server said so.
 
 import { get, root, send } from "../core/api.js";
-import { all, fill, make, one, say } from "../core/dom.js";
+import { all, fill, make, find, say } from "../core/dom.js";
 import { percent, plural } from "../core/format.js";
 import { readyToDrop, showChosen } from "./jobs_files.js";
 import { tell, warn } from "../core/notices.js";
@@ -16,7 +16,7 @@ export function readyToStart(form) {
   form.addEventListener("input", () => (attempt = null));
   form.addEventListener("change", () => (attempt = null));
   all("[data-drop]", form).forEach(readyToDrop);
-  one("[data-stop]", form).addEventListener("click", () => sending?.abort());
+  find("[data-stop]", form).addEventListener("click", () => sending?.abort());
   form.closest("details").addEventListener("toggle", (event) => {
     if (event.target.open) all("[data-choices]", form).forEach(loadChoices);
   });
@@ -28,7 +28,7 @@ export function readyToStart(form) {
     showProblem(form, null);
     showSending(form, true);
     try {
-      lead(form, await started(form, attempt, sending.signal));
+      lead(form, await startJob(form, attempt, sending.signal));
       attempt = null;
     } catch (problem) {
       if (problem.name === "AbortError") tell("The upload was stopped.");
@@ -41,14 +41,14 @@ export function readyToStart(form) {
 }
 
 /** Post the form and, where there is a second address, what starts the thing that was made. */
-async function started(form, attempt, signal) {
+async function startJob(form, attempt, signal) {
   const { address, then, answer } = form.dataset;
   const values = valuesOf(form);
   const [headers, headersThen] = attempt.keys.map((key) => ({ "Idempotency-Key": key }));
   // Made already by this attempt, and only not started: not made a second time.
   if (!attempt.first) {
-    const { path, rest } = filled(address, values);
-    const options = { headers, signal, progress: (sent, total) => showSent(form, sent, total) };
+    const { path, rest } = fillAddress(address, values);
+    const options = { headers, signal, progress: (sentBytes, total) => showSent(form, sentBytes, total) };
     attempt.first = form.dataset.files
       ? await upload(path, formDataOf(rest), options)
       : await send("POST", path, Object.keys(rest).length ? rest : undefined, { headers, signal });
@@ -56,7 +56,7 @@ async function started(form, attempt, signal) {
   const { first } = attempt;
   if (!then) return first;
   try {
-    return await send("POST", filled(then, first).path, undefined, { headers: headersThen, signal });
+    return await send("POST", fillAddress(then, first).path, undefined, { headers: headersThen, signal });
   } catch (problem) {
     // It was started the last time, and only the answer was lost.
     if (problem.status === 409 && first[answer]) return first;
@@ -68,7 +68,7 @@ function lead(form, answer) {
   const name = form.dataset.answer;
   const several = answer[`${name}s`];
   if (Array.isArray(several) && several.length > 1) {
-    tell(`${plural(several.length, "job was", "jobs were")} started`);
+    tell(`${plural(several.length, "job was", "jobs were")} startJob`);
     clear(form);
   } else {
     location.assign(`${root}/ui/jobs/${encodeURIComponent(answer[name])}`);
@@ -99,7 +99,7 @@ function linesOf(text) {
 }
 
 /** An address with its places filled, and the values that none of them took. */
-function filled(address, values) {
+function fillAddress(address, values) {
   const rest = { ...values };
   const path = address.replace(/\{(\w+)\}/g, (_, name) => {
     delete rest[name];
@@ -117,7 +117,7 @@ function formDataOf(values) {
 }
 
 async function loadChoices(select) {
-  const chosen = select.value;
+  const selected = select.value;
   try {
     const choices = await get(select.dataset.choices);
     const first = new Option(choices.length ? "Choose one" : "There is none yet", "");
@@ -126,7 +126,7 @@ async function loadChoices(select) {
       first,
       choices.map((each) => new Option(each.name, each.id)),
     );
-    select.value = choices.some((each) => each.id === chosen) ? chosen : "";
+    select.value = choices.some((each) => each.id === selected) ? selected : "";
   } catch (problem) {
     fill(select, new Option("Not loaded; close and open this to try again", ""));
     warn(problem);
@@ -134,18 +134,18 @@ async function loadChoices(select) {
 }
 
 function showSending(form, on) {
-  one("[data-send]", form).disabled = on;
+  find("[data-send]", form).disabled = on;
   form.setAttribute("aria-busy", String(on));
   if (form.dataset.files) {
-    one("[data-sending]", form).hidden = !on;
+    find("[data-sending]", form).hidden = !on;
     if (on) showSent(form, 0, 1);
   }
 }
 
-function showSent(form, sent, total) {
-  one("[data-sending] progress", form).value = total ? sent / total : 0;
-  const share = percent(Math.floor((sent / total) * 100) / 100);
-  say(one("[data-sent]", form), sent < total ? share : `${share} – the server looks at it…`);
+function showSent(form, sentBytes, total) {
+  find("[data-sending] progress", form).value = total ? sentBytes / total : 0;
+  const share = percent(Math.floor((sentBytes / total) * 100) / 100);
+  say(find("[data-sent]", form), sentBytes < total ? share : `${share} – the server looks at it…`);
 }
 
 /** At the field at fault, where there is one on the form; above the form otherwise. */
@@ -162,9 +162,9 @@ function showProblem(form, problem) {
       field.removeAttribute("aria-invalid");
     }
   }
-  const above = one("[data-problem]", form);
+  const above = find("[data-problem]", form);
   above.hidden = !problem || Boolean(at);
-  if (!above.hidden) fill(above, make("span", {}, "That did not work: ", sentence(problem)));
+  if (!above.hidden) fill(above, make("span", {}, "Something went wrong: ", sentence(problem)));
   at?.focus();
   if (problem && problem.name !== "Problem") console.error(problem);
 }

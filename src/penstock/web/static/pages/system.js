@@ -2,7 +2,7 @@
 
 import { get, Problem } from "../core/api.js";
 import { lineChart } from "../components/chart.js";
-import { fill, make, one } from "../core/dom.js";
+import { fill, make, find } from "../core/dom.js";
 import { decimal, duration, number, percent, plural, when } from "../core/format.js";
 import { STATES } from "../core/lifecycle_table.js";
 import { showConnection } from "../core/live.js";
@@ -25,24 +25,24 @@ let timer = 0;
 let asking = null;
 let last = null;
 
-const figures = keyedFigures(one("#figures"));
-const outbox = keyedFigures(one("#outbox"));
-const workers = keyedTable(one("#workers"), {
+const figures = keyedFigures(find("#figures"));
+const outbox = keyedFigures(find("#outbox"));
+const workers = keyedTable(find("#workers"), {
   caption: "Workers",
   none: "No worker has been seen within the last hour.",
   keyOf: (worker) => worker.name,
   columns: [
     { name: "Worker", cell: (worker) => make("span", { class: "mono" }, worker.name) },
     { name: "State", cell: (worker) => alive(worker.alive) },
-    { name: "Holds", cell: held },
+    { name: "Holds", cell: heldItems },
     { name: "Started", cell: (worker) => when(worker.started_at) },
     { name: "Seen", cell: (worker) => when(worker.seen_at) },
     { name: "Kinds", cell: (worker) => make("span", { class: "kinds" }, worker.kinds.join(", ") || "–") },
   ],
 });
-const lanes = keyedTable(one("#lanes"), {
+const lanes = keyedTable(find("#lanes"), {
   caption: "Worker queues",
-  none: "No worker has said anything within the last minute.",
+  none: "No worker has reported within the last minute.",
   keyOf: (lane) => `${lane.kind} ${lane.worker}`,
   columns: [
     { name: "Kind", cell: (lane) => lane.kind },
@@ -61,7 +61,7 @@ const lanes = keyedTable(one("#lanes"), {
     { name: "Said", cell: (lane) => when(lane.at) },
   ],
 });
-const kinds = keyedTable(one("#kinds"), {
+const kinds = keyedTable(find("#kinds"), {
   caption: "Queue",
   none: "Nothing waits.",
   keyOf: ([kind]) => kind,
@@ -70,7 +70,7 @@ const kinds = keyedTable(one("#kinds"), {
     { name: "Items", number: true, cell: ([, count]) => number(count) },
   ],
 });
-const jobs = keyedTable(one("#jobs"), {
+const jobs = keyedTable(find("#jobs"), {
   caption: "Jobs",
   none: "There are no jobs.",
   keyOf: ([state]) => state,
@@ -79,9 +79,9 @@ const jobs = keyedTable(one("#jobs"), {
     { name: "Jobs", number: true, cell: ([, count]) => number(count) },
   ],
 });
-const providers = keyedTable(one("#providers"), {
+const providers = keyedTable(find("#providers"), {
   caption: "Providers",
-  none: "No application asks anybody just now.",
+  none: "No application uses a provider now.",
   keyOf: (provider) => `${provider.name} ${provider.kind} ${provider.worker}`,
   columns: [
     { name: "Provider", cell: (provider) => provider.name },
@@ -113,24 +113,24 @@ function show(system) {
   last = now;
   samples.push({ at: now, values: CHARTS.map((chart) => chart.value(system)) });
   while (now - samples[0].at > KEPT_MS) samples.shift();
-  fill(one("#first-look"));
-  one("#stale").hidden = true;
+  fill(find("#first-look"));
+  find("#stale").hidden = true;
   showConnection(true);
-  one("#system").hidden = false;
-  one("#system").classList.remove("old");
-  fill(one("#about"), `Version ${system.version}, ${system.database.dialect}, started `, when(system.started_at));
+  find("#system").hidden = false;
+  find("#system").classList.remove("old");
+  fill(find("#about"), `Version ${system.version}, ${system.database.dialect}, started `, when(system.started_at));
   figures.show(figuresOf(system));
   fill(
-    one("#charts"),
+    find("#charts"),
     CHARTS.map(({ title, unit }, index) =>
       lineChart({ title, unit, points: samples.map(({ at, values }) => ({ at, value: values[index] })) }),
     ),
   );
-  workers.show(sorted(system.workers, (worker) => `${worker.alive ? 0 : 1} ${worker.name}`));
-  lanes.show(sorted(system.lanes, (lane) => `${lane.kind} ${lane.worker}`));
+  workers.show(sortBy(system.workers, (worker) => `${worker.alive ? 0 : 1} ${worker.name}`));
+  lanes.show(sortBy(system.lanes, (lane) => `${lane.kind} ${lane.worker}`));
   kinds.show(Object.entries(system.queue_depth).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)));
-  jobs.show(sorted(Object.entries(system.jobs), ([state]) => state));
-  providers.show(sorted(system.providers, (provider) => `${provider.name} ${provider.kind} ${provider.worker}`));
+  jobs.show(sortBy(Object.entries(system.jobs), ([state]) => state));
+  providers.show(sortBy(system.providers, (provider) => `${provider.name} ${provider.kind} ${provider.worker}`));
   showOutbox(system.outbox);
 }
 
@@ -168,7 +168,7 @@ function showOutbox({ waiting, oldest_seconds: oldest, failing, last_error: erro
       unsubscribed ? `the oldest for ${duration(waits.unsubscribed_seconds)}` : "",
     ],
   ]);
-  const place = one("#outbox-error");
+  const place = find("#outbox-error");
   place.hidden = !error;
   if (place.dataset.error === (error ?? "")) return;
   place.dataset.error = error ?? "";
@@ -184,10 +184,10 @@ function showOutbox({ waiting, oldest_seconds: oldest, failing, last_error: erro
 function trouble(problem) {
   if (problem.status === 401) return; // the sign-in page comes
   if (last === null) {
-    fill(one("#first-look"), failed(problem, look));
+    fill(find("#first-look"), failed(problem, look));
     return;
   }
-  const line = one("#stale");
+  const line = find("#stale");
   const why =
     problem.status === 403
       ? "You are no longer an administrator here"
@@ -195,7 +195,7 @@ function trouble(problem) {
   const text = `${why}. These are of ${new Date(last).toLocaleTimeString("en-GB")}.`;
   if (line.textContent !== text) line.textContent = text;
   line.hidden = false;
-  one("#system").classList.add("old");
+  find("#system").classList.add("old");
 }
 
 function depthOf(system) {
@@ -206,7 +206,7 @@ function heldBy(worker) {
   return Object.values(worker.held).reduce((sum, count) => sum + count, 0);
 }
 
-function held(worker) {
+function heldItems(worker) {
   const some = Object.entries(worker.held).filter(([, count]) => count > 0);
   if (!some.length) return make("span", { class: "hint" }, "nothing");
   return make(
@@ -246,7 +246,7 @@ function milliseconds(value) {
   return value === null || value === undefined ? "–" : `${decimal(value)} ms`;
 }
 
-function sorted(values, keyOf) {
+function sortBy(values, keyOf) {
   return [...values].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
@@ -254,5 +254,5 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) clearTimeout(timer);
   else look();
 });
-fill(one("#first-look"), loading("Asking how it is doing…"));
+fill(find("#first-look"), loading("Loading the figures…"));
 look();

@@ -23,34 +23,34 @@ export function keyedTable(place, { caption, columns, keyOf, none }) {
   );
 
   function show(values) {
-    const wanted = values.map((value) => row(keyOf(value), value));
+    const tableRows = values.map((value) => row(keyOf(value), value));
     const keys = new Set(values.map(keyOf));
-    for (const [key, one] of rows) {
+    for (const [key, tableRow] of rows) {
       if (keys.has(key)) continue;
-      one.remove();
+      tableRow.remove();
       rows.delete(key);
     }
-    wanted.forEach((one, index) => {
-      if (body.children[index] !== one) body.insertBefore(one, body.children[index] ?? null);
+    tableRows.forEach((tableRow, index) => {
+      if (body.children[index] !== tableRow) body.insertBefore(tableRow, body.children[index] ?? null);
     });
-    const shown = values.length ? table : (place.querySelector(".hint") ?? make("p", { class: "hint" }, none));
-    if (place.firstChild !== shown) fill(place, shown);
+    const content = values.length ? table : (place.querySelector(".hint") ?? make("p", { class: "hint" }, none));
+    if (place.firstChild !== content) fill(place, content);
   }
 
   function row(key, value) {
-    let one = rows.get(key);
-    if (!one) {
-      one = make(
+    let tableRow = rows.get(key);
+    if (!tableRow) {
+      tableRow = make(
         "tr",
         {},
         columns.map((column, index) =>
           make(index ? "td" : "th", { scope: index ? null : "row", class: column.number && "number" }),
         ),
       );
-      rows.set(key, one);
+      rows.set(key, tableRow);
     }
-    columns.forEach((column, index) => put(one.children[index], column.cell(value)));
-    return one;
+    columns.forEach((column, index) => put(tableRow.children[index], column.cell(value)));
+    return tableRow;
   }
 
   return { show };

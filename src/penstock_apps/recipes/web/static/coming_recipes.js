@@ -2,7 +2,7 @@
 
 import { isAdmin, Problem, root, send, user, withQuery } from "../core/api.js";
 import { ask } from "../components/dialogs.js";
-import { fill, make, one } from "../core/dom.js";
+import { fill, make, find } from "../core/dom.js";
 import { when } from "../core/format.js";
 import { follow } from "../core/live.js";
 import { tell, warn } from "../core/notices.js";
@@ -96,7 +96,7 @@ export function comingRecipes({ ended, retry }) {
 
 /** A line for each job, made anew only where the job has changed. */
 function lay(section, jobs, line) {
-  const list = one(`${section}-list`);
+  const list = find(`${section}-list`);
   const there = new Map([...list.children].map((item) => [item.dataset.job, item]));
   const items = jobs.map((job) => {
     const { status, state, error_code: code, title } = job;
@@ -108,5 +108,5 @@ function lay(section, jobs, line) {
   });
   const same = items.length === list.children.length && items.every((item, place) => list.children[place] === item);
   if (!same) list.replaceChildren(...items);
-  one(section).hidden = !jobs.length;
+  find(section).hidden = !jobs.length;
 }

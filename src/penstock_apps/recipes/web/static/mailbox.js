@@ -2,7 +2,7 @@
 
 import { Problem, send } from "../core/api.js";
 import { comingRecipes } from "./coming_recipes.js";
-import { all, fill, one, say } from "../core/dom.js";
+import { all, fill, find, say } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { tell, warn } from "../core/notices.js";
 import { editor } from "./recipe_editor.js";
@@ -10,11 +10,11 @@ import { savedRecipes } from "./saved_recipes.js";
 import { waitingRecipes } from "./waiting_recipes.js";
 
 const tabs = all("[role=tab]");
-const lists = one("#lists");
+const lists = find("#lists");
 let savedIsOld = true;
 let shown = null;
 
-const waiting = waitingRecipes({ open: (id) => go({ open: id }), onCount: pluralize });
+const waiting = waitingRecipes({ open: (id) => go({ open: id }), onCount: counted });
 const saved = savedRecipes({ open: (id) => go({ recipe: id }) });
 const opened = editor({ close: leave, changed: listsAreOld });
 
@@ -41,7 +41,7 @@ function show() {
   shown = { ...place, search: location.search };
   const isOpen = Boolean(place.open || place.recipe);
   lists.hidden = isOpen;
-  one("#editor").hidden = !isOpen;
+  find("#editor").hidden = !isOpen;
   if (isOpen) {
     scrollTo(0, 0);
     if (place.open) opened.openJob(place.open);
@@ -50,8 +50,8 @@ function show() {
   }
   opened.clear();
   selectTab(place.view === "saved" ? "saved" : "waiting");
-  if (before?.open) (waiting.opener(before.open) ?? one("#mailbox-title")).focus();
-  if (before?.recipe) (saved.opener(before.recipe) ?? one("#mailbox-title")).focus();
+  if (before?.open) (waiting.opener(before.open) ?? find("#mailbox-title")).focus();
+  if (before?.recipe) (saved.opener(before.recipe) ?? find("#mailbox-title")).focus();
 }
 
 /** Close what is open: to where one came from, once nothing is lost by it. */
@@ -84,8 +84,8 @@ function listsAreOld() {
   waiting.load();
 }
 
-function pluralize(count) {
-  const chip = one("[data-count]");
+function counted(count) {
+  const chip = find("[data-count]");
   say(chip, number(count));
   chip.hidden = !count;
 }
@@ -95,7 +95,7 @@ function selectTab(name) {
     const chosen = tab.id === `tab-${name}`;
     tab.setAttribute("aria-selected", String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
-    one(`#${tab.getAttribute("aria-controls")}`).hidden = !chosen;
+    find(`#${tab.getAttribute("aria-controls")}`).hidden = !chosen;
   }
   if (name === "saved" && savedIsOld) {
     savedIsOld = false;
@@ -113,8 +113,8 @@ for (const tab of tabs) {
   });
 }
 
-const form = one("#add");
-const field = one("#add-url");
+const form = find("#add");
+const field = find("#add-url");
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -123,7 +123,7 @@ form.addEventListener("submit", async (event) => {
     addProblem("Paste the address of a page first.");
     return;
   }
-  const button = one("button", form);
+  const button = find("button", form);
   button.disabled = true;
   if (await added(field.value.trim(), addProblem)) form.reset();
   button.disabled = false;
@@ -144,7 +144,7 @@ async function added(url, complain) {
 }
 
 function addProblem(text) {
-  const line = one("#add-problem");
+  const line = find("#add-problem");
   fill(line, text);
   line.hidden = !text;
   if (text) field.setAttribute("aria-invalid", "true");

@@ -2,7 +2,7 @@
 
 import { get, Problem, root, send } from "../core/api.js";
 import { ask } from "../components/dialogs.js";
-import { fill, make, one } from "../core/dom.js";
+import { fill, make, find } from "../core/dom.js";
 import { tell } from "../core/notices.js";
 import { recipeForm } from "./recipe_form.js";
 import { empty, failed, loading } from "../components/placeholders.js";
@@ -23,7 +23,7 @@ const MEANWHILE =
 
 /** Where recipes are opened; `close` leads back to the list, `changed` says that the lists are old. */
 export function editor({ close, changed }) {
-  const place = one("#editor");
+  const place = find("#editor");
   let form = null;
   let turn = 0;
 
@@ -74,7 +74,7 @@ export function editor({ close, changed }) {
     const mine = ++turn;
     form = null;
     fill(place, head("Recipe"), loading("Opening the recipe…"));
-    one("#editor-title").focus();
+    find("#editor-title").focus();
     try {
       const found = await get(path);
       if (mine === turn) fill(place, show(found));
@@ -91,7 +91,7 @@ export function editor({ close, changed }) {
       if (mine === turn) fill(place, head("Recipe"), state);
       return;
     }
-    one("#editor-title").focus();
+    find("#editor-title").focus();
   }
 
   function edited(recipe, { label, warnings, jobId, save }) {

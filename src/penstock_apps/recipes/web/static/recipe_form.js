@@ -1,6 +1,6 @@
 // A recipe to be edited: its fields, what they say, and what is wrong with them.
 
-import { make, one } from "../core/dom.js";
+import { make, find } from "../core/dom.js";
 import { stepList } from "./recipe_steps.js";
 import { ingredientsOf, lineOf, linesOf, tagsOf, webAddress } from "./recipe_values.js";
 
@@ -194,6 +194,6 @@ export function recipeForm(recipe, { saveLabel, onSave, onLeave }) {
       saveButton.disabled = is;
       saveButton.textContent = is ? "Saving…" : saveLabel;
     },
-    focus: () => one("input", form).focus(),
+    focus: () => find("input", form).focus(),
   };
 }

@@ -1,6 +1,6 @@
 // The steps of a recipe as a list that can be added to, shortened and put in another order, with the keyboard alone.
 
-import { all, fill, make, one } from "../core/dom.js";
+import { all, fill, make, find } from "../core/dom.js";
 
 const LONGEST = 10_000;
 
@@ -41,7 +41,7 @@ export function stepList(steps, changed) {
     else list.append(item);
     numbered();
     changed();
-    one("textarea", item).focus();
+    find("textarea", item).focus();
   }
 
   function removed(item) {
@@ -49,7 +49,7 @@ export function stepList(steps, changed) {
     item.remove();
     numbered();
     changed();
-    (next ? one("textarea", next) : one(":scope > button", element)).focus();
+    (next ? find("textarea", next) : find(":scope > button", element)).focus();
   }
 
   function move(item, by) {
@@ -58,16 +58,16 @@ export function stepList(steps, changed) {
     else item.nextElementSibling?.after(item);
     numbered();
     changed();
-    if (pressed.disabled) one("textarea", item).focus();
+    if (pressed.disabled) find("textarea", item).focus();
     else pressed.focus();
   }
 
   function numbered() {
     const items = [...list.children];
     items.forEach((item, index) => {
-      one("textarea", item).setAttribute("aria-label", `Step ${index + 1}`);
-      one("[data-word=Up]", item).disabled = index === 0;
-      one("[data-word=Down]", item).disabled = index === items.length - 1;
+      find("textarea", item).setAttribute("aria-label", `Step ${index + 1}`);
+      find("[data-word=Up]", item).disabled = index === 0;
+      find("[data-word=Down]", item).disabled = index === items.length - 1;
       for (const button of all("button", item)) {
         const { word } = button.dataset;
         button.setAttribute(

@@ -2,7 +2,7 @@
 
 import { get, Problem, send, withQuery } from "../core/api.js";
 import { ask } from "../components/dialogs.js";
-import { fill, make, one } from "../core/dom.js";
+import { fill, make, find } from "../core/dom.js";
 import { plural, when } from "../core/format.js";
 import { tell, warn } from "../core/notices.js";
 import { hostOf, webAddress } from "./recipe_values.js";
@@ -12,7 +12,7 @@ const PAGE = 24;
 
 /** The list of what is saved; `open` is given a recipe's id. */
 export function savedRecipes({ open }) {
-  const place = one("#saved");
+  const place = find("#saved");
   let turn = 0;
 
   async function load() {
@@ -133,7 +133,7 @@ export function savedRecipes({ open }) {
       warn(problem.status === 404 ? `“${recipe.title}” was removed already.` : problem);
     }
     await load();
-    (place.querySelector("a.button") ?? one("#tab-saved")).focus();
+    (place.querySelector("a.button") ?? find("#tab-saved")).focus();
   }
 
   return { load, opener: (id) => place.querySelector(`[data-recipe="${CSS.escape(id)}"] a.button`) };

@@ -2,7 +2,7 @@
 
 import { get, Problem, send } from "../core/api.js";
 import { ask } from "../components/dialogs.js";
-import { all, fill, make, one, say } from "../core/dom.js";
+import { all, fill, make, find, say } from "../core/dom.js";
 import { duration, when } from "../core/format.js";
 import { tell, warn } from "../core/notices.js";
 import { jobLink } from "./recipe_editor.js";
@@ -16,7 +16,7 @@ const FRESH_MS = 1000;
 
 /** The list of what waits; `open` is given a job's id. */
 export function waitingRecipes({ open, onCount }) {
-  const place = one("#waiting");
+  const place = find("#waiting");
   const cards = new Map();
   const over = new Set();
   let list = null;
@@ -72,7 +72,7 @@ export function waitingRecipes({ open, onCount }) {
     }
     fresh();
     // Who was in a card that has gone is led to the list, not to the top of the page.
-    if (held && !held.isConnected) (place.querySelector("a.button, button") ?? one("#tab-waiting")).focus();
+    if (held && !held.isConnected) (place.querySelector("a.button, button") ?? find("#tab-waiting")).focus();
     if (!first) for (const job of come) tell(`“${titleOf(job)}” is in the mailbox.`);
   }
 
@@ -156,7 +156,7 @@ export function waitingRecipes({ open, onCount }) {
       line.classList.toggle("urgent", urgent);
       if (!line.firstChild) line.append(icon("hourglass"), make("span"));
       say(
-        one("span", line),
+        find("span", line),
         left === null
           ? "Kept until you save or dismiss it"
           : left > 0
@@ -202,7 +202,7 @@ function nothing() {
     "Add the address of a page with a recipe. When it has been read, it waits here until you save or dismiss it.",
     make(
       "button",
-      { type: "button", class: "main-action", on: { click: () => one("#add-url").focus() } },
+      { type: "button", class: "main-action", on: { click: () => find("#add-url").focus() } },
       "Add a page",
     ),
   );

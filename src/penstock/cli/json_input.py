@@ -14,20 +14,22 @@ from penstock.errors import InvalidInput
 STANDARD_INPUT = "-"
 
 
-def read_params(given: str) -> Any:
+def read_params(text: str) -> Any:
     """JSON, ``@FILE`` with JSON in it, or ``-`` for standard input."""
-    if given == STANDARD_INPUT or given.startswith("@"):
-        name = given.removeprefix("@")
+    if text == STANDARD_INPUT or text.startswith("@"):
+        name = text.removeprefix("@")
         with _reading(name) as stream:
-            return _parsed(stream.read(), f"the JSON in {_shown(name)}")
-    return _parsed(given, "params")
+            return _parse(stream.read(), f"the JSON in {_display_name(name)}")
+    return _parse(text, "params")
 
 
 def read_items(name: str) -> list[Any]:
     """One value from each line that is not empty."""
     with _reading(name) as stream:
         return [
-            _parsed(line, f"line {number:,} of {_shown(name)}") for number, line in enumerate(stream, 1) if line.strip()
+            _parse(line, f"line {number:,} of {_display_name(name)}")
+            for number, line in enumerate(stream, 1)
+            if line.strip()
         ]
 
 
@@ -40,12 +42,14 @@ def _reading(name: str) -> Iterator[TextIO]:
             with Path(name).open(encoding="utf-8") as stream:
                 yield stream
     except OSError as error:
-        raise InvalidInput(f"{_shown(name)} cannot be read: {error.strerror}", code="FILE_NOT_READABLE") from None
+        raise InvalidInput(
+            f"{_display_name(name)} cannot be read: {error.strerror}", code="FILE_NOT_READABLE"
+        ) from None
     except UnicodeDecodeError:
-        raise InvalidInput(f"{_shown(name)} is not UTF-8 text", code="FILE_NOT_READABLE") from None
+        raise InvalidInput(f"{_display_name(name)} is not UTF-8 text", code="FILE_NOT_READABLE") from None
 
 
-def _parsed(text: str, what: str) -> Any:
+def _parse(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -55,5 +59,5 @@ def _parsed(text: str, what: str) -> Any:
         raise InvalidInput(f"{what} is nested too deeply", code="BAD_JSON") from None
 
 
-def _shown(name: str) -> str:
+def _display_name(name: str) -> str:
     return "standard input" if name == STANDARD_INPUT else name

@@ -1,4 +1,4 @@
-"""Ending the program when it should end, whatever somebody's code left running in it."""
+"""Ending the program in time, whatever threads the users' code left running."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def leave_within(seconds: float, code: int) -> None:
 
     def leave() -> None:
         time.sleep(seconds)
-        say(f"ending now: something did not come back within {seconds:g} s")
+        say(f"ending now: something did not finish within {seconds:g} s")
         _exit(code)
 
     threading.Thread(target=leave, name="penstock-leaving", daemon=True).start()
@@ -38,9 +38,9 @@ def leave_threads_behind(code: int) -> None:
     deadline = time.monotonic() + _WAIT_SECONDS
     for thread in _foreign_threads():
         thread.join(max(0.0, deadline - time.monotonic()))
-    left = _foreign_threads()
-    if left:
-        say(f"ending, with threads that still run: {', '.join(thread.name for thread in left)}")
+    threads = _foreign_threads()
+    if threads:
+        say(f"ending, with threads that still run: {', '.join(thread.name for thread in threads)}")
         atexit._run_exitfuncs()
         _exit(code)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from penstock.cli import job_summary
-from penstock.cli.scoreboard import Row, Seen, board, line
+from penstock.cli.scoreboard import JobView, Row, board, line
 from penstock.cli.screen import console, is_live
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from penstock.app import Jobs
 
 Look = Callable[[Sequence["Job"]], None]
-Show = Callable[[Sequence[Seen]], None]
+Show = Callable[[Sequence[JobView]], None]
 _EVERY = 0.1
 _LONELY_AFTER = 3.0
 
@@ -38,25 +38,25 @@ def follow(
     ``look`` is called with the jobs each time, and may add to ``rows``. With ``hint``, jobs that nobody takes up lead
     to a word about workers. Setting ``until`` ends it at once.
     """
-    begun = time.monotonic()
+    began_at = time.monotonic()
     until = until or threading.Event()
-    seen: dict[UUID, Seen] = {}
+    views: dict[UUID, JobView] = {}
     with _showing() as show:
         while True:
             for row in rows:
-                if row.id not in seen or not seen[row.id].job.finished:
+                if row.id not in views or not views[row.id].job.finished:
                     job = jobs.get(row.id)
-                    seen[row.id] = Seen(row, job, job_summary.stopped_by(jobs, job))
-            now = [seen[row.id] for row in rows]
+                    views[row.id] = JobView(row, job, job_summary.stopped_by(jobs, job))
+            now = [views[row.id] for row in rows]
             show(now)
-            seen_jobs = [one.job for one in now]
+            seen_jobs = [view.job for view in now]
             if look is not None:
                 look(seen_jobs)
-            passed = time.monotonic() - begun
+            elapsed = time.monotonic() - began_at
             whole = len(seen_jobs) == len(rows) and all(job.finished for job in seen_jobs)
-            if whole or (timeout is not None and passed > timeout):
+            if whole or (timeout is not None and elapsed > timeout):
                 return seen_jobs
-            if hint and passed > _LONELY_AFTER and not any(job.started_at for job in seen_jobs):
+            if hint and elapsed > _LONELY_AFTER and not any(job.started_at for job in seen_jobs):
                 hint = False
                 print("no worker has taken it yet; start one with: penstock worker", file=sys.stderr, flush=True)
             if until.wait(_EVERY):
@@ -77,14 +77,14 @@ def _showing() -> Iterator[Show]:
 
 def _printer() -> Show:
     """Prints a line when a job's state changes, and at each tenth of a long one."""
-    told: dict[UUID, object] = {}
+    printed_marks: dict[UUID, object] = {}
 
-    def show(now: Sequence[Seen]) -> None:
-        for one in now:
-            tenth = int(one.job.progress.fraction(one.job.state) * 10)
-            mark = (one.word, tenth if one.job.progress.total > 1 else 0)
-            if told.get(one.row.id) != mark:
-                told[one.row.id] = mark
-                print(line(one), flush=True)
+    def show(now: Sequence[JobView]) -> None:
+        for view in now:
+            tenth = int(view.job.progress.fraction(view.job.state) * 10)
+            mark = (view.word, tenth if view.job.progress.total > 1 else 0)
+            if printed_marks.get(view.row.id) != mark:
+                printed_marks[view.row.id] = mark
+                print(line(view), flush=True)
 
     return show

@@ -1,4 +1,4 @@
-"""A job's status as it is read: by itself, after a change, or with the history that leads to it."""
+"""Reading a job's status: by itself, after a change, or with new lines of its history."""
 
 from __future__ import annotations
 

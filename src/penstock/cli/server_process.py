@@ -1,4 +1,4 @@
-"""Running a server for a command, and saying in one line what is in its way."""
+"""Running a server for a command, and saying in one line why it cannot start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def require_server() -> None:
         import penstock.http.uvicorn_server  # noqa: F401
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            f"what the server stands on is not installed ({error}); install penstock[server]"
+            f"the server's libraries are not installed ({error}); install penstock[server]"
         ) from error
 
 
@@ -34,7 +34,7 @@ def run(server: Server, app: Penstock, host: str, port: int) -> None:
         server.run()
     except SystemExit as error:
         raise ConfigurationError(
-            f"cannot serve on {host}:{port}; is something else there?", code="ADDRESS_IN_USE"
+            f"cannot serve on {host}:{port}; is the port in use?", code="ADDRESS_IN_USE"
         ) from error
 
 
@@ -45,9 +45,9 @@ def greeting(api: FastAPI, address: str, user: str | None = None) -> list[str]:
     """
     from penstock.http.uvicorn_server import is_loopback
 
-    told = [f"serving on {address}; its reference is {address}/docs"]
+    lines = [f"serving on {address}; its reference is {address}/docs"]
     service = api.state.penstock
     if service.tokens.makes_tokens and is_loopback(urlsplit(address).hostname or ""):
         token = service.tokens.issue(user or login_name(), is_admin=True, seconds=_SIGNED_IN_SECONDS)
-        told.append(f"the pages, signed in (the link works once): {address}/ui/enter/{service.links.make(token)}")
-    return told
+        lines.append(f"the pages, signed in (the link works once): {address}/ui/enter/{service.links.make(token)}")
+    return lines

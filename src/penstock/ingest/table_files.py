@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.errors import ConfigurationError, InvalidInput
-from penstock.ingest import delimited
+from penstock.ingest import delimited_text
 from penstock.ingest.detection import Found, detect_type
 from penstock.ingest.limits import TableLimits
 from penstock.ingest.tables import Table, TableShape
@@ -36,7 +36,7 @@ def look_at_table(
     """Find out about a table by its beginning; what the caller says of it wins over what is found."""
     match detect_type(path, name):
         case Found.DELIMITED:
-            return delimited.look_at(path, limits, encoding=encoding, delimiter=delimiter)
+            return delimited_text.look_at(path, limits, encoding=encoding, delimiter=delimiter)
         case Found.XLSX:
             with _of_extra():
                 from penstock.ingest import spreadsheets
@@ -48,7 +48,7 @@ def look_at_table(
 def open_table(path: Path, shape: TableShape, limits: TableLimits) -> Table:
     """A table whose shape is known."""
     if shape.format == "delimited":
-        return delimited.Delimited(path, shape, limits)
+        return delimited_text.Delimited(path, shape, limits)
     with _of_extra():
         from penstock.ingest.spreadsheets import Spreadsheet
     return Spreadsheet(path, shape, limits)

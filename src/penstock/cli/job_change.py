@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from penstock.cli.application import opened_as
+from penstock.cli.application import open_app_as
 from penstock.cli.identifiers import find_id, short
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ Change = Callable[["Jobs", UUID], "Job"]
 
 def change(job_id: str, user: str | None, app_name: str | None, make: Change) -> None:
     """Make one change to the job that ``job_id`` names."""
-    with opened_as(app_name, user) as mine:
+    with open_app_as(app_name, user) as mine:
         job = make(mine.jobs, find_id(mine.jobs, job_id))
         run = f", run {job.run}" if job.run > 1 else ""
         print(f"{short(job.id)} is {job.state.value}{run}")

@@ -57,7 +57,7 @@ def look_at(
     with path.open("rb") as file:
         sample = file.read(encodings.BLOCK_BYTES)
         whole = not file.read(1)
-    codec = encodings.choose_encoding(sample, whole=whole, told=encoding)
+    codec = encodings.choose_encoding(sample, whole=whole, declared_encoding=encoding)
     text = encodings.decode_sample(sample, codec, whole=whole)
     if sample.startswith(_KNOWN_BINARY) or len(_CONTROL.findall(text)) > max(8, len(text) // 20):
         raise _refusal("NOT_A_TABLE", "The file is not text. Save the table as CSV or XLSX and upload it again.")
@@ -66,7 +66,7 @@ def look_at(
         delimiter = delimiter or separator[1]
     if not text.strip("\r\n"):
         raise _refusal("TABLE_EMPTY", "The file is empty. It needs a line of headers and a line for each row.")
-    found, quote, records = _dialect(text, whole, delimiter)
+    found_delimiter, quote, records = _dialect(text, whole, delimiter)
     if not records:
         raise _refusal("NOT_A_TABLE", "The headers do not end. Look for a quote in the first line that is not closed.")
     header = records[0]
@@ -76,7 +76,7 @@ def look_at(
     if max(map(len, header)) > limits.cell_characters:
         raise _refusal("CELL_TOO_LONG", f"A header is longer than {limits.cell_characters} characters. Shorten it.")
     headers = clean_headers(_MARK.sub("\ufffd", cell) for cell in header)
-    return TableShape(format="delimited", headers=headers, encoding=codec, delimiter=found, quote=quote)
+    return TableShape(format="delimited", headers=headers, encoding=codec, delimiter=found_delimiter, quote=quote)
 
 
 class Delimited:
@@ -89,16 +89,16 @@ class Delimited:
 
     def rows(self, after: int = 0) -> Iterator[Row]:
         """Give the rows behind row number `after`, in order; a row that cannot be used says why."""
-        most, width, make = self._limits.rows, len(self.shape.headers), tuple.__new__
+        max_rows, width, make = self._limits.rows, len(self.shape.headers), tuple.__new__
         feed = _Feed(self._path, self.shape, self._limits)
         number = -1  # the headers are record 0
-        while not feed.ended:
+        while not feed.has_ended:
             for count, records in feed.plain_blocks():
-                if number + count <= after and number + count <= most:
+                if number + count <= after and number + count <= max_rows:
                     number += count
                     continue
                 for cells in records:
-                    if len(cells) == width and number < most:
+                    if len(cells) == width and number < max_rows:
                         number += 1
                         if number > after:
                             yield make(Row, (number, cells, None, None))
@@ -110,13 +110,13 @@ class Delimited:
             try:
                 for cells in reader:
                     line = reader.line_num
-                    if len(cells) == width and line == feed.line + 1 and number < most and not feed.careful:
+                    if len(cells) == width and line == feed.line + 1 and number < max_rows and not feed.careful:
                         feed.line = line
                         number += 1
                         if number > after:
                             yield make(Row, (number, cells, None, None))
                         continue
-                    if cells and feed.ended:
+                    if cells and feed.has_ended:
                         raise _Unclosed
                     feed.line = line
                     if cells:
@@ -185,13 +185,13 @@ class _Feed:
     def __init__(self, path: Path, shape: TableShape, limits: TableLimits) -> None:
         self.line = 0
         self.careful = False
-        self.ended = False
+        self.has_ended = False
         self._options = _options(shape.delimiter or ",", shape.quote)
         self._quote = shape.quote
         self._longest = limits.cell_characters
         self._source = encodings.read_text(path, shape.encoding or "utf-8")
         self._waiting: deque[_Block] = deque()
-        self._kept: deque[_Block] = deque()
+        self._kept_blocks: deque[_Block] = deque()
         if (first := next(self._source, None)) is not None:
             separator = _SEPARATOR_LINE.match(first)
             self._waiting.append(_Block(first[separator.end() :] if separator else first))
@@ -210,19 +210,19 @@ class _Feed:
 
     def start(self) -> Reader:
         """Give a reader of the records from here on."""
-        self.line, self.careful, self.ended = 0, False, False
-        self._kept.clear()
+        self.line, self.careful, self.has_ended = 0, False, False
+        self._kept_blocks.clear()
         self._reader: Reader = csv.reader(chain.from_iterable(self._pieces()), **self._options)
         return self._reader
 
     def read_again(self) -> Iterator[list[str] | None]:
         """Go back to the record that did not end: its first line is bad (None), behind it reading starts again."""
-        first = self._kept.popleft()
+        first = self._kept_blocks.popleft()
         lines = list(io.StringIO(first.text, newline=""))[self.line - first.line + 1 :]
-        for block in self._kept:
+        for block in self._kept_blocks:
             block.rereads += 1
-        self._waiting.extendleft(reversed(self._kept))
-        self.ended = False
+        self._waiting.extendleft(reversed(self._kept_blocks))
+        self.has_ended = False
         yield None
         if first.rereads < _REREADS:
             self._waiting.appendleft(_Block("".join(lines), rereads=first.rereads + 1))
@@ -249,21 +249,24 @@ class _Feed:
         while (block := self._next()) is not None:
             block.line = self._reader.line_num
             if self.line >= block.line:  # the last record was complete
-                self._kept.clear()
+                self._kept_blocks.clear()
                 if self._plain_lines(block) is not None:
                     self._waiting.appendleft(block)
                     return
-            while len(self._kept) > 1 and self._kept[1].line <= self.line:
-                self._kept.popleft()
-            self._kept.append(block)
+            while len(self._kept_blocks) > 1 and self._kept_blocks[1].line <= self.line:
+                self._kept_blocks.popleft()
+            self._kept_blocks.append(block)
             # The record in hand began somewhere in the first block kept, and goes on at least to this one.
-            if sum(len(kept.text) for kept in islice(self._kept, 1, len(self._kept) - 1)) > RECORD_CHARACTERS:
+            if (
+                sum(len(kept_block.text) for kept_block in islice(self._kept_blocks, 1, len(self._kept_blocks) - 1))
+                > RECORD_CHARACTERS
+            ):
                 raise _Unclosed
             # A record of several lines is looked at anyway; one of a single line is all in this block.
             self.careful = self._is_suspicious(block.text)
             yield io.StringIO(block.text, newline="")
         # An empty line behind the end: an empty record if the last one was complete, else it belongs to that one.
-        self.careful = self.ended = True
+        self.careful = self.has_ended = True
         yield ("\n",)
 
 
@@ -304,14 +307,14 @@ def _may_have_long_line(text: str, longest: int) -> bool:
     )
 
 
-def _dialect(text: str, whole: bool, told: str | None) -> tuple[str, str | None, list[list[str]]]:
+def _dialect(text: str, whole: bool, declared_delimiter: str | None) -> tuple[str, str | None, list[list[str]]]:
     """Choose the delimiter and the quote with which most records have as many cells as the headers."""
     best: tuple[float, int] = (-1.0, 0)
-    chosen: tuple[str, str | None, list[list[str]]] = (told or ",", '"', [])
+    best_choice: tuple[str, str | None, list[list[str]]] = (declared_delimiter or ",", '"', [])
     for quote in ('"', "'", None):
-        for delimiter in (told,) if told else _DELIMITERS:
-            records, unclosed = _sample_records(text, whole, delimiter, quote)
-            if not records or (len(records[0]) == 1 and not told):
+        for delimiter in (declared_delimiter,) if declared_delimiter else _DELIMITERS:
+            records, is_unclosed = _sample_records(text, whole, delimiter, quote)
+            if not records or (len(records[0]) == 1 and not declared_delimiter):
                 continue
             width = len(records[0])
             fit = sum(len(record) == width for record in records) / len(records)
@@ -319,20 +322,20 @@ def _dialect(text: str, whole: bool, told: str | None) -> tuple[str, str | None,
                 continue
             if quote is None and (fit < 1 or best[0] > 0 or len(records) < 2 or _any_wrapped(records)):
                 continue  # reading quotes as text is for files that do not close them and never use them as quotes
-            fit = 0.0 if unclosed else fit
+            fit = 0.0 if is_unclosed else fit
             if quote == "'" or (fit, width) > best:
-                best, chosen = (fit, width), (delimiter, quote, records)
-    if not chosen[2]:  # one column
-        return chosen[0], '"', _sample_records(text, whole, chosen[0], '"')[0]
-    return chosen
+                best, best_choice = (fit, width), (delimiter, quote, records)
+    if not best_choice[2]:  # one column
+        return best_choice[0], '"', _sample_records(text, whole, best_choice[0], '"')[0]
+    return best_choice
 
 
 def _header_is_wrapped(text: str, delimiter: str, width: int) -> bool:
     """Say whether the file quotes with apostrophes: all its headers are wrapped in them, and it has no other quote."""
     line = text.lstrip("\r\n").splitlines()[0]
     cells = line.split(delimiter)
-    wrapped = all(len(cell) > 2 and cell[0] == cell[-1] == "'" for cell in cells)
-    return wrapped and len(cells) == width and '"' not in text
+    is_wrapped = all(len(cell) > 2 and cell[0] == cell[-1] == "'" for cell in cells)
+    return is_wrapped and len(cells) == width and '"' not in text
 
 
 def _any_wrapped(records: list[list[str]]) -> bool:

@@ -1,4 +1,4 @@
-"""Calling what may hang, for so long and no longer."""
+"""Calling a function that may hang, and waiting for a bounded time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.errors import TimeLimitExceeded
 Value = TypeVar("Value")
 
 
-class Bounded(Generic[Value]):
+class BoundedCall(Generic[Value]):
     """A function that is called in a thread of its own and waited for a bounded time.
 
     While one call hangs, no other is begun: a function that always hangs costs one thread, not one a minute.
@@ -25,7 +25,7 @@ class Bounded(Generic[Value]):
     def __call__(self, seconds: float) -> Value:
         """What it returns; raises what it raises, or ``TimeLimitExceeded``."""
         if self._thread is not None and self._thread.is_alive():
-            raise TimeLimitExceeded(f"{self._name} has not come back since the last time")
+            raise TimeLimitExceeded(f"{self._name} still runs since the last call")
         answers: list[Value] = []
         errors: list[BaseException] = []
 
@@ -41,5 +41,5 @@ class Bounded(Generic[Value]):
         if errors:
             raise errors[0]
         if not answers:
-            raise TimeLimitExceeded(f"{self._name} did not come back within {seconds:g} s")
+            raise TimeLimitExceeded(f"{self._name} did not finish within {seconds:g} s")
         return answers[0]
