@@ -57,7 +57,10 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class BoundApp:
-    """The jobs, items and files of one caller: what :meth:`penstock.Penstock.acting_as` gives."""
+    """The jobs, items and files of one caller: what :meth:`penstock.Penstock.acting_as` gives.
+
+    A :class:`penstock.Penstock` is one itself: the system's.
+    """
 
     caller: Caller
     """The caller."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, Unpack
-from uuid import UUID
 
 from pydantic_settings import BaseSettings
 
-from penstock.app.bound import BoundApp, SubmitOptions
-from penstock.app.files import Files
-from penstock.app.items import Items
-from penstock.app.jobs import Jobs
+from penstock.app.bound import BoundApp
 from penstock.app.messages import Messages
 from penstock.app.runtime import Runtime
 from penstock.app.system import System
@@ -20,14 +16,12 @@ from penstock.application import Application, Installed, Revision, Service, reso
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, LibraryMissing
 from penstock.lifecycle.callers import SYSTEM, Caller
-from penstock.lifecycle.generic import Input, Params, Result
 from penstock.lifecycle.handlers import place_of
-from penstock.lifecycle.job import Job, Submission
+from penstock.lifecycle.job import Job
 from penstock.lifecycle.kind import Classify, Kind, Kinds
 from penstock.lifecycle.policy import Policy, PolicyOptions
 from penstock.logs import hand_to_logging
 from penstock.settings import Settings, read_settings
-from penstock.store.callers_connection import CallersConnection
 from penstock.store.database_url import remarks, say
 from penstock.store.engine import DatabaseConnection, Store
 from penstock.store.schema import Schema
@@ -39,7 +33,7 @@ Answer = TypeVar("Answer")
 Hook = TypeVar("Hook", bound=OnFailure)
 
 
-class Penstock:
+class Penstock(BoundApp):
     """Durable jobs that people wait for.
 
     Without arguments it keeps everything in one SQLite file in the working directory; ``PENSTOCK_DATABASE_URL`` or
@@ -62,12 +56,6 @@ class Penstock:
     for others says for whom, with :meth:`acting_as`.
     """
 
-    jobs: Jobs
-    """All jobs."""
-    items: Items
-    """The items of all jobs."""
-    files: Files
-    """All kept files."""
     messages: Messages
     """What is published and subscribed to."""
     system: System
@@ -76,9 +64,8 @@ class Penstock:
     def __init__(
         self, database_url: str | None = None, *, settings: Settings | None = None, clock: Clock | None = None
     ) -> None:
-        self._runtime = runtime = Runtime(database_url, settings, clock)
-        self._as_system = self.acting_as(SYSTEM)
-        self.jobs, self.items, self.files = self._as_system.jobs, self._as_system.items, self._as_system.files
+        runtime = Runtime(database_url, settings, clock)
+        super().__init__(runtime, SYSTEM, self._work_on)
         self.messages = Messages(runtime)
         self.system = System(runtime)
         self.applications: list[Installed] = []
@@ -90,34 +77,6 @@ class Penstock:
         What is submitted is theirs, what is read they may see, and the history says that they did it.
         """
         return BoundApp(self._runtime, caller, self._work_on)
-
-    def submit(
-        self,
-        kind: str | Kind[Params, Input, Result],
-        params: Params | None = None,
-        *,
-        items: Iterable[Input] | None = None,
-        connection: CallersConnection | None = None,
-        **options: Unpack[SubmitOptions],
-    ) -> Submission:
-        """Record a job for the workers; the answer has the job, and says whether it is new.
-
-        ``items`` gives the job its items right away. With ``connection`` all happens inside the caller's own
-        transaction.
-        """
-        return self._as_system.submit(kind, params, items=items, connection=connection, **options)
-
-    def submit_many(
-        self,
-        kind: str | Kind[Params, Input, Result],
-        params: Iterable[Params],
-        *,
-        owner: str | None = None,
-        priority: int | None = None,
-        connection: CallersConnection | None = None,
-    ) -> list[UUID]:
-        """Record one job for each of ``params``, in one transaction; the answer is their ids, in order."""
-        return self._as_system.submit_many(kind, params, owner=owner, priority=priority, connection=connection)
 
     # What it is made of -------------------------------------------------------------------------------------------
 
