@@ -98,7 +98,7 @@ def job(databases: Databases, of: list[int]) -> float:
         with working(app) as worker:
             assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()
-            asked = catalogs.start(catalog.id, "duplicates", by=SYSTEM, more={"distance": DISTANCE})
+            asked = catalogs.start_duplicates(catalog.id, DISTANCE, by=SYSTEM)
             wait_until(worker, lambda: app.jobs.get(asked.id).state in FINISHED)
             taken = time.perf_counter() - begun
         ended = app.jobs.get(asked.id)

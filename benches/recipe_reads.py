@@ -78,9 +78,9 @@ def fill(url: str) -> None:
     app.system.migrate()
     result = recipe_of(json_ld(), ADDRESS).as_json(ADDRESS)
 
-    def keep_all(link: Any) -> None:
+    def keep_all(connection: Any) -> None:
         for number in range(KNOWN):
-            recipes.repository.keep(link, key_of(address(number)), result)
+            recipes.repository.keep(connection, key_of(address(number)), result)
 
     app.in_transaction(keep_all)
     app.close()

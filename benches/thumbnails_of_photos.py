@@ -87,8 +87,7 @@ def ours(databases: Databases, files: list[Path]) -> float:
         with working(app) as worker:
             assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()
-            options = catalogs.thumbnail_options(list(SIZES), QUALITY)
-            asked = catalogs.start(catalog.id, "thumbnails", by=SYSTEM, more=options)
+            asked = catalogs.start_thumbnails(catalog.id, list(SIZES), QUALITY, by=SYSTEM)
             wait_until(worker, lambda: app.jobs.get(asked.id).state in FINISHED)
             taken = time.perf_counter() - begun
         ended = app.jobs.get(asked.id)

@@ -30,7 +30,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from penstock.errors import ConfigurationError
 from penstock.lifecycle.quantities import seconds, size_in_bytes
-from penstock.settings import Names, WrittenAs
+from penstock.settings import Folders, Names, WrittenAs
 from penstock.store.migrations.revision import Revision
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from penstock.samples import Samples
 
 __all__ = [
-    "Application", "ApplicationSettings", "Bytes", "Installed", "Migrations", "Names", "Page", "Pages", "Revision",
-    "Seconds", "resolve",
+    "Application", "ApplicationSettings", "Bytes", "Folders", "Installed", "Migrations", "Names", "Page", "Pages",
+    "Revision", "Seconds", "resolve",
 ]  # fmt: skip
 
 Value = TypeVar("Value")
@@ -104,6 +104,8 @@ class Application(Generic[Service]):
     """What ``penstock demo`` and ``penstock serve --samples`` show of it."""
     kinds: tuple[str, ...] = ()
     """The kinds it registers, so that who submits one is told why where it could not be installed."""
+    addresses: tuple[str, ...] = ()
+    """Where its routes and pages begin (``/api/notes``, ``/ui/notes``), for the same reason."""
     needs: tuple[str, ...] = ()
     """The modules it needs."""
     extra: str = ""

@@ -1,8 +1,8 @@
 """The applications that are installed here: found by their entry points, chosen by ``PENSTOCK_APPLICATIONS``.
 
 ``penstock.applications:app`` is what the command line and the workers use unless ``PENSTOCK_APP`` names another: a
-Penstock with all of them. One that lacks a library is left out, and whoever submits a job of its kinds is told which
-extra brings it; one that was asked for by name is refused.
+Penstock with all of them. One that lacks a library is left out, and whoever submits a job of its kinds or asks at its
+addresses is told which extra brings it; one that was asked for by name is refused.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ def install_applications(app: Penstock) -> Penstock:
 
 
 def leave_out(app: Penstock, application: Application[Any]) -> bool:
-    """Leave an application out if it lacks a library; who submits a job of its kinds is told so."""
+    """Leave an application out if it lacks a library; who asks for something of it is told so."""
     lacking = application.why_missing()
     if lacking is None:
         return False
+    app.missing_applications.append(application)
     app.kinds.absent.update(dict.fromkeys(application.kinds, lacking))
     return True
 

@@ -19,6 +19,7 @@
     ├── StoreRefused            the database will not keep a value
     │   └── StatementRefused    … or will not run a statement: a defect of the program
     ├── ConfigurationError      a setting is missing or contradicts another
+    │   ├── LibraryMissing      an application lacks a library; the message names the extra that brings it
     │   └── SchemaOutOfDate     the database needs ``penstock migrate``
     ├── Stopped                 the job was stopped while its handler ran
     └── HandlerError            what a handler raises to say how its item ends
@@ -54,6 +55,7 @@ __all__ = [
     "StoreLocked",
     "StoreRefused",
     "ConfigurationError",
+    "LibraryMissing",
     "SchemaOutOfDate",
     "Stopped",
     "HandlerError",
@@ -183,6 +185,12 @@ class ConfigurationError(PenstockError):
     """A setting is missing, malformed, or contradicts another."""
 
     code = "CONFIGURATION_ERROR"
+
+
+class LibraryMissing(ConfigurationError):
+    """An application is not here, because a library that it needs is not installed; the message names the extra."""
+
+    code = "LIBRARY_MISSING"
 
 
 class SchemaOutOfDate(ConfigurationError):

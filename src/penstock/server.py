@@ -30,6 +30,7 @@ from penstock.http.items import routes as items
 from penstock.http.jobs import control, live, live_list
 from penstock.http.jobs import routes as jobs
 from penstock.http.jobs.submissions import submission_routes
+from penstock.http.missing_applications import missing_routes
 from penstock.http.reference import describe, operation_name
 from penstock.http.requests import RequestIds
 from penstock.http.routing import add_routes
@@ -88,7 +89,7 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
     of_jobs = (live_list.routes, jobs.lists, jobs.routes, control.routes, live.routes, submission_routes(app))
     of_items = (items.lists, items.routes, export.routes)
     guests = [routes for guest in app.applications for routes in guest.routes()]
-    for routes in (*of_jobs, *of_items, system.routes, health.routes, *guests, *more):
+    for routes in (*of_jobs, *of_items, system.routes, health.routes, *guests, *more, missing_routes(app)):
         add_routes(api, routes)
     describe(api)
     add_pages(api, service)

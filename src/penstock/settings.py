@@ -34,6 +34,19 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split), WrittenAs(
 """A setting that is a list: separated by commas in the environment."""
 
 
+def _split_paths(value: object) -> object:
+    return tuple(part.strip() for part in value.split(os.pathsep) if part.strip()) if isinstance(value, str) else value
+
+
+Folders = Annotated[
+    tuple[Path, ...],
+    NoDecode,
+    BeforeValidator(_split_paths),
+    WrittenAs(lambda folders: os.pathsep.join(map(str, folders))),
+]
+"""A setting that is a list of folders: separated as in PATH."""
+
+
 class Settings(BaseSettings):
     """The configuration of one Penstock process, from the environment."""
 
@@ -219,12 +232,12 @@ class Settings(BaseSettings):
         ),
     ] = 2 * 1024**3
     ingest_roots: Annotated[
-        str,
+        Folders,
         Field(
             validation_alias="PENSTOCK_INGEST_ROOTS",
             description="Folders below which files may be taken in by path, separated by ':'; none unless set.",
         ),
-    ] = ""
+    ] = ()
     ingest_settle_seconds: Annotated[
         float,
         Field(

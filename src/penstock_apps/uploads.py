@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Protocol
 
-_READ_AT_ONCE = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 class Rewindable(Protocol):
@@ -18,11 +18,11 @@ class Rewindable(Protocol):
         """Go to a place."""
 
 
-def sha256_of(stream: Rewindable, *, most: int | None = None) -> str:
-    """The SHA-256 of a stream, or of its first ``most`` bytes; it is at its beginning again afterwards."""
-    digest, left = sha256(), most
-    while chunk := stream.read(_READ_AT_ONCE if left is None else min(left, _READ_AT_ONCE)):
+def sha256_of(stream: Rewindable, *, max_bytes: int | None = None) -> str:
+    """The SHA-256 of a stream, or of its first ``max_bytes``; it is at its beginning again afterwards."""
+    digest, remaining = sha256(), max_bytes
+    while chunk := stream.read(_CHUNK_BYTES if remaining is None else min(remaining, _CHUNK_BYTES)):
         digest.update(chunk)
-        left = None if left is None else left - len(chunk)
+        remaining = None if remaining is None else remaining - len(chunk)
     stream.seek(0)
     return digest.hexdigest()

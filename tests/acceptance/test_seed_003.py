@@ -166,7 +166,7 @@ def test_a_worker_does_what_is_uploaded_and_what_waits_in_a_folder(desk: Desk) -
         }  # fmt: skip
         assert done["file_id"]
         assert done["last_heartbeat"]
-        assert {"/products/XYZ-2", "/search?q=Nobody%20Portable%20waterfall%203%20m"} <= set(desk.shop.asked)
+        assert {"/products/XYZ-2", "/search?q=Nobody%20Portable%20waterfall%203%20m"} <= set(desk.shop.calls)
         _owners_and_admins_alone(asked_by, job)
         _grid_and_exports_agree(alice, job)
         if desk.in_full:

@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from penstock_apps.loopback import served
+from penstock_apps.loopback import serve_locally
 
 RAISED = {"/left": ConnectionResetError("the client is gone"), "/mistake": RuntimeError("the shop is on fire")}
 
@@ -26,12 +26,12 @@ def ask(port: int, path: str) -> bytes:
 
 
 def test_a_client_that_went_away_is_not_worth_a_line(capfd: pytest.CaptureFixture[str]) -> None:
-    with served(Answer) as port:
+    with serve_locally(Answer) as port:
         assert ask(port, "/left") == b""
     assert capfd.readouterr().err == ""
 
 
 def test_a_mistake_of_the_server_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
-    with served(Answer) as port:
+    with serve_locally(Answer) as port:
         assert ask(port, "/mistake") == b""
     assert "the shop is on fire" in capfd.readouterr().err

@@ -91,7 +91,7 @@ def whole_server(directory: Path) -> Iterator[WholeServer]:
     settings = load_settings(
         database_url=f"sqlite:///{directory}/penstock.db",
         files_directory=directory / "files",
-        ingest_roots=str(directory),
+        ingest_roots=(directory,),
         ingest_settle_seconds=0.0,
         flush_ms=50,
         heartbeat_seconds=0.1,

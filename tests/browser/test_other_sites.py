@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from penstock import JobState
-from penstock_apps.loopback import served
+from penstock_apps.loopback import serve_locally
 from tests.browser.conftest import PageOf
 from tests.browser.served import WholeServer
 from tests.browser.trouble import Trouble
@@ -51,7 +51,7 @@ def bait() -> Iterator[Bait]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    with served(Handler) as one.port:
+    with serve_locally(Handler) as one.port:
         yield one
 
 

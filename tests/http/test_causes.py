@@ -304,10 +304,12 @@ def test_a_catalog_that_is_gone_when_its_turn_comes(app: Penstock, serve: Serve,
     )
     app.system.migrate()
     catalog = catalogs.create("Gone", [str(photos)], user="ada")
-    more = {"duplicates": {"distance": 4}, "thumbnails": catalogs.thumbnail_options(None, None)}
+    ada = owner("ada")
     jobs = [
-        catalogs.start(catalog.id, action, by=owner("ada"), more=more.get(action))
-        for action in ("scan", "thumbnails", "duplicates", "tagging")
+        catalogs.start_scan(catalog.id, by=ada),
+        catalogs.start_thumbnails(catalog.id, by=ada),
+        catalogs.start_duplicates(catalog.id, 4, by=ada),
+        catalogs.start_tagging(catalog.id, by=ada),
     ]
     app.in_transaction(lambda link: link.execute(delete(catalogs_table)))
     served = serve()

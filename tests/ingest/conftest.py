@@ -16,7 +16,7 @@ import pytest
 
 from penstock.ingest.sources.ftp import Account
 from penstock.ingest.sources.s3 import Access
-from penstock_apps.loopback import served
+from penstock_apps.loopback import serve_locally
 
 BOUND_SECONDS = 20.0
 
@@ -121,5 +121,5 @@ def http_server_that_answers(status: int) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             """Nothing: the tests' output is for the tests."""
 
-    with served(Handler) as port:
+    with serve_locally(Handler) as port:
         yield f"http://127.0.0.1:{port}"

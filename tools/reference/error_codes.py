@@ -114,10 +114,6 @@ ON_JOBS = {
 OF_CALLS = {
     "APPLICATION_BROKEN": ("ConfigurationError", "the entry point of an application leads to none"),
     "APPLICATION_UNKNOWN": ("ConfigurationError", "`PENSTOCK_APPLICATIONS` names an application that is not installed"),
-    "LIBRARY_MISSING": (
-        "ConfigurationError",
-        "an application lacks a library; the message names the extra that brings it",
-    ),
     "BUSY": ("PenstockError", "the work of a key changed hands ten times during one call; call again"),
     "CATALOG_FOLDER_MISSING": ("Permanent", "a catalog's folder is not there just now; nothing is forgotten for that"),
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),

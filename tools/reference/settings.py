@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic_settings import BaseSettings
 
@@ -60,7 +60,7 @@ def _settings() -> str:
                 code(field.validation_alias),
                 code(name),
                 _type(field.annotation),
-                code(_shown(field.default)),
+                "" if field.default == () else code(_shown(field.default)),
                 _bounds(field.metadata),
                 field.description or "",
             )
@@ -69,6 +69,8 @@ def _settings() -> str:
 
 
 def _type(annotation: Any) -> str:
+    if get_origin(annotation) is tuple:
+        return "paths"
     parts = [one for one in get_args(annotation) if one is not NoneType] or [annotation]
     return " or ".join(
         {"bool": "true or false", "str": "text", "int": "whole number", "float": "number"}.get(one.__name__, "path")

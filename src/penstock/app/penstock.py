@@ -14,7 +14,7 @@ from penstock.app.runtime import Runtime
 from penstock.app.system import System
 from penstock.application import Application, Installed, Revision, Service, resolve
 from penstock.clock import Clock
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, LibraryMissing
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.handlers import place_of
 from penstock.lifecycle.job import Job
@@ -69,6 +69,7 @@ class Penstock(BoundApp):
         self.messages = Messages(runtime)
         self.system = System(runtime)
         self.applications: list[Installed] = []
+        self.missing_applications: list[Application[Any]] = []
 
     def acting_as(self, caller: Caller) -> BoundApp:
         """The same in somebody's name: ``owner("ann")``, ``owner(None)`` (a guest), ``admin("root")`` or ``SYSTEM``.
@@ -145,7 +146,7 @@ class Penstock(BoundApp):
         """
         lacking = application.why_missing()
         if lacking is not None:
-            raise ConfigurationError(lacking, code="LIBRARY_MISSING")
+            raise LibraryMissing(lacking)
         settings_type = resolve(application.settings)
         if settings is None and settings_type is not None:
             settings = read_settings(settings_type)

@@ -23,6 +23,7 @@ from penstock.errors import (
     InvalidInput,
     JobNotFound,
     KindUnknown,
+    LibraryMissing,
     NotAllowed,
     NotSignedIn,
     PayloadTooLarge,
@@ -51,6 +52,7 @@ STATUSES: dict[type[PenstockError], int] = {
     StoreUnavailable: 503,
     StoreRefused: 422,
     StatementRefused: 500,
+    LibraryMissing: 503,
     ConfigurationError: 500,
     PenstockError: 500,
 }

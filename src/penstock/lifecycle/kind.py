@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from penstock.errors import ConfigurationError, KindUnknown
+from penstock.errors import ConfigurationError, KindUnknown, LibraryMissing
 from penstock.lifecycle.bounds import require_kind_name
 from penstock.lifecycle.generic import Generic, Input, Params, Result
 from penstock.lifecycle.handlers import place_of, require_handler, require_importable
@@ -152,21 +152,26 @@ class Kinds:
     absent: dict[str, str] = field(default_factory=dict)
     """Kinds of applications that are not here, and why they are not."""
 
-    def add(self, kind: Kind) -> None:
-        """Register a kind; a second one of the same name is a mistake."""
+    def add(self, kind: Kind[Params, Input, Result]) -> Kind[Params, Input, Result]:
+        """Register a kind and answer with it; a second one of the same name is a mistake."""
         if kind.name in self._by_name:
             raise ConfigurationError(f"kind {kind.name!r} is registered twice ({place_of(kind.process)})")
         self._by_name[kind.name] = kind
+        return kind
 
     def get(self, name: str) -> Kind:
         """The kind of that name."""
-        try:
-            return self._by_name[name]
-        except KeyError:
-            if name in self.absent:
-                raise KindUnknown(f"there is no kind {name!r} here: {self.absent[name]}") from None
+        kind = self._by_name.get(name)
+        if kind is None:
+            self.require_installed(name)
             known_names = ", ".join(sorted(self._by_name)) or "none"
-            raise KindUnknown(f"no kind {name!r} is registered here; known: {known_names}") from None
+            raise KindUnknown(f"no kind {name!r} is registered here; known: {known_names}")
+        return kind
+
+    def require_installed(self, name: str) -> None:
+        """Refuse a kind of an application that lacks a library, with the extra that brings it."""
+        if name in self.absent:
+            raise LibraryMissing(f"there is no kind {name!r} here: {self.absent[name]}")
 
     def gauges(self) -> Mapping[str, Callable[[], Any]]:
         """What reads the figures of each kind that has some."""

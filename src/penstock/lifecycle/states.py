@@ -177,13 +177,6 @@ class Phase(StrEnum):
     FINALIZING = "finalizing"
 
 
-PHASE_OF_ROLE = {
-    ItemRole.PLAN: Phase.BATCHING,
-    ItemRole.ITEM: Phase.PROCESSING,
-    ItemRole.FINALIZE: Phase.FINALIZING,
-}
-
-
 class KilledBy(StrEnum):
     """Who or what ended a job early."""
 

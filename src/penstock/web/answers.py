@@ -93,7 +93,8 @@ class PageRoute(APIRoute):
                 status = status_of(error)
                 if status >= 500:
                     _log.error("a page failed", error=error.message, code=error.code, path=request.url.path)
-                return problem(request, status, _TITLES.get(status, "Something went wrong"), error.message, error.code)
+                title = _TITLES_BY_CODE.get(error.code) or _TITLES.get(status, "Something went wrong")
+                return problem(request, status, title, error.message, error.code)
 
         return handle_page
 
@@ -103,6 +104,7 @@ _TITLES = {
     404: "There is no such page, or it is not yours",
     503: "The database does not answer",
 }
+_TITLES_BY_CODE = {"LIBRARY_MISSING": "This page needs a library that is not installed"}
 
 
 def problem(request: Request, status: int, title: str, text: str, code: str | None = None) -> HTMLResponse:

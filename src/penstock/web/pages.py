@@ -17,6 +17,7 @@ from penstock.application import Page
 from penstock.errors import NotSignedIn, SwitchedOff
 from penstock.http.auth import AService, SignedIn
 from penstock.http.forms import StartForm, start_forms
+from penstock.http.missing_applications import PAGES, refuse_missing
 from penstock.http.routing import Router, add_routes
 from penstock.http.service import Service
 from penstock.http.sessions import begin_session, end_session, require_own_page
@@ -158,6 +159,11 @@ def add_pages(api: FastAPI, service: Service) -> None:
             # A template's name leads to a file; a template itself is taken as it is.
             template = brought_page.source or f"{name}/{brought_page.template}"
             routes.get(f"/{brought_page.address}")(_frame(page, template))
+
+    for application in service.app.missing_applications:
+        for address in application.addresses:
+            if address.startswith(PAGES):
+                routes.get(address.removeprefix("/ui"))(refuse_missing(application))
 
     @routes.get("/static/{version}/{name:path}")
     async def static(version: str, name: str) -> Response:

@@ -17,6 +17,7 @@ catalogs: Application[Catalogs] = Application(
     routes="penstock_apps.catalogs.routes:routes_of",
     samples="penstock_apps.catalogs.samples:CatalogSamples",
     kinds=("scan", "thumbnails", "duplicates", "tagging"),
+    addresses=("/api/catalogs",),
     needs=("PIL",),
     extra="penstock[catalogs]",
 )

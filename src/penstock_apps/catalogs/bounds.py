@@ -1,4 +1,4 @@
-"""What a photo may be: apart from how photos are read, which takes a while to load."""
+"""Limits of a photo, apart from the code that reads photos, which takes a while to load."""
 
 from __future__ import annotations
 

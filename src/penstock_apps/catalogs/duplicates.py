@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 BITS = 64
-_COMPARED_AT_ONCE = 64
+_MAX_COMPARED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +48,24 @@ def groups_of(
 
     ``near`` are the pairs of hashes that are near each other, where somebody has found them already.
     """
-    known = list(photos)
+    all_photos = list(photos)
     by_hash: defaultdict[int, list[int]] = defaultdict(list)
-    for number, photo in enumerate(known):
+    for number, photo in enumerate(all_photos):
         by_hash[photo.perceptual_hash].append(number)
-    joined = _Joined(len(known))
+    sets = _DisjointSets(len(all_photos))
     by_bytes: dict[str, int] = {}
-    for number, photo in enumerate(known):
-        joined.join(by_bytes.setdefault(photo.sha256, number), number)
+    for number, photo in enumerate(all_photos):
+        sets.join(by_bytes.setdefault(photo.sha256, number), number)
     for alike in by_hash.values():
         for number in alike[1:]:
-            joined.join(alike[0], number)
-    for one, other in near_pairs(list(by_hash), distance) if near is None else near:
-        joined.join(by_hash[one][0], by_hash[other][0])
-    found = []
-    for numbers in joined.groups():
-        members = sorted((known[number] for number in numbers), key=_worth)
-        found.append(Group(len({one.sha256 for one in members}) == 1, tuple(members)))
-    return sorted(found, key=lambda group: group.best.path)
+            sets.join(alike[0], number)
+    for first, second in near_pairs(list(by_hash), distance) if near is None else near:
+        sets.join(by_hash[first][0], by_hash[second][0])
+    groups = []
+    for numbers in sets.groups():
+        members = sorted((all_photos[number] for number in numbers), key=_worth)
+        groups.append(Group(len({photo.sha256 for photo in members}) == 1, tuple(members)))
+    return sorted(groups, key=lambda group: group.best.path)
 
 
 def near_pairs(hashes: Sequence[int], distance: int) -> Iterator[tuple[int, int]]:
@@ -78,54 +78,54 @@ def near_pairs_of_part(
 ) -> Iterator[tuple[int, int]]:
     """What :func:`near_pairs` finds in one of its stretches, divided into parts that can be done side by side."""
     bits = list(range(BITS))
-    chosen = bits[stretch :: distance + 1]
-    left = [bit for bit in bits if bit not in chosen]
-    for number, sharing in enumerate(_sharing(sorted(set(hashes)), chosen)):
+    stretch_bits = bits[stretch :: distance + 1]
+    other_bits = [bit for bit in bits if bit not in stretch_bits]
+    for number, sharing in enumerate(_sharing(sorted(set(hashes)), stretch_bits)):
         if number % parts == part and len(sharing) > 1:
-            yield from _near(sharing, left, distance)
+            yield from _near(sharing, other_bits, distance)
 
 
 def _near(hashes: list[int], bits: list[int], distance: int) -> Iterator[tuple[int, int]]:
     """The same among hashes that agree in all bits but ``bits``."""
     stretches = distance + 1
-    if len(hashes) <= _COMPARED_AT_ONCE or len(bits) < 2 * stretches:
-        for one, other in combinations(hashes, 2):
-            if (one ^ other).bit_count() <= distance:
-                yield one, other
+    if len(hashes) <= _MAX_COMPARED or len(bits) < 2 * stretches:
+        for first, second in combinations(hashes, 2):
+            if (first ^ second).bit_count() <= distance:
+                yield first, second
         return
     for number in range(stretches):
         # Every stretches-th bit: what is next to each other in a picture is alike, what is spread out is not.
         stretch = bits[number::stretches]
-        left = [bit for bit in bits if bit not in stretch]
+        other_bits = [bit for bit in bits if bit not in stretch]
         for sharing in _sharing(hashes, stretch):
             if len(sharing) > 1:
-                yield from _near(sharing, left, distance)
+                yield from _near(sharing, other_bits, distance)
 
 
 def _sharing(hashes: Iterable[int], stretch: list[int]) -> Iterable[list[int]]:
     mask = sum(1 << bit for bit in stretch)
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for one in hashes:
-        found[one & mask].append(one)
-    return found.values()
+    by_bits: defaultdict[int, list[int]] = defaultdict(list)
+    for number in hashes:
+        by_bits[number & mask].append(number)
+    return by_bits.values()
 
 
-class _Joined:
-    """Who belongs together (union-find)."""
+class _DisjointSets:
+    """Sets of photos that belong together (union-find)."""
 
     def __init__(self, count: int) -> None:
         self._leader = list(range(count))
 
-    def join(self, one: int, other: int) -> None:
+    def join(self, first: int, second: int) -> None:
         """These two belong together, and all that belong to them."""
-        self._leader[self._lead(other)] = self._lead(one)
+        self._leader[self._lead(second)] = self._lead(first)
 
     def groups(self) -> Iterable[list[int]]:
         """Those of two or more."""
-        found: defaultdict[int, list[int]] = defaultdict(list)
+        members: defaultdict[int, list[int]] = defaultdict(list)
         for number in range(len(self._leader)):
-            found[self._lead(number)].append(number)
-        return [one for one in found.values() if len(one) > 1]
+            members[self._lead(number)].append(number)
+        return [group for group in members.values() if len(group) > 1]
 
     def _lead(self, number: int) -> int:
         while self._leader[number] != number:
@@ -134,6 +134,6 @@ class _Joined:
         return number
 
 
-def _worth(one: Photo) -> tuple[object, ...]:
+def _worth(photo: Photo) -> tuple[object, ...]:
     """The best copy comes first."""
-    return (-one.pixels, -one.size, one.taken_at or "9999", one.path)
+    return (-photo.pixels, -photo.size, photo.taken_at or "9999", photo.path)

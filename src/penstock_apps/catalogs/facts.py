@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from PIL import ExifTags, Image
 
 from penstock_apps.catalogs.bounds import Bounds
+from penstock_apps.catalogs.payloads import PhotoFacts
 from penstock_apps.catalogs.perceptual_hash import perceptual_hash
-from penstock_apps.catalogs.pictures import opened
+from penstock_apps.catalogs.pictures import open_picture
 
 _READ_AT_ONCE = 1 << 20
 _LONGEST_TEXT = 200
 _SIDEWAYS = (5, 6, 7, 8)
 
 
-def facts_of(path: Path, bounds: Bounds) -> dict[str, Any]:
+def facts_of(path: Path, bounds: Bounds) -> PhotoFacts:
     """All a scan keeps of a photo, as JSON."""
     status = path.stat() if path.exists() else None
-    with opened(path, bounds) as picture:
+    with open_picture(path, bounds) as picture:
         exif = picture.getexif()
         orientation = _orientation(exif)
         width, height = picture.size
-        facts: dict[str, Any] = {
+        if orientation in _SIDEWAYS:
+            width, height = height, width
+        latitude, longitude = _place(exif)
+        assert status is not None, "there is a picture, so there is a file"
+        return {
             "type": "JPEG" if picture.format == "MPO" else picture.format,
-            "width": height if orientation in _SIDEWAYS else width,
-            "height": width if orientation in _SIDEWAYS else height,
+            "width": width,
+            "height": height,
             "orientation": orientation,
             "frames": getattr(picture, "n_frames", 1),
-            **_camera(exif),
-            **_taken(exif),
-            **_place(exif),
+            "camera_make": _text(exif.get(ExifTags.Base.Make)),
+            "camera_model": _text(exif.get(ExifTags.Base.Model)),
+            "taken_at": _taken_at(exif),
+            "latitude": latitude,
+            "longitude": longitude,
             "perceptual_hash": f"{perceptual_hash(picture):016x}",
+            "size": status.st_size,
+            "modified": status.st_mtime_ns,
+            "sha256": _sha256(path),
         }
-    assert status is not None
-    return facts | {"size": status.st_size, "modified": status.st_mtime_ns, "sha256": _sha256(path)}
 
 
 def _sha256(path: Path) -> str:
@@ -53,45 +61,37 @@ def _orientation(exif: Image.Exif) -> int:
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def _camera(exif: Image.Exif) -> dict[str, Any]:
-    return {
-        "camera_make": _text(exif.get(ExifTags.Base.Make)),
-        "camera_model": _text(exif.get(ExifTags.Base.Model)),
-    }
-
-
-def _taken(exif: Image.Exif) -> dict[str, Any]:
+def _taken_at(exif: Image.Exif) -> str | None:
     """The moment by the camera's own clock: it has no zone."""
     within = exif.get_ifd(ExifTags.IFD.Exif)
-    given = _text(within.get(ExifTags.Base.DateTimeOriginal) or exif.get(ExifTags.Base.DateTime))
+    text = _text(within.get(ExifTags.Base.DateTimeOriginal) or exif.get(ExifTags.Base.DateTime))
     try:
-        taken = datetime.strptime(given or "", "%Y:%m:%d %H:%M:%S").isoformat()  # noqa: DTZ007 - there is none
+        return datetime.strptime(text or "", "%Y:%m:%d %H:%M:%S").isoformat()  # noqa: DTZ007 - there is none
     except ValueError:
-        taken = None
-    return {"taken_at": taken}
+        return None
 
 
-def _place(exif: Image.Exif) -> dict[str, Any]:
+def _place(exif: Image.Exif) -> tuple[float | None, float | None]:
+    """Latitude and longitude, both or neither."""
     gps = exif.get_ifd(ExifTags.IFD.GPSInfo)
     latitude = _degrees(gps.get(ExifTags.GPS.GPSLatitude), gps.get(ExifTags.GPS.GPSLatitudeRef), "S", 90)
     longitude = _degrees(gps.get(ExifTags.GPS.GPSLongitude), gps.get(ExifTags.GPS.GPSLongitudeRef), "W", 180)
-    known = latitude is not None and longitude is not None
-    return {"latitude": latitude if known else None, "longitude": longitude if known else None}
+    return (None, None) if latitude is None or longitude is None else (latitude, longitude)
 
 
-def _degrees(given: Any, reference: Any, negative: str, most: int) -> float | None:
+def _degrees(parts: Iterable[float] | None, reference: object, negative: str, limit: int) -> float | None:
     try:
-        degrees, minutes, seconds = (float(one) for one in given)
+        degrees, minutes, seconds = (float(part) for part in parts or ())
     except (TypeError, ValueError, ZeroDivisionError):
         return None
     value = degrees + minutes / 60 + seconds / 3600
-    if not 0 <= value <= most:  # also what is no number
+    if not 0 <= value <= limit:  # also what is no number
         return None
     return round(-value if reference == negative else value, 6)
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     if not isinstance(value, str):
         return None
-    text = "".join(one for one in value if one.isprintable()).strip()[:_LONGEST_TEXT]
+    text = "".join(character for character in value if character.isprintable()).strip()[:_LONGEST_TEXT]
     return text or None

@@ -15,7 +15,7 @@ _DEEPEST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PhotoFile:
     """A file that may be a photo."""
 
     path: str
@@ -23,52 +23,52 @@ class Found:
     modified: int
 
 
-def allowed(directories: Sequence[str], roots: Iterable[Path]) -> tuple[str, ...]:
+def require_below_roots(directories: Sequence[str], roots: Iterable[Path]) -> tuple[str, ...]:
     """The folders as they really are, if they are folders and below a root."""
-    known = tuple(roots)
-    if not known:
+    allowed_roots = tuple(roots)
+    if not allowed_roots:
         raise InvalidInput(
             "no folder may be a catalog here: PENSTOCK_CATALOG_ROOTS names none", field="source_directories",
             code="CATALOG_ROOT_REFUSED",
         )  # fmt: skip
     real = []
-    for one in directories:
-        path = Path(one)
-        if "\0" in one or not path.is_absolute():
-            raise InvalidInput(f"{one!r} is not a whole path", field="source_directories")
-        found = path.resolve()
-        if not any(found == root or root in found.parents for root in known) or not found.is_dir():
-            # The same words for all of them: what lies outside is nobody's business.
+    for name in directories:
+        path = Path(name)
+        if "\0" in name or not path.is_absolute():
+            raise InvalidInput(f"{name!r} is not a whole path", field="source_directories")
+        folder = path.resolve()
+        if not any(folder == root or root in folder.parents for root in allowed_roots) or not folder.is_dir():
+            # The same message for all of them: it must not tell what lies outside.
             raise InvalidInput(
-                f"{one!r} is not a folder below the allowed roots", field="source_directories",
+                f"{name!r} is not a folder below the allowed roots", field="source_directories",
                 code="CATALOG_ROOT_REFUSED",
             )  # fmt: skip
-        real.append(str(found))
+        real.append(str(folder))
     return tuple(dict.fromkeys(real))
 
 
 def require_folders(directories: Iterable[str]) -> None:
     """A disk that is not mounted just now must not look like photos that were removed."""
-    for one in directories:
-        if not Path(one).is_dir():
-            raise Permanent(f"the folder {one} is not there", code="CATALOG_FOLDER_MISSING")
+    for directory in directories:
+        if not Path(directory).is_dir():
+            raise Permanent(f"the folder {directory} is not there", code="CATALOG_FOLDER_MISSING")
 
 
-def walk(directories: Iterable[str]) -> Iterator[Found]:
+def walk(directories: Iterable[str]) -> Iterator[PhotoFile]:
     """Every file that may be a photo, in order; links are not followed."""
     for directory in directories:
         yield from _walk(directory, 0)
 
 
-def _walk(directory: str, depth: int) -> Iterator[Found]:
+def _walk(directory: str, depth: int) -> Iterator[PhotoFile]:
     if depth > _DEEPEST:
         return
     try:
         with os.scandir(directory) as entries:
-            listed = sorted(entries, key=lambda entry: entry.name)
+            in_order = sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return  # a folder that vanished, or is not ours to read, has no photos for us
-    for entry in listed:
+    for entry in in_order:
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(entry.path, depth + 1)
         elif entry.is_file(follow_symlinks=False) and Path(entry.name).suffix.lower() in SUFFIXES:
@@ -76,10 +76,10 @@ def _walk(directory: str, depth: int) -> Iterator[Found]:
                 status = entry.stat(follow_symlinks=False)
             except OSError:
                 continue
-            yield Found(entry.path, status.st_size, status.st_mtime_ns)
+            yield PhotoFile(entry.path, status.st_size, status.st_mtime_ns)
 
 
-def inside(path: str, directories: Iterable[str]) -> bool:
+def is_inside(path: str, directories: Iterable[str]) -> bool:
     """Is a file really in one of these folders, whatever links were put in its way since?"""
     real = Path(path).resolve()
-    return any(Path(one) in real.parents for one in directories)
+    return any(Path(directory) in real.parents for directory in directories)

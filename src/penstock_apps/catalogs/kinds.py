@@ -1,115 +1,240 @@
-"""What is done to one photo, in a process of its own: it knows files, and no database.
+"""The four kinds of jobs over a catalog: scan it, make thumbnails, find copies, tag.
 
-What reads pictures is loaded there, when it is needed: the command line and the server do without it.
+Each plans its items from what is kept of the catalog, and keeps what they found when it is finalized. What is done to
+one photo is in ``handlers``.
 """
 
 from __future__ import annotations
 
+import io
 from array import array
-from dataclasses import asdict
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+from uuid import UUID
 
-from penstock import ItemContext
-from penstock.lifecycle import storable_text
-from penstock.settings import read_settings
-from penstock_apps.catalogs.bounds import Bounds
-from penstock_apps.catalogs.duplicates import near_pairs_of_part
-from penstock_apps.catalogs.failures import PhotoFailure
-from penstock_apps.catalogs.folders import inside
-from penstock_apps.catalogs.tags import load_taggers, tags_of
-from penstock_apps.counting import counted
+from penstock import SYSTEM, ItemStatus, JobContext, Penstock, Permanent
+from penstock.errors import JobNotFound
+from penstock.lifecycle import JSON, storable_text
+from penstock_apps.catalogs.duplicates import Photo, groups_of
+from penstock_apps.catalogs.folders import require_folders, walk
+from penstock_apps.catalogs.handlers import compare_hashes, make_thumbnails, scan_photo, tag_photo, thumbnail_path
+from penstock_apps.catalogs.payloads import (
+    CatalogParams,
+    CatalogResult,
+    CompareInput,
+    DuplicateParams,
+    DuplicateResult,
+    PhotoError,
+    PhotoFacts,
+    ScanInput,
+    ScanResult,
+    TagInput,
+    ThumbnailData,
+    ThumbnailInput,
+    ThumbnailParams,
+)
+from penstock_apps.catalogs.repository import CatalogRepository
+from penstock_apps.plurals import pluralize
 
-_SMALL = 256
-
-
-def scan_input(path: str) -> dict[str, Any]:
-    """The input of a photo's scan; a name that is not UTF-8 cannot be kept, so its item says that and ends."""
-    kept = storable_text(path)
-    return {"path": kept} if kept == path else {"path": kept, "name_unreadable": True}
-
-
-def scan(item: ItemContext) -> dict[str, Any]:
-    """The facts of one photo."""
-    from penstock_apps.catalogs.facts import facts_of
-
-    if item.input.get("name_unreadable"):
-        raise PhotoFailure.NAME_UNREADABLE.error()
-
-    return facts_of(_file(item), _bounds(item))
-
-
-def thumbnail(item: ItemContext) -> dict[str, Any]:
-    """One photo's thumbnails, one for each size."""
-    from penstock_apps.catalogs.thumbnails import make_thumbnails
-
-    wanted, sha256 = _params(item), item.input["sha256"]
-    targets = {edge: thumbnail_path(Path(wanted["directory"]), sha256, edge) for edge in wanted["sizes"]}
-    made = make_thumbnails(_file(item), targets, quality=wanted["quality"], bounds=_bounds(item))
-    return {str(edge): asdict(made[edge]) for edge in targets}
+_MAX_DETAILS = 100
+_HASHES_OF_A_PART = 50_000
+"""Hashes that a process goes through in well under a second; of more, each takes its part."""
+Params = TypeVar("Params", bound=CatalogParams)
+Result = TypeVar("Result", bound=CatalogResult)
 
 
-def tag(item: ItemContext) -> list[str]:
-    """The words for one photo."""
-    from PIL import ImageOps
-
-    from penstock_apps.catalogs.perceptual_hash import flat
-    from penstock_apps.catalogs.pictures import opened
-
-    with opened(_file(item), _bounds(item)) as picture:
-        picture.draft("RGB", (_SMALL, _SMALL))
-        picture.thumbnail((_SMALL, _SMALL))
-        upright = ImageOps.exif_transpose(flat(picture))
-        return tags_of(item.input["facts"], upright, load_taggers(_taggers()))
-
-
-def compare(item: ItemContext) -> list[list[str]]:
-    """The pairs of hashes that are near each other, of one part of all that have to be compared."""
-    part: dict[str, Any] = item.input
-    hashes = array("Q")
-    hashes.frombytes(item.kept_file(part["hashes"]).read_bytes())
-    pairs = near_pairs_of_part(hashes, _params(item)["distance"], part["stretch"], part["part"], part["parts"])
-    return [[f"{one:016x}", f"{other:016x}"] for one, other in sorted(set(pairs))]
-
-
-@cache
-def _taggers() -> tuple[str, ...]:
-    """Who names tags, read once in each process: the functions cannot be handed over."""
-    from penstock_apps.catalogs.settings import CatalogSettings
-
-    return read_settings(CatalogSettings).taggers
-
-
-def describe(result: Any) -> str:
+def describe(result: JSON) -> str:
     """What came of a job over photos, in a few words."""
     if not isinstance(result, dict):
         return ""
     if "groups" in result:
-        first = f"{counted(result['groups'], 'group')} with {result['copies']} copies"
+        first = f"{pluralize(result['groups'], 'group')} with {result['copies']} copies"
     else:
         first = f"{result.get('processed', 0):,} done"
     errors = result.get("errors")
     return f"{first}, {errors:,} could not be read" if errors else first
 
 
-def thumbnail_path(directory: Path, sha256: str, edge: int) -> Path:
-    """Where a photo's thumbnail is: by its content, so that copies share one."""
-    return directory / str(edge) / sha256[:2] / f"{sha256}.jpg"
+class CatalogKind:
+    """What the four share."""
+
+    describe = staticmethod(describe)
+
+    def __init__(self, app: Penstock, repository: CatalogRepository, max_per_job: int) -> None:
+        self._app = app
+        self._repository = repository
+        self._max_per_job = max_per_job
+
+    def _require_catalog(self, params: CatalogParams) -> UUID:
+        """The catalog of a job that begins; where somebody has removed it meanwhile, the job fails for good."""
+        try:
+            return self._repository.get(UUID(params["catalog_id"]), by=SYSTEM).id
+        except JobNotFound as error:
+            raise Permanent(error.message, code=error.code) from None
+
+    def _continue(self, job: JobContext[Params, JSON], result: Result) -> Result:
+        """A job that did as much as one may hands the rest to another, and each names the other."""
+        if job.progress.total < self._max_per_job:
+            return result
+        as_system = self._app.acting_as(SYSTEM)
+        submission = as_system.submit(
+            job.kind,
+            {**job.params, "continues": str(job.id)},
+            owner=job.owner,
+            idempotency_key=f"{job.id}:continuation",
+            title=as_system.jobs.get(job.id).title,
+        )
+        result["status"] = "requeued"
+        result["continued_by"] = str(submission.job.id)
+        return result
 
 
-def _file(item: ItemContext) -> Path:
-    path = str(item.input["path"])
-    if not inside(path, _params(item)["directories"]):
-        raise PhotoFailure.OUTSIDE.error()
-    return Path(path)
+class Scan(CatalogKind):
+    """Finds new, changed and removed photos, and keeps what they say of themselves."""
+
+    process = staticmethod(scan_photo)
+
+    def plan(self, job: JobContext[CatalogParams, PhotoFacts]) -> Iterator[ScanInput]:
+        """Each file that the last scan did not see as it is now."""
+        directories = job.params["directories"]
+        require_folders(directories)
+        catalog = self._require_catalog(job.params)
+        known_versions = {photo.path: (photo.size, photo.modified) for photo in self._repository.photos(catalog)}
+        planned = 0
+        for file in walk(directories):
+            job.check()
+            if known_versions.get(file.path) != (file.size, file.modified):
+                planned += 1
+                yield scan_input(file.path)
+            if planned >= self._max_per_job:
+                break
+
+    def finalize(self, job: JobContext[CatalogParams, PhotoFacts]) -> ScanResult:
+        """Keep the facts, and forget the photos that are gone."""
+        directories = job.params["directories"]
+        require_folders(directories)
+        catalog = UUID(job.params["catalog_id"])
+        known_paths = {photo.path for photo in self._repository.photos(catalog)}
+        facts = [(str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE)]
+        present = {file.path for file in walk(directories)}
+        new = sum(path not in known_paths for path, _ in facts)
+        saved_count = self._repository.save(catalog, facts)
+        removed_count = self._repository.remove(catalog, sorted(known_paths - present))
+        result: ScanResult = {
+            **summarize(job),
+            "new": new,
+            "changed": saved_count - new,
+            "removed": removed_count,
+            "unchanged": len(present & known_paths) - saved_count + new,
+        }
+        return self._continue(job, result)
 
 
-def _bounds(item: ItemContext) -> Bounds:
-    return Bounds(**_params(item)["bounds"])
+class Thumbnails(CatalogKind):
+    """Makes the thumbnails that are not there yet."""
+
+    process = staticmethod(make_thumbnails)
+
+    def plan(self, job: JobContext[ThumbnailParams, dict[str, ThumbnailData]]) -> Iterator[ThumbnailInput]:
+        """Each photo that lacks one."""
+        directory, sizes = Path(job.params["directory"]), job.params["sizes"]
+        planned = 0
+        for photo in self._repository.photos(self._require_catalog(job.params)):
+            if not all(thumbnail_path(directory, photo.sha256, edge).exists() for edge in sizes):
+                planned += 1
+                yield {"path": photo.path, "sha256": photo.sha256}
+            if planned >= self._max_per_job:
+                break
+
+    def finalize(self, job: JobContext[ThumbnailParams, dict[str, ThumbnailData]]) -> CatalogResult:
+        """The thumbnails are files: there is nothing to keep."""
+        return self._continue(job, summarize(job))
 
 
-def _params(item: ItemContext) -> dict[str, Any]:
-    params = item.params
-    assert isinstance(params, dict)
-    return params
+class Duplicates(CatalogKind):
+    """Finds copies and near copies: the comparing is divided, the groups are put together at the end."""
+
+    process = staticmethod(compare_hashes)
+
+    def plan(self, job: JobContext[DuplicateParams, list[list[str]]]) -> Iterator[CompareInput]:
+        """The parts of the comparing."""
+        hashes, count = self._keep_hashes(self._require_catalog(job.params))
+        parts = 1 + count // _HASHES_OF_A_PART
+        for stretch in range(job.params["distance"] + 1):
+            for part in range(parts):
+                yield {"hashes": hashes, "stretch": stretch, "part": part, "parts": parts}
+
+    def finalize(self, job: JobContext[DuplicateParams, list[list[str]]]) -> DuplicateResult:
+        """Group what is near, and keep the groups."""
+        catalog = UUID(job.params["catalog_id"])
+        near = ((int(first, 16), int(second, 16)) for pairs in job.results() for first, second in pairs)
+        groups = groups_of(self._photos(catalog), near=near)
+        members = ((photo.path, group.best.sha256) for group in groups for photo in group.photos)
+        self._repository.group(catalog, members)
+        largest = sorted(groups, key=lambda group: -len(group.photos))[:_MAX_DETAILS]
+        return {
+            **summarize(job),
+            "photos": sum(1 for _ in self._repository.photos(catalog)),
+            "groups": len(groups),
+            "exact_groups": sum(group.exact for group in groups),
+            "copies": sum(len(group.photos) - 1 for group in groups),
+            "largest": [
+                {"best": group.best.path, "copies": [photo.path for photo in group.photos[1:_MAX_DETAILS]]}
+                for group in largest
+            ],
+        }
+
+    def _keep_hashes(self, catalog_id: UUID) -> tuple[str, int]:
+        """A catalog's hashes in a kept file: its SHA-256, by which a process finds it, and how many there are."""
+        hashes = array("Q", sorted({photo.perceptual_hash for photo in self._repository.photos(catalog_id)}))
+        file = self._app.acting_as(SYSTEM).files.keep(io.BytesIO(hashes.tobytes()), name="hashes", owner=None)
+        return file.sha256, len(hashes)
+
+    def _photos(self, catalog_id: UUID) -> Iterator[Photo]:
+        for photo in self._repository.photos(catalog_id):
+            pixels = int(photo.facts["width"]) * int(photo.facts["height"])
+            taken_at = photo.facts.get("taken_at")
+            yield Photo(photo.path, photo.sha256, photo.perceptual_hash, pixels, photo.size, taken_at)
+
+
+class Tagging(CatalogKind):
+    """Tags every photo."""
+
+    process = staticmethod(tag_photo)
+
+    def plan(self, job: JobContext[CatalogParams, list[str]]) -> Iterator[TagInput]:
+        """Every photo."""
+        for photo in self._repository.photos(self._require_catalog(job.params)):
+            yield {"path": photo.path, "facts": photo.facts}
+
+    def finalize(self, job: JobContext[CatalogParams, list[str]]) -> CatalogResult:
+        """Keep the tags."""
+        tags = ((str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE))
+        self._repository.tag(UUID(job.params["catalog_id"]), tags)
+        return summarize(job)
+
+
+def scan_input(path: str) -> ScanInput:
+    """The input of a photo's scan; a name that is not UTF-8 cannot be kept, so its item says that and ends."""
+    text = storable_text(path)
+    return {"path": text} if text == path else {"path": text, "name_unreadable": True}
+
+
+def summarize(job: JobContext[Params, JSON]) -> CatalogResult:
+    """The result that jobs of all four kinds have in common."""
+    failed = job.progress.failed
+    result: CatalogResult = {
+        "status": "completed_with_errors" if failed else "completed",
+        "catalog_id": job.params["catalog_id"],
+        "processed": job.progress.done,
+        "errors": failed,
+    }
+    if failed:
+        details: list[PhotoError] = []
+        for item in job.items(ItemStatus.ERROR):
+            details.append({"path": item.input["path"], "error": item.last_error, "error_code": item.error_code})
+            if len(details) == _MAX_DETAILS:
+                break
+        result["error_details"] = details
+    return result

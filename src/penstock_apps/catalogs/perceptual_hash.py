@@ -30,9 +30,9 @@ def flat(picture: Image.Image) -> Image.Image:
     if not picture.has_transparency_data:
         return picture
     exif = picture.getexif()
-    seen = picture.convert("RGBA")
-    paper = Image.new("RGBA", seen.size, "white")
-    paper.alpha_composite(seen)
-    flat = paper.convert("RGB")
-    flat.getexif().update(exif)
-    return flat
+    layer = picture.convert("RGBA")
+    paper = Image.new("RGBA", layer.size, "white")
+    paper.alpha_composite(layer)
+    opaque = paper.convert("RGB")
+    opaque.getexif().update(exif)
+    return opaque

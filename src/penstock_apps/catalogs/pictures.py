@@ -19,11 +19,11 @@ from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.failures import PhotoFailure
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF")
-_TRUNCATED = ("truncated", "unexpected end", "broken data stream", "image file is truncated", "not enough data")
+_TRUNCATION_WORDS = ("truncated", "unexpected end", "broken data stream", "image file is truncated", "not enough data")
 
 
 @contextmanager
-def opened(path: Path, bounds: Bounds) -> Iterator[ImageFile.ImageFile]:
+def open_picture(path: Path, bounds: Bounds) -> Iterator[ImageFile.ImageFile]:
     """A picture whose header is read and whose pixels are not; what is wrong with it comes out as a photo's failure."""
     try:
         size = path.stat().st_size
@@ -59,7 +59,7 @@ def _meaning(error: Exception) -> Exception:
         errno.ENFILE,
     ):
         return PhotoFailure.UNREADABLE.error(str(error))
-    if isinstance(error, EOFError) or any(word in str(error).lower() for word in _TRUNCATED):
+    if isinstance(error, EOFError) or any(word in str(error).lower() for word in _TRUNCATION_WORDS):
         return PhotoFailure.TRUNCATED.error(str(error))
     return PhotoFailure.CORRUPT.error(str(error))
 
@@ -72,4 +72,4 @@ def _formats() -> list[str]:
 
         pillow_heif.register_heif_opener()
     Image.init()
-    return [one for one in FORMATS if one in Image.OPEN]
+    return [name for name in FORMATS if name in Image.OPEN]

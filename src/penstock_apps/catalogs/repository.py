@@ -11,15 +11,16 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from penstock import Caller, Penstock
 from penstock.errors import FileNotFound, JobNotFound
-from penstock.lifecycle import Actor
+from penstock.lifecycle import JSON, Actor
+from penstock_apps.catalogs.payloads import PhotoFacts
 from penstock_apps.catalogs.tables import catalogs, photos
 
-_AT_ONCE = 500
-One = TypeVar("One")
+_BATCH_SIZE = 500
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class PhotoRecord:
     modified: int
     sha256: str
     perceptual_hash: int
-    facts: Mapping[str, Any]
+    facts: PhotoFacts
     tags: list[str] | None
     group_id: str | None
     """The best copy's SHA-256, of photos that have copies."""
@@ -57,7 +58,13 @@ class CatalogRepository:
         self._app = app
 
     def create(
-        self, link: Connection, catalog_id: UUID, name: str, source_directories: Sequence[str], *, user: str | None
+        self,
+        connection: Connection,
+        catalog_id: UUID,
+        name: str,
+        source_directories: Sequence[str],
+        *,
+        user: str | None,
     ) -> None:
         """Record a catalog, inside of a transaction."""
         row = {
@@ -67,109 +74,123 @@ class CatalogRepository:
             "source_directories": list(source_directories),
             "created_at": datetime.now(UTC),
         }
-        link.execute(insert(catalogs).values(row))
+        connection.execute(insert(catalogs).values(row))
 
     def get(self, catalog_id: UUID, *, by: Caller) -> Catalog:
         """A catalog of the caller's; an admin and the system see everybody's."""
-        asked = select(catalogs).where(catalogs.c.id == catalog_id)
+        query = select(catalogs).where(catalogs.c.id == catalog_id)
         if by.actor is Actor.OWNER:
-            asked = asked.where(catalogs.c.user_id.is_not_distinct_from(by.id))
-        row = self._app.in_transaction(lambda link: link.execute(asked).one_or_none(), reads=True)
+            query = query.where(catalogs.c.user_id.is_not_distinct_from(by.id))
+        row = self._app.in_transaction(lambda connection: connection.execute(query).one_or_none(), reads=True)
         if row is None:
             raise JobNotFound(f"there is no catalog {catalog_id}", code="CATALOG_NOT_FOUND")
         return _catalog(row)
 
     def all(self, *, by: Caller, after: UUID | None, limit: int) -> Sequence[Catalog]:
         """The caller's catalogs, in the order of their ids; an admin's list has everybody's."""
-        asked = select(catalogs).order_by(catalogs.c.id).limit(limit)
+        query = select(catalogs).order_by(catalogs.c.id).limit(limit)
         if after is not None:
-            asked = asked.where(catalogs.c.id > after)
+            query = query.where(catalogs.c.id > after)
         if by.actor is Actor.OWNER:
-            asked = asked.where(catalogs.c.user_id.is_not_distinct_from(by.id))
-        return [_catalog(row) for row in self._app.in_transaction(lambda link: link.execute(asked).all(), reads=True)]
+            query = query.where(catalogs.c.user_id.is_not_distinct_from(by.id))
+        return [
+            _catalog(row)
+            for row in self._app.in_transaction(lambda connection: connection.execute(query).all(), reads=True)
+        ]
 
     def photos(self, catalog_id: UUID) -> Iterator[PhotoRecord]:
         """All photos of a catalog, a page at a time."""
         after = ""
-        while page := self.page(catalog_id, after=after, limit=_AT_ONCE):
+        while page := self.page(catalog_id, after=after, limit=_BATCH_SIZE):
             yield from page
             after = page[-1].key
 
     def page(self, catalog_id: UUID, *, after: str, limit: int) -> Sequence[PhotoRecord]:
         """Some photos of a catalog, in the order of their keys."""
-        asked = (
+        query = (
             select(photos)
             .where(photos.c.catalog_id == catalog_id, photos.c.path_sha256 > after)
             .order_by(photos.c.path_sha256)
             .limit(limit)
         )
-        return [_photo(row) for row in self._app.in_transaction(lambda link: link.execute(asked).all(), reads=True)]
+        return [
+            _photo(row)
+            for row in self._app.in_transaction(lambda connection: connection.execute(query).all(), reads=True)
+        ]
 
     def photo(self, catalog_id: UUID, key: str) -> PhotoRecord:
         """One photo of a catalog."""
-        asked = select(photos).where(photos.c.catalog_id == catalog_id, photos.c.path_sha256 == key)
-        row = self._app.in_transaction(lambda link: link.execute(asked).one_or_none(), reads=True)
+        query = select(photos).where(photos.c.catalog_id == catalog_id, photos.c.path_sha256 == key)
+        row = self._app.in_transaction(lambda connection: connection.execute(query).one_or_none(), reads=True)
         if row is None:
             raise FileNotFound(f"there is no photo {key} in this catalog", code="PHOTO_NOT_FOUND")
         return _photo(row)
 
-    def save(self, catalog_id: UUID, found: Iterable[tuple[str, Mapping[str, Any]]]) -> int:
+    def save(self, catalog_id: UUID, facts: Iterable[tuple[str, Mapping[str, JSON]]]) -> int:
         """Keep what a scan found of photos, by their paths; what was known of them before is replaced."""
-        saved = 0
-        for some in _in_batches(found):
-            rows = [_row(catalog_id, path, facts) for path, facts in some]
+        saved_count = 0
+        for batch in _in_batches(facts):
+            rows = [_row(catalog_id, path, photo_facts) for path, photo_facts in batch]
 
-            def replace(link: Connection, rows: list[dict[str, Any]] = rows) -> None:
-                _forget(link, catalog_id=catalog_id, keys=[row["path_sha256"] for row in rows])
-                link.execute(insert(photos), rows)
+            def replace(connection: Connection, rows: list[dict[str, object]] = rows) -> None:
+                _forget(connection, catalog_id=catalog_id, keys=[str(row["path_sha256"]) for row in rows])
+                connection.execute(insert(photos), rows)
 
             self._app.in_transaction(replace)
-            saved += len(rows)
-        return saved
+            saved_count += len(rows)
+        return saved_count
 
     def remove(self, catalog_id: UUID, paths: Iterable[str]) -> int:
         """Forget photos that are not there any more."""
-        removed = 0
-        for some in _in_batches(paths):
-            keys = [_key(path) for path in some]
+        removed_count = 0
+        for batch in _in_batches(paths):
+            keys = [_key(path) for path in batch]
             self._app.in_transaction(partial(_forget, catalog_id=catalog_id, keys=keys))
-            removed += len(keys)
-        return removed
+            removed_count += len(keys)
+        return removed_count
 
-    def tag(self, catalog_id: UUID, found: Iterable[tuple[str, list[str]]]) -> None:
-        """Keep the words for photos."""
-        self._set(catalog_id, "tags", found)
+    def tag(self, catalog_id: UUID, tags: Iterable[tuple[str, list[str]]]) -> None:
+        """Keep the tags of photos."""
+        self._set(catalog_id, "tags", tags)
 
-    def group(self, catalog_id: UUID, found: Iterable[tuple[str, str | None]]) -> None:
+    def group(self, catalog_id: UUID, groups: Iterable[tuple[str, str | None]]) -> None:
         """Keep which group of copies a photo is in, and forget the groups of before."""
-        grouped = update(photos).where(photos.c.catalog_id == catalog_id, photos.c.group_id.is_not(None))
-        self._app.in_transaction(lambda link: link.execute(grouped.values(group_id=None)))
-        self._set(catalog_id, "group_id", found)
+        statement = update(photos).where(photos.c.catalog_id == catalog_id, photos.c.group_id.is_not(None))
+        self._app.in_transaction(lambda connection: connection.execute(statement.values(group_id=None)))
+        self._set(catalog_id, "group_id", groups)
 
-    def _set(self, catalog_id: UUID, column: str, found: Iterable[tuple[str, Any]]) -> None:
+    def _set(self, catalog_id: UUID, column: str, values: Iterable[tuple[str, object]]) -> None:
         statement = (
             update(photos)
             .where(photos.c.catalog_id == catalog_id, photos.c.path_sha256 == bindparam("the_key"))
             .values({column: bindparam("the_value", type_=photos.c[column].type)})
         )
-        for some in _in_batches(found):
-            rows = [{"the_key": _key(path), "the_value": value} for path, value in some]
+        for batch in _in_batches(values):
+            rows = [{"the_key": _key(path), "the_value": value} for path, value in batch]
             self._app.in_transaction(partial(Connection.execute, statement=statement, parameters=rows))
 
 
-def _catalog(row: Any) -> Catalog:
-    created = row.created_at if row.created_at.tzinfo else row.created_at.replace(tzinfo=UTC)  # SQLite keeps no zone
-    return Catalog(row.id, row.user_id, row.name, tuple(row.source_directories), created)
+def _catalog(row: Row[Any]) -> Catalog:
+    created_at = row.created_at if row.created_at.tzinfo else row.created_at.replace(tzinfo=UTC)  # SQLite keeps no zone
+    return Catalog(row.id, row.user_id, row.name, tuple(row.source_directories), created_at)
 
 
-def _photo(row: Any) -> PhotoRecord:
-    looks = int(row.perceptual_hash, 16)
+def _photo(row: Row[Any]) -> PhotoRecord:
+    perceptual_hash = int(row.perceptual_hash, 16)
     return PhotoRecord(
-        row.path_sha256, row.path, row.size, row.modified, row.sha256, looks, row.facts, row.tags, row.group_id
+        row.path_sha256,
+        row.path,
+        row.size,
+        row.modified,
+        row.sha256,
+        perceptual_hash,
+        row.facts,
+        row.tags,
+        row.group_id,
     )
 
 
-def _row(catalog_id: UUID, path: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _row(catalog_id: UUID, path: str, facts: Mapping[str, JSON]) -> dict[str, object]:
     return {
         "catalog_id": catalog_id,
         "path_sha256": _key(path),
@@ -185,8 +206,8 @@ def _row(catalog_id: UUID, path: str, facts: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _forget(link: Connection, *, catalog_id: UUID, keys: Sequence[str]) -> None:
-    link.execute(delete(photos).where(photos.c.catalog_id == catalog_id, photos.c.path_sha256.in_(keys)))
+def _forget(connection: Connection, *, catalog_id: UUID, keys: Sequence[str]) -> None:
+    connection.execute(delete(photos).where(photos.c.catalog_id == catalog_id, photos.c.path_sha256.in_(keys)))
 
 
 def _key(path: str) -> str:
@@ -194,7 +215,7 @@ def _key(path: str) -> str:
     return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()
 
 
-def _in_batches(found: Iterable[One]) -> Iterator[list[One]]:
-    waiting = iter(found)
-    while some := list(islice(waiting, _AT_ONCE)):
-        yield some
+def _in_batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    remaining = iter(entries)
+    while batch := list(islice(remaining, _BATCH_SIZE)):
+        yield batch

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Header, Path, Query
 from starlette.responses import FileResponse, Response
 
-from penstock.http import FormField, Identity, Json, Router, SignedIn, StartForm, Submitting, documented
+from penstock import Job
+from penstock.http import FormField, Json, Router, SignedIn, StartForm, Submitting, documented
 from penstock_apps.catalogs.repository import Catalog, PhotoRecord
 from penstock_apps.catalogs.schemas import (
     CatalogShown,
@@ -47,7 +48,7 @@ _NEW = StartForm(
 )
 _WORK = StartForm(
     "Work on a catalog",
-    text="Scan it again, make thumbnails, find copies, or find words for its photos.",
+    text="Scan it again, make thumbnails, find copies, or tag its photos.",
     fields=(
         FormField("catalog", "Catalog", "choice", choices_from="/api/catalogs?limit=500"),
         FormField(
@@ -58,7 +59,7 @@ _WORK = StartForm(
                 ("scan", "Scan it again"),
                 ("thumbnails", "Make thumbnails"),
                 ("detect-duplicates", "Find copies"),
-                ("tag", "Find words for photos"),
+                ("tag", "Tag photos"),
             ),
         ),
     ),
@@ -69,29 +70,23 @@ _WORK = StartForm(
 def routes_of(catalogs: Catalogs) -> Router:
     """The addresses of a catalogs application."""
     routes = Router(prefix="/api/catalogs", tags=["catalogs"])
-    found = documented(401, 404, 422, 503)
-    started = documented(401, 404, 409, 422, 429, 503)
-    started_with_options = documented(400, 401, 404, 409, 413, 422, 429, 503)
-
-    def begin(
-        catalog_id: UUID, action: str, who: Identity, key: str | None, more: dict[str, Any] | None = None
-    ) -> Response:
-        job = catalogs.start(catalog_id, action, by=who.caller, more=more, idempotency_key=key)
-        return Json({"job_id": str(job.id), "status": "queued" if job.started_at is None else "running"}, 202)
+    readable = documented(401, 404, 422, 503)
+    startable = documented(401, 404, 409, 422, 429, 503)
+    startable_with_options = documented(400, 401, 404, 409, 413, 422, 429, 503)
 
     @routes.post(
         "", status_code=201, summary="Make a catalog", response_model=CatalogShown,
         responses=documented(400, 401, 413, 422, 429, 503), openapi_extra=_NEW.extra(),
     )  # fmt: skip
-    def create_catalog(given: NewCatalog, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
+    def create_catalog(body: NewCatalog, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """A name for some folders. Nothing is read yet."""
-        made = catalogs.create(given.name, given.source_directories, user=who.user, idempotency_key=idempotency_key)
-        return Json(_shown(made), 201)
+        catalog = catalogs.create(body.name, body.source_directories, user=who.user, idempotency_key=idempotency_key)
+        return Json(_catalog_body(catalog), 201)
 
-    @routes.get("/{catalog_id}", summary="One catalog", response_model=CatalogShown, responses=found)
+    @routes.get("/{catalog_id}", summary="One catalog", response_model=CatalogShown, responses=readable)
     def get_catalog(catalog_id: UUID, who: SignedIn) -> Response:
         """Its name and its folders."""
-        return Json(_shown(catalogs.get(catalog_id, by=who.caller)))
+        return Json(_catalog_body(catalogs.get(catalog_id, by=who.caller)))
 
     @routes.get("", summary="Your catalogs", response_model=list[CatalogShown], responses=documented(401, 422, 503))
     def list_catalogs(
@@ -100,9 +95,11 @@ def routes_of(catalogs: Catalogs) -> Router:
         limit: Limit = _PAGE,
     ) -> Response:
         """In the order of their ids; an admin sees everybody's."""
-        return Json([_shown(one) for one in catalogs.repository.all(by=who.caller, after=after, limit=limit)])
+        return Json(
+            [_catalog_body(catalog) for catalog in catalogs.repository.all(by=who.caller, after=after, limit=limit)]
+        )
 
-    @routes.get("/{catalog_id}/photos", summary="A catalog's photos", response_model=PhotosShown, responses=found)
+    @routes.get("/{catalog_id}/photos", summary="A catalog's photos", response_model=PhotosShown, responses=readable)
     def list_photos(
         catalog_id: UUID,
         who: SignedIn,
@@ -112,11 +109,11 @@ def routes_of(catalogs: Catalogs) -> Router:
         """As the last scan found them, in an order that does not change."""
         page = catalogs.repository.page(catalogs.get(catalog_id, by=who.caller).id, after=after, limit=limit)
         last = page[-1].key if len(page) == limit else None
-        return Json({"photos": [_photo(one) for one in page], "next": last})
+        return Json({"photos": [_photo_body(photo) for photo in page], "next": last})
 
     @routes.get(
         "/{catalog_id}/photos/{photo}/thumbnails/{size}", summary="A photo's thumbnail", response_class=FileResponse,
-        responses=found | {200: {"content": {"image/jpeg": {}}, "description": "A JPEG."}},
+        responses=readable | {200: {"content": {"image/jpeg": {}}, "description": "A JPEG."}},
     )  # fmt: skip
     def get_thumbnail(catalog_id: UUID, photo: Key, size: Size, who: SignedIn) -> FileResponse:
         """One of those a thumbnails job has made; its content never changes."""
@@ -124,60 +121,69 @@ def routes_of(catalogs: Catalogs) -> Router:
         return FileResponse(path, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=31536000"})
 
     @routes.post(
-        "/{catalog_id}/scan", status_code=202, summary="Scan a catalog", response_model=Started, responses=started,
+        "/{catalog_id}/scan", status_code=202, summary="Scan a catalog", response_model=Started, responses=startable,
         openapi_extra=_WORK.extra(),
     )  # fmt: skip
     def scan_catalog(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Finds new, changed and removed photos, and what they say of themselves."""
-        return begin(catalog_id, "scan", who, idempotency_key)
+        return _job_body(catalogs.start_scan(catalog_id, by=who.caller, idempotency_key=idempotency_key))
 
     @routes.post(
         "/{catalog_id}/thumbnails", status_code=202, summary="Make thumbnails", response_model=Started,
-        responses=started_with_options,
+        responses=startable_with_options,
     )  # fmt: skip
     def make_thumbnails(
-        catalog_id: UUID, who: Submitting, given: ThumbnailOptions | None = None, idempotency_key: IdempotencyKey = None
+        catalog_id: UUID, who: Submitting, body: ThumbnailOptions | None = None, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Makes those that are not there yet."""
-        wanted = given or ThumbnailOptions()
-        more = catalogs.thumbnail_options(wanted.sizes, wanted.quality)
-        return begin(catalog_id, "thumbnails", who, idempotency_key, more)
+        options = body or ThumbnailOptions()
+        job = catalogs.start_thumbnails(
+            catalog_id, options.sizes, options.quality, by=who.caller, idempotency_key=idempotency_key
+        )
+        return _job_body(job)
 
     @routes.post(
         "/{catalog_id}/detect-duplicates", status_code=202, summary="Find copies", response_model=Started,
-        responses=started_with_options,
+        responses=startable_with_options,
     )  # fmt: skip
     def detect_duplicates(
-        catalog_id: UUID, who: Submitting, given: DuplicateOptions | None = None, idempotency_key: IdempotencyKey = None
+        catalog_id: UUID, who: Submitting, body: DuplicateOptions | None = None, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Finds photos that are the same, or look nearly so."""
-        more = {"distance": (given or DuplicateOptions()).distance}
-        return begin(catalog_id, "duplicates", who, idempotency_key, more)
+        distance = (body or DuplicateOptions()).distance
+        job = catalogs.start_duplicates(catalog_id, distance, by=who.caller, idempotency_key=idempotency_key)
+        return _job_body(job)
 
-    @routes.post("/{catalog_id}/tag", status_code=202, summary="Tag photos", response_model=Started, responses=started)
+    @routes.post(
+        "/{catalog_id}/tag", status_code=202, summary="Tag photos", response_model=Started, responses=startable
+    )
     def tag_photos(catalog_id: UUID, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
-        """Finds words for every photo."""
-        return begin(catalog_id, "tagging", who, idempotency_key)
+        """Finds tags for every photo: its season, its camera, its colours."""
+        return _job_body(catalogs.start_tagging(catalog_id, by=who.caller, idempotency_key=idempotency_key))
 
     return routes
 
 
-def _shown(one: Catalog) -> dict[str, object]:
+def _job_body(job: Job) -> Response:
+    return Json({"job_id": str(job.id), "status": "queued" if job.started_at is None else "running"}, 202)
+
+
+def _catalog_body(catalog: Catalog) -> dict[str, object]:
     return {
-        "id": str(one.id),
-        "name": one.name,
-        "source_directories": list(one.source_directories),
-        "created_at": one.created_at,
+        "id": str(catalog.id),
+        "name": catalog.name,
+        "source_directories": list(catalog.source_directories),
+        "created_at": catalog.created_at,
     }
 
 
-def _photo(one: PhotoRecord) -> dict[str, Any]:
+def _photo_body(photo: PhotoRecord) -> dict[str, object]:
     return {
-        "id": one.key,
-        "path": one.path,
-        "size": one.size,
-        "sha256": one.sha256,
-        "facts": one.facts,
-        "tags": one.tags,
-        "group": one.group_id,
+        "id": photo.key,
+        "path": photo.path,
+        "size": photo.size,
+        "sha256": photo.sha256,
+        "facts": photo.facts,
+        "tags": photo.tags,
+        "group": photo.group_id,
     }

@@ -18,13 +18,13 @@ from penstock_apps.catalogs.settings import CatalogSettings
 SCENES = 32
 COPIES = 6
 NEAR_COPIES = 6
-BROKEN = ("empty.jpg", "text.jpg", "torn.jpg")
+BROKEN_FILES = ("empty.jpg", "text.jpg", "torn.jpg")
 
 _SIZES = ((720, 480), (480, 720), (600, 600), (960, 400))
 _SUFFIXES = (".jpg", ".jpg", ".jpg", ".jpg", ".png", ".webp", ".tif", ".gif")
 _CAMERAS = ("Pinhole 1", "Pinhole 2", "Camera obscura")
 _FIRST_DAY = datetime(2026, 1, 3, 9, 30)  # noqa: DTZ001 - a camera does not know where it is
-_MODEL, _ORIENTATION, _TAKEN, _EXIF, _GPS = 0x0110, 0x0112, 0x9003, 0x8769, 0x8825
+_MODEL, _ORIENTATION, _TAKEN_AT, _EXIF, _GPS = 0x0110, 0x0112, 0x9003, 0x8769, 0x8825
 
 
 class CatalogSamples(Samples):
@@ -47,9 +47,9 @@ class CatalogSamples(Samples):
         self._scan = job.id
         yield job
 
-    def go_on(self, ended: Job, visitor: Visitor) -> Iterator[SampleJob]:
+    def go_on(self, ended_job: Job, visitor: Visitor) -> Iterator[SampleJob]:
         """What is done with photos has to wait until they are found."""
-        if ended.id == self._scan:
+        if ended_job.id == self._scan:
             self._scan = None
             for action in ("thumbnails", "detect-duplicates", "tag"):
                 yield self._start(action, visitor)
@@ -90,15 +90,15 @@ def _landscape(chance: random.Random, width: int, height: int) -> Image.Image:
     return picture
 
 
-def _colour(chance: random.Random, least: int, most: int) -> tuple[int, int, int]:
-    return chance.randint(least, most), chance.randint(least, most), chance.randint(least, most)
+def _colour(chance: random.Random, low: int, high: int) -> tuple[int, int, int]:
+    return chance.randint(low, high), chance.randint(low, high), chance.randint(low, high)
 
 
 def _exif(number: int) -> Image.Exif:
     exif = Image.Exif()
     exif[_MODEL] = _CAMERAS[number % len(_CAMERAS)]
     exif[_ORIENTATION] = 6 if number % 10 == 1 else 1
-    exif.get_ifd(_EXIF)[_TAKEN] = f"{_FIRST_DAY + timedelta(days=7 * number, hours=number % 11):%Y:%m:%d %H:%M:%S}"
+    exif.get_ifd(_EXIF)[_TAKEN_AT] = f"{_FIRST_DAY + timedelta(days=7 * number, hours=number % 11):%Y:%m:%d %H:%M:%S}"
     if number % 4 == 0:
         exif.get_ifd(_GPS).update({1: "N", 2: (47.0, number, 0.0), 3: "E", 4: (11.0, number, 0.0)})
     return exif
@@ -118,7 +118,7 @@ def _write_near_copy(path: Path) -> Path:
 
 
 def _write_broken(directory: Path, whole: Path) -> list[Path]:
-    empty, text, torn = (directory / name for name in BROKEN)
+    empty, text, torn = (directory / name for name in BROKEN_FILES)
     empty.write_bytes(b"")
     text.write_text("This is no photo, whatever its name says.\n")
     torn.write_bytes(whole.read_bytes()[:4000])

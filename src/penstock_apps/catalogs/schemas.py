@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from penstock.lifecycle import JSON
 from penstock_apps.numbers import NUMBER
 
 
@@ -40,7 +41,7 @@ class PhotoShown(BaseModel):
     path: str
     size: int
     sha256: str
-    facts: dict[str, Any] = Field(
+    facts: dict[str, JSON] = Field(
         description="What the scan found: format, width, height, when and where it was taken."
     )
     tags: list[str] | None = Field(description="Once it has been tagged.")

@@ -1,20 +1,13 @@
-"""Where catalogs may be, and who names tags."""
+"""Where catalogs may be, and which functions name tags."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic_settings import NoDecode
+from pydantic import AfterValidator, Field
 
-from penstock.application import ApplicationSettings, Names
-from penstock.settings import WrittenAs
-
-
-def _split(value: object) -> object:
-    return tuple(part for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
+from penstock.application import ApplicationSettings, Folders, Names
 
 
 def _resolve(folders: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -24,20 +17,12 @@ def _resolve(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     return tuple(folder.resolve() for folder in folders)
 
 
-Folders = Annotated[
-    tuple[Path, ...],
-    NoDecode,
-    BeforeValidator(_split),
-    AfterValidator(_resolve),
-    WrittenAs(lambda folders: os.pathsep.join(map(str, folders))),
-]
-
-
 class CatalogSettings(ApplicationSettings):
     """The settings of the catalogs application."""
 
     roots: Annotated[
         Folders,
+        AfterValidator(_resolve),
         Field(
             validation_alias="PENSTOCK_CATALOG_ROOTS",
             description="Folders below which catalogs may lie, separated by ':'.",
@@ -55,6 +40,6 @@ class CatalogSettings(ApplicationSettings):
         Names,
         Field(
             validation_alias="PENSTOCK_TAGGERS",
-            description="module:function of what names tags for a photo, separated by commas.",
+            description="Functions that name tags for a photo, each as module:function, separated by commas.",
         ),
     ] = ()

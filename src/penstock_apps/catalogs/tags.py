@@ -1,6 +1,6 @@
-"""Words for a photo, from what it says of itself and what it looks like.
+"""Tags for a photo, from its facts and from what it looks like.
 
-``PENSTOCK_TAGGERS`` names functions of your own that know more words. They are called where photos are read, in
+``PENSTOCK_TAGGERS`` names functions of your own that know more tags. They are called where photos are read, in
 processes of their own, so they are named (``module:function``) and not handed over.
 """
 
@@ -10,16 +10,17 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigurationError
+from penstock.lifecycle import JSON
 
 if TYPE_CHECKING:
     from PIL import Image
 
-Facts = Mapping[str, Any]
+Facts = Mapping[str, JSON]
 Tagger = Callable[[Facts, "Image.Image"], Iterable[str]]
-"""Answers words for a photo: from what a scan found, and from the picture, upright and small."""
+"""Returns tags for a photo, from what a scan found and from the picture, upright and small."""
 
 TAGGERS = "PENSTOCK_TAGGERS"
 _SEASONS = ("winter", "spring", "summer", "autumn")
@@ -34,11 +35,11 @@ _PANORAMA = 2.0
 
 
 def tags_of(facts: Facts, picture: Image.Image, more: Iterable[Tagger] = ()) -> list[str]:
-    """All words for a photo, each once, in order."""
-    found = [*_shape(facts), *_moment(facts), *_origin(facts), *_colours(picture)]
+    """All tags of a photo, each once, in order."""
+    tags = [*_shape(facts), *_moment(facts), *_origin(facts), *_colours(picture)]
     for tagger in more:
-        found += map(str, tagger(facts, picture))
-    return sorted(dict.fromkeys(found))
+        tags += map(str, tagger(facts, picture))
+    return sorted(dict.fromkeys(tags))
 
 
 @cache
@@ -50,12 +51,11 @@ def load_taggers(names: tuple[str, ...]) -> tuple[Tagger, ...]:
 def _tagger(name: str) -> Tagger:
     module, _, attribute = name.partition(":")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        tagger: Tagger = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigurationError(f"{TAGGERS} names {name!r}, which cannot be imported: {error}") from error
-    if not callable(found):
+    if not callable(tagger):
         raise ConfigurationError(f"{TAGGERS} names {name!r}, which is no function")
-    tagger: Tagger = found
     return tagger
 
 
@@ -74,11 +74,11 @@ def _shape(facts: Facts) -> Iterable[str]:
 def _moment(facts: Facts) -> Iterable[str]:
     if not facts.get("taken_at"):
         return
-    taken = datetime.fromisoformat(facts["taken_at"])
-    yield f"{taken:%Y}"
-    yield f"{taken:%Y-%m}"
-    yield _SEASONS[taken.month % 12 // 3]  # of the northern half: most people live there
-    yield next(name for until, name in _PARTS_OF_DAY if taken.hour < until)
+    taken_at = datetime.fromisoformat(facts["taken_at"])
+    yield f"{taken_at:%Y}"
+    yield f"{taken_at:%Y-%m}"
+    yield _SEASONS[taken_at.month % 12 // 3]  # of the northern half: most people live there
+    yield next(name for until, name in _PARTS_OF_DAY if taken_at.hour < until)
 
 
 def _origin(facts: Facts) -> Iterable[str]:
@@ -95,11 +95,11 @@ def _colours(picture: Image.Image) -> Iterable[str]:
     from PIL import Image
 
     small = picture.convert("RGB").resize((32, 32), Image.Resampling.BOX)
-    counted = dict.fromkeys(_COLOURS, 0)
+    counts = dict.fromkeys(_COLOURS, 0)
     pixels = small.tobytes()
     for first in range(0, len(pixels), 3):
-        counted[_nearest(*pixels[first : first + 3])] += 1
-    for name, count in counted.items():
+        counts[_nearest(*pixels[first : first + 3])] += 1
+    for name, count in counts.items():
         if count / (32 * 32) >= _SHARE_OF_A_COLOUR:
             yield name
     if all(max(pixels[at : at + 3]) - min(pixels[at : at + 3]) < 12 for at in range(0, len(pixels), 3)):

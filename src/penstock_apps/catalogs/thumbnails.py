@@ -12,8 +12,9 @@ from pathlib import Path
 from PIL import Image, ImageOps
 
 from penstock_apps.catalogs.bounds import Bounds
+from penstock_apps.catalogs.payloads import ThumbnailData
 from penstock_apps.catalogs.perceptual_hash import flat
-from penstock_apps.catalogs.pictures import opened
+from penstock_apps.catalogs.pictures import open_picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +25,31 @@ class Thumbnail:
     height: int
     size: int
 
+    def as_json(self) -> ThumbnailData:
+        """For the database."""
+        return {"width": self.width, "height": self.height, "size": self.size}
 
-def make_thumbnails(source: Path, targets: Mapping[int, Path], *, quality: int, bounds: Bounds) -> dict[int, Thumbnail]:
+
+def write_thumbnails(
+    source: Path, targets: Mapping[int, Path], *, quality: int, bounds: Bounds
+) -> dict[int, Thumbnail]:
     """Write JPEGs whose longer edge has at most so many pixels; a picture that is smaller stays as it is.
 
     The picture is read once, and each thumbnail is made of the next larger one.
     """
     largest = max(targets)
-    with opened(source, bounds) as picture:
+    with open_picture(source, bounds) as picture:
         picture.draft("RGB", (largest, largest))  # a JPEG is read small in the first place
         picture.thumbnail((largest, largest), Image.Resampling.LANCZOS, reducing_gap=2.0)
         small = ImageOps.exif_transpose(flat(picture)).convert("RGB")  # turned when it is small: a quarter of the time
-    made = {}
+    thumbnails = {}
     for edge in sorted(targets, reverse=True):
         small.thumbnail((edge, edge), Image.Resampling.LANCZOS, reducing_gap=2.0)
-        made[edge] = _written(small, targets[edge], quality)
-    return made
+        thumbnails[edge] = _write(small, targets[edge], quality)
+    return thumbnails
 
 
-def _written(small: Image.Image, target: Path, quality: int) -> Thumbnail:
+def _write(small: Image.Image, target: Path, quality: int) -> Thumbnail:
     """Under another name first: whoever looks at the target sees all of it or nothing.
 
     What a killed process left of the same thumbnail goes, too; one that is just writing it finds it there already.
@@ -51,16 +58,16 @@ def _written(small: Image.Image, target: Path, quality: int) -> Thumbnail:
     small.save(content, "JPEG", quality=quality, optimize=False)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=".part")
-    made = Path(name)
+    part_file = Path(name)
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(content.getbuffer())
-        made.replace(target)
+        part_file.replace(target)
         for part in target.parent.glob(f".{target.stem}-*.part"):
             part.unlink(missing_ok=True)
     except FileNotFoundError:
         if not target.exists():
             raise
     finally:
-        made.unlink(missing_ok=True)
+        part_file.unlink(missing_ok=True)
     return Thumbnail(small.width, small.height, len(content.getbuffer()))

@@ -16,6 +16,7 @@ documents: Application[Documents] = Application(
     routes="penstock_apps.documents.routes:routes_of",
     samples="penstock_apps.documents.samples:DocumentSamples",
     kinds=("document",),
+    addresses=("/api/documents",),
     needs=("cryptography", "docx", "lxml", "pypdf"),
     extra="penstock[documents]",
 )

@@ -49,10 +49,10 @@ def assemble(objects: Sequence[bytes], *, information: int | None = None) -> byt
 
 def _content(lines: Sequence[str]) -> bytes:
     top = _PAGE_HEIGHT - _MARGIN
-    shown = b"\n".join(b"%s Tj T*" % _string(line) for line in lines)
-    return b"BT /F1 %d Tf %d TL %d %d Td\n%s\nET" % (_FONT_SIZE, _LEADING, _MARGIN, top, shown)
+    text = b"\n".join(b"%s Tj T*" % _string(line) for line in lines)
+    return b"BT /F1 %d Tf %d TL %d %d Td\n%s\nET" % (_FONT_SIZE, _LEADING, _MARGIN, top, text)
 
 
 def _string(text: str) -> bytes:
-    encoded = text.encode("windows-1252", "replace")
-    return b"(" + encoded.replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)") + b")"
+    data = text.encode("windows-1252", "replace")
+    return b"(" + data.replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)") + b")"

@@ -72,9 +72,9 @@ class DocumentSamples(Samples):
 
     def submit(self, visitor: Visitor) -> Iterator[SampleJob]:
         """Upload each, and let it be read."""
-        good, broken = write_samples(self.folder), write_broken_samples(self.folder)
-        codes = dict(zip(broken, ("DOCUMENT_CORRUPT", "DOCUMENT_MISLABELLED", "DOCUMENT_EMPTY"), strict=True))
-        for path in (*good, *broken):
+        good, broken_paths = write_samples(self.folder), write_broken_samples(self.folder)
+        codes = dict(zip(broken_paths, ("DOCUMENT_CORRUPT", "DOCUMENT_MISLABELLED", "DOCUMENT_EMPTY"), strict=True))
+        for path in (*good, *broken_paths):
             job = UUID(visitor.upload("/api/documents/jobs", path)["jobId"])
             visitor.ask("POST", f"/api/documents/jobs/{job}/submit")
             state = JobState.FAILED if path in codes else JobState.SUCCEEDED

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import BinaryIO
 from uuid import UUID
 
-from penstock import Caller, Job, Penstock, owner
+from penstock import Caller, Job, Kind, Penstock, Policy, owner
 from penstock.errors import JobNotFound
-from penstock.lifecycle import ErrorType
-from penstock_apps.documents import kinds
+from penstock.lifecycle import JSON, ErrorType
 from penstock_apps.documents.intake import DocumentIntake
-from penstock_apps.documents.kinds import DOCUMENT
+from penstock_apps.documents.kinds import DOCUMENT, ReadDocument
+from penstock_apps.documents.payloads import DocumentParams, DocumentResult
 from penstock_apps.documents.settings import DocumentSettings
 from penstock_apps.documents.vocabulary import DOCUMENTS
 from penstock_apps.uploads import sha256_of
@@ -24,8 +24,7 @@ class Documents:
     def __init__(self, app: Penstock, settings: DocumentSettings) -> None:
         self._app = app
         self.settings = settings
-        app.kind(
-            DOCUMENT,
+        policy = Policy(
             retries=MAX_RETRIES,
             backoff="1s fixed",
             timeout=settings.timeout,
@@ -33,21 +32,10 @@ class Documents:
             runs_in="processes",
             queue_limit=settings.queue_limit,
             wait_limit=settings.wait_limit,
-        )(self._definition())
-
-    def _definition(self) -> type:
-        taking = DocumentIntake(self)
-
-        class Document:
-            """Reads one document."""
-
-            process = staticmethod(kinds.process)
-            classify = staticmethod(kinds.classify)
-            describe = staticmethod(kinds.describe)
-            words = DOCUMENTS
-            intake = taking
-
-        return Document
+        )
+        self.kind: Kind[DocumentParams, DocumentParams, DocumentResult] = app.kinds.add(
+            Kind.of(DOCUMENT, ReadDocument(DocumentIntake(self)), policy)
+        )
 
     def create(
         self,
@@ -64,44 +52,35 @@ class Documents:
         With an idempotency key it is compared with the one the key was used for before it is kept.
         """
         max_bytes = self.settings.max_bytes + 1
-        said: object = None
+        as_user = self._app.acting_as(owner(user))
+        fingerprint: JSON = None
         if idempotency_key is not None:
-            said = ["document", name, media_type, sha256_of(stream, most=max_bytes)]
-            earlier = self._app.acting_as(owner(user)).take_key(idempotency_key, said)
+            fingerprint = ["document", name, media_type, sha256_of(stream, max_bytes=max_bytes)]
+            earlier = as_user.take_key(idempotency_key, fingerprint)
             if earlier is not None:
-                return self._app.acting_as(owner(user)).jobs.get(earlier)
-        bounded = _Bounded(stream, max_bytes)
-        kept = self._app.acting_as(owner(user)).files.keep(bounded, name=name, media_type=media_type)
-        params = {
-            "sha256": kept.sha256,
-            "name": kept.name,
-            "media_type": media_type,
-            "max_bytes": self.settings.max_bytes,
-        }
-        return (
-            self._app.acting_as(owner(user))
-            .submit(
-                DOCUMENT,
-                params,
-                file=kept,
-                idempotency_key=idempotency_key,
-                fingerprint=said,
-                title=kept.name,
-                hold=True,
-            )
-            .job
+                return as_user.jobs.get(earlier)
+        file = as_user.files.keep(_Bounded(stream, max_bytes), name=name, media_type=media_type)
+        params = DocumentParams(
+            sha256=file.sha256, name=file.name, media_type=media_type, max_bytes=self.settings.max_bytes
         )
+        submission = as_user.submit(
+            self.kind,
+            params,
+            file=file,
+            idempotency_key=idempotency_key,
+            fingerprint=fingerprint,
+            title=file.name,
+            hold=True,
+        )
+        return submission.job
 
     def submit(self, job_id: UUID, *, by: Caller) -> Job:
         """Let a created job flow; a second time is refused."""
-        self._of_ours(job_id, by)
+        self.get(job_id, by=by)
         return self._app.acting_as(by).jobs.release(job_id)
 
     def get(self, job_id: UUID, *, by: Caller) -> Job:
         """One document job."""
-        return self._of_ours(job_id, by)
-
-    def _of_ours(self, job_id: UUID, by: Caller) -> Job:
         job = self._app.acting_as(by).jobs.get(job_id)
         if job.kind != DOCUMENT:
             raise JobNotFound(f"there is no document job {job_id}")
@@ -113,12 +92,11 @@ class _Bounded:
 
     def __init__(self, stream: BinaryIO, max_bytes: int) -> None:
         self._stream = stream
-        self._left = max_bytes
+        self._remaining = max_bytes
 
     def read(self, size: int = -1) -> bytes:
-        wanted = self._left if size < 0 else min(size, self._left)
-        data = self._stream.read(wanted)
-        self._left -= len(data)
+        data = self._stream.read(self._remaining if size < 0 else min(size, self._remaining))
+        self._remaining -= len(data)
         return data
 
 

@@ -17,6 +17,7 @@ products: Application[Products] = Application(
     routes="penstock_apps.products.routes:routes_of",
     samples="penstock_apps.products.samples:ProductSamples",
     kinds=("csv", "image"),
+    addresses=("/api/ingestion", "/api/products"),
     needs=("PIL", "h2", "httpx2", "zxingcpp"),
     extra="penstock[products]",
 )

@@ -7,7 +7,7 @@ import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from penstock import NotFound, Permanent
@@ -16,9 +16,9 @@ from penstock_apps.products.products import canonical_gtin
 if TYPE_CHECKING:
     from PIL import Image
 
-MOST_PIXELS = 50_000_000
+MAX_PIXELS = 50_000_000
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP")
-_READ = ("EANUPC", "QRCode", "MicroQRCode", "DataMatrix", "Code128", "ITF14", "DataBar")
+_BARCODE_FORMATS = ("EANUPC", "QRCode", "MicroQRCode", "DataMatrix", "Code128", "ITF14", "DataBar")
 _GS1_LINK = re.compile(r"/(?:01|gtin)/([0-9]{8,14})(?=/|$)")
 _GS1_ELEMENT = re.compile(r"(?:\(01\)|^01)([0-9]{14})")
 _QUERY_NAMES = ("gtin", "ean", "upc", "01", "barcode")
@@ -33,20 +33,20 @@ class Barcode:
     gtin: str | None = None
 
 
-def read_barcodes(source: bytes | Path, most_pixels: int = MOST_PIXELS) -> list[Barcode]:
+def read_barcodes(source: bytes | Path, max_pixels: int = MAX_PIXELS) -> list[Barcode]:
     """Every barcode in a picture, those with a GTIN first; ``NotFound`` when there is none."""
     import zxingcpp
 
-    formats = zxingcpp.BarcodeFormats([getattr(zxingcpp.BarcodeFormat, name) for name in _READ])
-    results = zxingcpp.read_barcodes(_grey(source, most_pixels), formats=formats)
-    found = {
-        (one.text, one.format.name): Barcode(one.text, one.format.name, gtin_in(one.text))
-        for one in results
-        if one.text
+    formats = zxingcpp.BarcodeFormats([getattr(zxingcpp.BarcodeFormat, name) for name in _BARCODE_FORMATS])
+    results = zxingcpp.read_barcodes(_grey(source, max_pixels), formats=formats)
+    barcodes = {
+        (result.text, result.format.name): Barcode(result.text, result.format.name, gtin_in(result.text))
+        for result in results
+        if result.text
     }
-    if not found:
+    if not barcodes:
         raise NotFound("no barcode can be seen in the picture: take it closer, sharper and straight", code="NO_BARCODE")
-    return sorted(found.values(), key=lambda one: one.gtin is None)
+    return sorted(barcodes.values(), key=lambda barcode: barcode.gtin is None)
 
 
 def barcode_png(text: str, format_name: str = "EAN13", scale: int = 4) -> bytes:
@@ -54,15 +54,15 @@ def barcode_png(text: str, format_name: str = "EAN13", scale: int = 4) -> bytes:
     import zxingcpp
     from PIL import Image
 
-    made = zxingcpp.create_barcode(text, getattr(zxingcpp.BarcodeFormat, format_name))
+    barcode = zxingcpp.create_barcode(text, getattr(zxingcpp.BarcodeFormat, format_name))
     # The image offers the buffer protocol, so numpy is not needed; the stubs do not know that.
-    image: Any = made.to_image(scale=scale, add_quiet_zones=True)
+    image = cast("bytes", barcode.to_image(scale=scale, add_quiet_zones=True))
     pixels = memoryview(image)
     assert pixels.shape is not None
     height, width = pixels.shape[:2]
-    written = io.BytesIO()
-    Image.frombytes("L", (width, height), pixels.tobytes()).save(written, "PNG")
-    return written.getvalue()
+    png = io.BytesIO()
+    Image.frombytes("L", (width, height), pixels.tobytes()).save(png, "PNG")
+    return png.getvalue()
 
 
 def gtin_in(text: str) -> str | None:
@@ -79,26 +79,26 @@ def gtin_in(text: str) -> str | None:
             return None
         if link := _GS1_LINK.search(unquote(parts.path)):
             return canonical_gtin(link[1])
-        asked = {name.lower(): values for name, values in parse_qs(parts.query).items()}
-        given = (asked[name][0] for name in _QUERY_NAMES if name in asked)
-        return next((good for one in given if (good := canonical_gtin(one))), None)
+        query = {name.lower(): values for name, values in parse_qs(parts.query).items()}
+        values = (query[name][0] for name in _QUERY_NAMES if name in query)
+        return next((gtin for value in values if (gtin := canonical_gtin(value))), None)
     if plain := canonical_gtin(text):
         return plain
     element = _GS1_ELEMENT.search(text)
     return canonical_gtin(element[1]) if element else None
 
 
-def _grey(source: bytes | Path, most_pixels: int) -> Image.Image:
+def _grey(source: bytes | Path, max_pixels: int) -> Image.Image:
     """The picture in grey; its size is looked at before any pixel is made."""
     from PIL import Image, UnidentifiedImageError
 
     try:
-        opened: Path | io.BytesIO = source if isinstance(source, Path) else io.BytesIO(source)
-        with warnings.catch_warnings(), Image.open(opened, formats=_FORMATS) as picture:
+        file: Path | io.BytesIO = source if isinstance(source, Path) else io.BytesIO(source)
+        with warnings.catch_warnings(), Image.open(file, formats=_FORMATS) as picture:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own bound is checked below
             pixels = picture.width * picture.height
-            if pixels > most_pixels:
-                raise _too_large(f"{pixels:,}, and {most_pixels:,} are allowed")
+            if pixels > max_pixels:
+                raise _too_large(f"{pixels:,}, and {max_pixels:,} are allowed")
             if "A" in picture.getbands() or "transparency" in picture.info:
                 # What is transparent is seen on white paper; black bars would vanish on the black that lies below.
                 ground = Image.new("RGBA", picture.size, "white")

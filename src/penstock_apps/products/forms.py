@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.http import FormField, StartForm
 
-MOST_PICTURES = 1_000
+MAX_PICTURES = 1_000
 SAMPLE = "/api/products/sample.csv"
 UPLOAD = StartForm(
     "Look products up",
@@ -14,7 +14,7 @@ UPLOAD = StartForm(
             "file",
             "A table, or pictures",
             "file",
-            hint=f"One CSV, TSV or XLSX table, up to {MOST_PICTURES:,} pictures, or one ZIP of pictures.",
+            hint=f"One CSV, TSV or XLSX table, up to {MAX_PICTURES:,} pictures, or one ZIP of pictures.",
             accept=".csv,.tsv,.xlsx,.zip,image/*",
             multiple=True,
         ),

@@ -11,10 +11,6 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
-FIELDS = (
-    "sku", "gtin", "brand", "title", "description", "category", "price", "currency", "quantity", "url", "image",
-)  # fmt: skip
-
 # Names in English, German, French, Spanish and Polish, written as _words() leaves them.
 _NAMES = {
     "sku": """sku; sku no; sku number; item no; item number; item nr; item code; item id; article no; article number;
@@ -79,11 +75,11 @@ def map_headers(headers: Sequence[str]) -> dict[str, str | None]:
     """
     fields: dict[str, str | None] = dict.fromkeys(headers)
     wishes = [(wish, header) for header in fields if (wish := _wish(header)) is not None]
-    taken: set[str] = set()
+    assigned_fields: set[str] = set()
     # Sorting is stable: of two that fit equally well, the one further left is served first.
-    for (_, field), header in sorted(wishes, key=lambda one: -one[0][0]):
-        if field not in taken:
-            taken.add(field)
+    for (_, field), header in sorted(wishes, key=lambda wish: -wish[0][0]):
+        if field not in assigned_fields:
+            assigned_fields.add(field)
             fields[header] = field
     return fields
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx2
@@ -18,23 +17,24 @@ import orjson
 
 from penstock import Permanent, Retryable
 from penstock.errors import Postponed
+from penstock.lifecycle import JSON
 from penstock_apps.products.products import canonical_gtin, clean, machine_price
-from penstock_apps.products.provider_settings import ADDRESSES, PLACE, HttpJsonSettings, described_in, settings_from
-from penstock_apps.products.providers import Found, Pace, best
+from penstock_apps.products.provider_settings import ADDRESSES, PLACE, HttpJsonSettings, read_retailers
+from penstock_apps.products.providers import CallPacing, FoundProduct, best_match
 from penstock_apps.products.strategies import Query
 
-__all__ = ["LARGEST_ANSWER", "HttpJsonProvider", "load_providers", "retry_after", "settings_from"]
+__all__ = ["LARGEST_ANSWER", "HttpJsonProvider", "load_providers", "retry_after"]
 
 LARGEST_ANSWER = 1024**2
-_MOST_ITEMS = 50
-_MOST_REDIRECTS = 3
+_MAX_ITEMS = 50
+_MAX_REDIRECTS = 3
 _LONGEST_WAIT = 3600.0
 
 
 def load_providers(path: str, environment: Mapping[str, str]) -> tuple[HttpJsonProvider, ...]:
     """The retailers of the file that ``PRODUCT_PROVIDERS`` names, with the keys of the environment; none without it."""
     path = path.strip()
-    return tuple(HttpJsonProvider(settings) for settings in described_in(path, environment)) if path else ()
+    return tuple(HttpJsonProvider(settings) for settings in read_retailers(path, environment)) if path else ()
 
 
 class HttpJsonProvider:
@@ -42,8 +42,8 @@ class HttpJsonProvider:
 
     def __init__(self, settings: HttpJsonSettings) -> None:
         self._settings = settings
-        self._pace = Pace(settings.calls_per_second, settings.timeout_seconds)
-        self._connected: dict[asyncio.AbstractEventLoop, _Connected] = {}
+        self._pacing = CallPacing(settings.calls_per_second, settings.timeout_seconds)
+        self._clients: dict[asyncio.AbstractEventLoop, _LoopClient] = {}
 
     @property
     def name(self) -> str:
@@ -58,28 +58,28 @@ class HttpJsonProvider:
     @property
     def gauges(self) -> dict[str, float]:
         """How often it refuses, and how far apart calls to it are just now."""
-        return self._pace.gauges
+        return self._pacing.gauges
 
     def understands(self, query: Query) -> bool:
         """Is there an address for this question?"""
         return self._address(query) is not None
 
-    async def look_up(self, query: Query) -> Found | None:
+    async def look_up(self, query: Query) -> FoundProduct | None:
         """The product that fits best, or None; a question it has no address for is one it has no answer to."""
         address = self._address(query)
         if address is None:
             return None
         here = await self._here()
         async with here.places:
-            wait = await self._pace.wait(asyncio.sleep)
+            wait = await self._pacing.wait(asyncio.sleep)
             if wait is not None:
                 # Nobody was asked, so this is no try of the item.
                 raise Postponed(
-                    f"{self.name} wants to be left alone for {wait:.1f} s", code="PROVIDER_THROTTLED", retry_after=wait
+                    f"{self.name} asks for no calls for {wait:.1f} s", code="PROVIDER_THROTTLED", retry_after=wait
                 )
             try:
                 async with asyncio.timeout(self._settings.timeout_seconds):
-                    body = await self._asked(here.client, address)
+                    body = await self._get(here.client, address)
             except (TimeoutError, httpx2.TimeoutException) as error:
                 raise Retryable(
                     f"{self.name} did not answer in {self._settings.timeout_seconds:g} s", code="PROVIDER_TIMEOUT"
@@ -87,29 +87,29 @@ class HttpJsonProvider:
             except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
                 why = str(error) or type(error).__name__
                 raise Retryable(f"{self.name} cannot be reached: {why}", code="PROVIDER_UNAVAILABLE") from error
-        return None if body is None else best(query, self._read(body))
+        return None if body is None else best_match(query, self._read(body))
 
     async def close(self) -> None:
         """Close its connections on the loop that runs now; a loop that ends in order does that itself."""
-        here = self._connected.get(asyncio.get_running_loop())
+        here = self._clients.get(asyncio.get_running_loop())
         if here is not None:
             await here.lifetime.aclose()
 
-    async def _here(self) -> _Connected:
+    async def _here(self) -> _LoopClient:
         """The client of the loop that runs now: connections cannot move from one loop to another."""
         loop = asyncio.get_running_loop()
-        found = self._connected.get(loop)
-        if found is None:
+        here = self._clients.get(loop)
+        if here is None:
             client = httpx2.AsyncClient(
-                http2=True, verify=_trusted(), follow_redirects=False, trust_env=False,
+                http2=True, verify=_trusted_certificates(), follow_redirects=False, trust_env=False,
                 timeout=self._settings.timeout_seconds,
                 headers={"Accept": "application/json", **self._settings.headers},
             )  # fmt: skip
             lifetime = self._lifetime(loop, client)
-            found = _Connected(client, asyncio.Semaphore(self._settings.concurrency), lifetime)
-            self._connected[loop] = found
+            here = _LoopClient(client, asyncio.Semaphore(self._settings.concurrency), lifetime)
+            self._clients[loop] = here
             await anext(lifetime)
-        return found
+        return here
 
     async def _lifetime(
         self, loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient
@@ -118,7 +118,7 @@ class HttpJsonProvider:
         try:
             yield
         finally:
-            self._connected.pop(loop, None)
+            self._clients.pop(loop, None)
             await client.aclose()
 
     def _address(self, query: Query) -> str | None:
@@ -131,14 +131,14 @@ class HttpJsonProvider:
             return None
         return PLACE.sub(lambda place: quote(values[place[1]] or "", safe=""), template)
 
-    async def _asked(self, client: httpx2.AsyncClient, address: str) -> bytes | None:
-        for _ in range(_MOST_REDIRECTS + 1):
+    async def _get(self, client: httpx2.AsyncClient, address: str) -> bytes | None:
+        for _ in range(_MAX_REDIRECTS + 1):
             async with client.stream("GET", address) as answer:
                 if answer.is_redirect and "location" in answer.headers:
                     address = self._onward(address, answer.headers["location"])
                     continue
                 after = retry_after(answer.headers.get("retry-after"))
-                self._pace.answered(answer.status_code, after)
+                self._pacing.learn(answer.status_code, after)
                 if answer.status_code in (204, 404, 410):
                     return None
                 self._require_good(answer.status_code, after)
@@ -148,7 +148,7 @@ class HttpJsonProvider:
                     if len(body) > LARGEST_ANSWER:
                         raise self._unreadable(f"it is larger than {LARGEST_ANSWER:,} bytes")
                 return bytes(body)
-        raise Permanent(f"{self.name} redirects more than {_MOST_REDIRECTS} times", code="PROVIDER_REFUSED")
+        raise Permanent(f"{self.name} redirects more than {_MAX_REDIRECTS} times", code="PROVIDER_REFUSED")
 
     def _onward(self, address: str, location: str) -> str:
         onward = urljoin(address, location)
@@ -171,7 +171,7 @@ class HttpJsonProvider:
             raise Retryable(f"{self.name} answers {status}", code="PROVIDER_UNAVAILABLE", retry_after=after)
         raise Permanent(f"{self.name} answers {status}: check its address and its key", code="PROVIDER_REFUSED")
 
-    def _read(self, body: bytes) -> list[Found]:
+    def _read(self, body: bytes) -> list[FoundProduct]:
         try:
             answer = orjson.loads(body)
         except orjson.JSONDecodeError as error:
@@ -182,14 +182,14 @@ class HttpJsonProvider:
             raise self._unreadable(f"there is nothing at {self._settings.items!r}") from error
         if items is None:
             return []
-        listed = items if isinstance(items, list) else [items]
-        return [self._found(item) for item in listed[:_MOST_ITEMS]]
+        products = items if isinstance(items, list) else [items]
+        return [self._read_product(item) for item in products[:_MAX_ITEMS]]
 
-    def _found(self, item: object) -> Found:
+    def _read_product(self, item: object) -> FoundProduct:
         if not isinstance(item, dict):
             raise self._unreadable(f"a product at {self._settings.items!r} is not an object")
         values: dict[str, str] = {}
-        for known, path in self._settings.fields.items():
+        for field, path in self._settings.fields.items():
             try:
                 value = _at(item, path)
             except LookupError:
@@ -197,21 +197,21 @@ class HttpJsonProvider:
             if value is None:
                 continue
             if isinstance(value, dict | list):
-                raise self._unreadable(f"{known} at {path!r} is not one value")
-            if known == "price":
+                raise self._unreadable(f"{field} at {path!r} is not a single value")
+            if field == "price":
                 _put_price(values, value)
             elif text := clean(str(value)):
-                values[known] = text
+                values[field] = text
         if "gtin" in values:
             values["gtin"] = canonical_gtin(values["gtin"]) or values["gtin"]
-        return Found(**values, retailer=self.name)  # type: ignore[arg-type]  # the settings know no other field
+        return FoundProduct(**values, retailer=self.name)  # type: ignore[arg-type]  # the settings know no other field
 
     def _unreadable(self, why: str) -> Permanent:
         return Permanent(f"the answer of {self.name} cannot be read: {why}", code="PROVIDER_ANSWER_UNREADABLE")
 
 
 @dataclass(frozen=True, slots=True)
-class _Connected:
+class _LoopClient:
     """What calls on one loop share."""
 
     client: httpx2.AsyncClient
@@ -220,7 +220,7 @@ class _Connected:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def _trusted_certificates() -> ssl.SSLContext:
     """The certificates of this machine; reading them takes longer than a call, so it is done once."""
     return ssl.create_default_context()
 
@@ -236,7 +236,7 @@ def _put_price(values: dict[str, str], value: str | float) -> None:
         values.setdefault("currency", currency)
 
 
-def _at(value: Any, path: str) -> Any:
+def _at(value: JSON, path: str) -> JSON:
     """What is at a path such as ``offers.0.price``; LookupError where there is nothing."""
     for step in path.split(".") if path else ():
         if isinstance(value, dict):

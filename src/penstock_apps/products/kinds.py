@@ -1,4 +1,4 @@
-"""From an upload to items, and from an item to a product: the steps of the two kinds.
+"""The two kinds: the rows of a table, and pictures of products; each item is looked up at retailers.
 
 A row becomes an item whatever is wrong with it: a bad one says so when its turn comes, so that nothing is lost and the
 numbers of rows stay those that people see in their own table.
@@ -7,18 +7,36 @@ numbers of rows stay those that people see in their own table.
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+from uuid import UUID
 
-from penstock import ItemContext, NotFound, Permanent, Planned
-from penstock.ingest import ArchiveLimits, Table, pictures
+from penstock import SYSTEM, ItemContext, JobContext, NotFound, Penstock, Permanent, Planned, owner
+from penstock.ingest import ArchiveLimits, Table, TableShape, open_table, pictures, table_limits
 from penstock_apps.products.barcodes import read_barcodes
+from penstock_apps.products.payloads import (
+    ArchiveParams,
+    PictureFile,
+    PictureInput,
+    PictureParams,
+    ProductResult,
+    RowInput,
+    TableParams,
+)
 from penstock_apps.products.products import Product, Unusable, normalizer
-from penstock_apps.products.providers import Asked, Found, Providers
+from penstock_apps.products.providers import FoundProduct, ProviderCall, Providers
 from penstock_apps.products.repository import BatchWriter, SearchEvent
-from penstock_apps.products.strategies import Query, chosen, queries
+from penstock_apps.products.strategies import Query, choose_query, queries_for
+
+if TYPE_CHECKING:
+    from penstock_apps.products.intake import ProductIntake
+
+TABLE = "csv"
+PICTURES = "image"
 
 COLUMNS = (
     "sku", "gtin", "brand", "title", "price", "currency", "availability", "url", "retailer", "matched_by", "score",
@@ -26,6 +44,9 @@ COLUMNS = (
 """The columns of a result, in the order of the grid and of exports."""
 SUMMARY = {"brand": ("brand",), "sku": ("sku", "gtin")}
 """What lists show of an item beside its title, and the members of its input that may hold it."""
+Gauges = Callable[[], dict[str, dict[str, dict[str, float]]]]
+Lookup = ItemContext[TableParams, RowInput] | ItemContext[ArchiveParams | PictureParams, PictureInput]
+"""An item of either kind."""
 
 
 def planned_rows(table: Table, mapping: Mapping[str, str | None], after: int = 0) -> Iterator[Planned]:
@@ -36,25 +57,26 @@ def planned_rows(table: Table, mapping: Mapping[str, str | None], after: int = 0
         if problem is not None:
             yield Planned(bad_row(number, {}, problem, code), {})
             continue
-        given = dict(zip(headers, cells))  # noqa: B905  # naming strict costs a third more, a million times
+        by_header = dict(zip(headers, cells))  # noqa: B905  # naming strict costs a third more, a million times
         try:
             product = clean_row(cells)
         except Unusable as unusable:
-            yield Planned(bad_row(number, given, unusable.message, unusable.code), {})
+            yield Planned(bad_row(number, by_header, unusable.message, unusable.code), {})
         else:
-            yield make(Planned, ({"row": number, "cells": given}, product))
+            yield make(Planned, ({"row": number, "cells": by_header}, product))
 
 
-def bad_row(number: int, cells: dict[str, Any], problem: str, code: str | None) -> dict[str, Any]:
+def bad_row(number: int, cells: dict[str, str], problem: str, code: str | None) -> RowInput:
     """The input of a row that cannot be used: what it holds, and what its item will say."""
     code = code or "ROW_UNREADABLE"
     return {"row": number, "cells": cells, "problem": f"row {number}: {problem}", "code": code}
 
 
-def planned_pictures(given: Sequence[Mapping[str, str]], after: int = 0) -> Iterator[Planned]:
-    """An item for each picture that was handed in by itself."""
-    for number, one in enumerate(given[after:], start=after + 1):
-        yield Planned({"row": number, "picture": one["name"], "sha256": one["sha256"]}, {"title": one["name"]})
+def planned_pictures(files: Sequence[PictureFile], after: int = 0) -> Iterator[Planned]:
+    """An item for each picture that was sent by itself."""
+    for number, file in enumerate(files[after:], start=after + 1):
+        item: PictureInput = {"row": number, "picture": file["name"], "sha256": file["sha256"]}
+        yield Planned(item, {"title": file["name"]})
 
 
 def planned_members(
@@ -66,43 +88,22 @@ def planned_members(
     item has to read the directory of the whole archive to find its own picture.
     """
     for (number, name, _), content, problem, code in pictures(path, limits, after):
-        about: dict[str, Any] = {"row": number, "picture": name}
+        item: PictureInput = {"row": number, "picture": name}
         if content is None:
-            about |= {"problem": f"{name}: {problem}", "code": code or "FILE_BROKEN"}
+            item["problem"], item["code"] = f"{name}: {problem}", code or "FILE_BROKEN"
         else:
-            about["sha256"] = keep(number, content)
-        yield Planned(about, {"title": name})
+            item["sha256"] = keep(number, content)
+        yield Planned(item, {"title": name})
 
 
-class Searching:
+class ProductSearch:
     """Looks products up for items, and has each question recorded before its item ends."""
 
     def __init__(self, providers: Providers, events: BatchWriter) -> None:
         self._providers = providers
         self._events = events
 
-    async def of_row(self, item: ItemContext) -> dict[str, Any]:
-        """The product a row of a table speaks of."""
-        _require_good(item)
-        product: Any = item.normalized
-        return await self._looked_up(item, queries(product), product)
-
-    async def of_picture(self, item: ItemContext) -> dict[str, Any]:
-        """The product whose barcode is in a picture."""
-        _require_good(item)
-        about: Any = item.input
-        found = await asyncio.to_thread(read_barcodes, item.kept_file(about["sha256"]))
-        numbers = dict.fromkeys(one.gtin for one in found if one.gtin)
-        if not numbers:
-            texts = ", ".join(repr(one.text[:40]) for one in found[:3])
-            raise NotFound(
-                f"the barcode holds no GTIN but {texts}: photograph the product's EAN or UPC", code="NO_GTIN"
-            )
-        # A picture may show several products; each attempt asks for the next.
-        possible = [query for number in numbers for query in queries(Product(gtin=number))]
-        return await self._looked_up(item, possible, Product())
-
-    async def _looked_up(self, item: ItemContext, possible: Sequence[Query], product: Product) -> dict[str, Any]:
+    async def look_up(self, item: Lookup, possible: Sequence[Query], product: Product) -> ProductResult:
         if not len(self._providers):
             raise Permanent(
                 "no retailer is known here, so nothing can be looked up: set PRODUCT_PROVIDERS to the path of a JSON "
@@ -110,60 +111,126 @@ class Searching:
                 code="NO_PROVIDER",
             )
         # A run after the first goes on with the question behind the one the run before began with.
-        query = chosen(possible, item.attempt + item.run - 1)
-        asked: list[SearchEvent] = []
+        query = choose_query(possible, item.attempt + item.run - 1)
+        events: list[SearchEvent] = []
         try:
-            found = await self._providers.look_up(
-                query, item.attempt, told=lambda one: asked.append(_event(item, one))
-            )  # fmt: skip
+            match = await self._providers.look_up(
+                query, item.attempt, on_call=lambda call: events.append(_event(item, call))
+            )
         except asyncio.CancelledError:
-            self._events.hand_in(asked)  # what was asked was asked, though nobody waits for it any more
+            self._events.hand_in(events)  # what was asked was asked, though nobody waits for it any more
             raise
         except BaseException:
-            await self._events.hand_in(asked)
+            await self._events.hand_in(events)
             raise
-        await self._events.hand_in(asked)
-        if found is None:
+        await self._events.hand_in(events)
+        if match is None:
             raise NotFound(
                 f"no retailer has it by {query.strategy.value} {query.text[:100]!r}", code="PRODUCT_NOT_FOUND"
             )
-        return result_of(found, query, product)
+        return result_of(match, query, product)
 
 
-def result_of(found: Found, query: Query, product: Product) -> dict[str, Any]:
+class ProductTable:
+    """Each row of a table, looked up."""
+
+    columns = COLUMNS
+    summary = SUMMARY
+
+    def __init__(self, app: Penstock, search: ProductSearch, gauges: Gauges, intake: ProductIntake) -> None:
+        self._app = app
+        self._search = search
+        self.gauges = gauges
+        self.intake = intake
+
+    def plan(self, job: JobContext[TableParams, ProductResult], after: int) -> Iterator[Planned]:
+        """An item for each row."""
+        path = self._app.acting_as(SYSTEM).files.path(UUID(job.params["file_id"]))
+        table = open_table(path, TableShape.from_json(job.params["shape"]), table_limits(self._app.settings))
+        yield from planned_rows(table, job.params["mapping"], after)
+
+    async def process(self, item: ItemContext[TableParams, RowInput]) -> ProductResult:
+        """The product a row speaks of."""
+        _require_good(item.input)
+        product: Product = item.normalized
+        return await self._search.look_up(item, queries_for(product), product)
+
+
+class ProductPictures:
+    """Each picture's barcode, looked up."""
+
+    columns = COLUMNS
+    summary = SUMMARY
+
+    def __init__(self, app: Penstock, search: ProductSearch, gauges: Gauges, intake: ProductIntake) -> None:
+        self._app = app
+        self._search = search
+        self.gauges = gauges
+        self.intake = intake
+
+    def plan(self, job: JobContext[ArchiveParams | PictureParams, ProductResult], after: int) -> Iterator[Planned]:
+        """An item for each picture."""
+        params = job.params
+        if "archive" in params:
+            path = self._app.acting_as(SYSTEM).files.path(UUID(params["file_id"]))
+            keep = partial(self._keep, params["name"], job.owner)
+            yield from planned_members(path, self.intake.archive_limits(), keep, after)
+        else:
+            yield from planned_pictures(params["pictures"], after)
+
+    async def process(self, item: ItemContext[ArchiveParams | PictureParams, PictureInput]) -> ProductResult:
+        """The product whose barcode is in a picture."""
+        _require_good(item.input)
+        barcodes = await asyncio.to_thread(read_barcodes, item.kept_file(item.input["sha256"]))
+        numbers = dict.fromkeys(barcode.gtin for barcode in barcodes if barcode.gtin)
+        if not numbers:
+            texts = ", ".join(repr(barcode.text[:40]) for barcode in barcodes[:3])
+            raise NotFound(
+                f"the barcode holds no GTIN but {texts}: photograph the product's EAN or UPC", code="NO_GTIN"
+            )
+        # A picture may show several products; each attempt asks for the next.
+        possible = [query for number in numbers for query in queries_for(Product(gtin=number))]
+        return await self._search.look_up(item, possible, Product())
+
+    def _keep(self, archive: str, user: str | None, number: int, picture: bytes) -> str:
+        """Keep a picture of an archive; its name in there may be no name for a file, and is the item's."""
+        name = f"{number} of {archive[:1000]}"
+        return self._app.acting_as(owner(user)).files.keep(io.BytesIO(picture), name=name).sha256
+
+
+def result_of(match: FoundProduct, query: Query, product: Product) -> ProductResult:
     """What the grid and exports show; what the retailer does not say is known from the row, but for its price."""
     return {
-        "sku": found.sku or product.get("sku"),
-        "gtin": found.gtin or product.get("gtin") or query.gtin,
-        "brand": found.brand or product.get("brand"),
-        "title": found.title or product.get("title"),
-        "price": found.price,
-        "currency": found.currency,
-        "availability": found.availability,
-        "url": found.url,
-        "retailer": found.retailer,
+        "sku": match.sku or product.get("sku"),
+        "gtin": match.gtin or product.get("gtin") or query.gtin,
+        "brand": match.brand or product.get("brand"),
+        "title": match.title or product.get("title"),
+        "price": match.price,
+        "currency": match.currency,
+        "availability": match.availability,
+        "url": match.url,
+        "retailer": match.retailer,
         "matched_by": query.strategy.value,
-        "score": found.score,
+        "score": match.score,
     }
 
 
-def _require_good(item: ItemContext) -> None:
-    about: Any = item.input
-    if "problem" in about:
-        raise Permanent(about["problem"], code=about["code"])
+def _require_good(item: RowInput | PictureInput) -> None:
+    if "problem" in item:
+        raise Permanent(item["problem"], code=item["code"])
 
 
-def _event(item: ItemContext, asked: Asked) -> SearchEvent:
+def _event(item: Lookup, call: ProviderCall) -> SearchEvent:
     return SearchEvent(
         job_id=item.job_id,
         item_id=item.id,
         user_id=item.owner,
         kind=item.kind,
-        provider=asked.provider,
-        strategy=asked.query.strategy.value,
-        query=asked.query.text,
-        outcome=asked.outcome,
+        provider=call.provider,
+        strategy=call.query.strategy.value,
+        query=call.query.text,
+        outcome=call.outcome,
         attempt=item.attempt,
-        latency_ms=round(asked.latency_ms, 3),
+        latency_ms=round(call.latency_ms, 3),
         at=datetime.now(UTC),
     )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from penstock import Permanent
+from penstock.lifecycle import JSON
 
 _LONGEST = {"sku": 100, "brand": 200, "title": 500, "description": 5_000, "category": 300, "quantity": 50}
 _LONGEST_OTHER = 2_000
 _WEB = ("http://", "https://")
 # Joiners are part of words in some scripts; every other invisible character is rubbish from a copy and paste.
 _JOINERS = "\u200c\u200d"
+_INVISIBLE = ("Cc", "Cf", "Cs")
 
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d{1,3}")
 _LABEL = re.compile(r"[A-Za-z]+(?:-?(?:8|1[0-4]))?(?:\s*[:#]\s*|\s+)")
@@ -37,7 +39,7 @@ _AMOUNT = re.compile(r"[^\d]*?(-?(?:(?<![A-Za-z.])[.,])?\d[\d.,'’\s]*)(?:,?[-�
 _PLAIN_PRICE = re.compile(r"(?:0|[1-9][0-9]{0,8})[.,][0-9]{2}")
 _WORDS_OF_THREE = re.compile(r"[A-Za-z]{3}")
 # The longest first: "ca$" holds "$".
-_SIGNS_BY_LENGTH = sorted(_SIGNS.items(), key=lambda one: -len(one[0]))
+_SIGNS_BY_LENGTH = sorted(_SIGNS.items(), key=lambda sign: -len(sign[0]))
 _GROUPS = re.compile(r"['’\s]")
 
 
@@ -65,11 +67,6 @@ class Unusable(Permanent):
     code = "ROW_HAS_NO_PRODUCT"
 
 
-def normalized(cells: Mapping[str, str | None]) -> Product:
-    """The clean values of a row's cells, by canonical field; raises ``Unusable`` when nothing can be looked up."""
-    return normalizer(tuple(cells))([text or "" for text in cells.values()])
-
-
 def normalizer(fields: Sequence[str | None]) -> Callable[[Sequence[str]], Product]:
     """What makes a row clean whose cells hold these fields; None is a column nobody needs.
 
@@ -78,15 +75,15 @@ def normalizer(fields: Sequence[str | None]) -> Callable[[Sequence[str]], Produc
     longest = [0 if field is None else _LONGEST.get(field, _LONGEST_OTHER) for field in fields]
     texts = [(at, field, _LONGEST[field]) for at, field in enumerate(fields) if field in _LONGEST]
     links = [(at, field) for at, field in enumerate(fields) if field in ("url", "image")]
-    gtin, price, currency = (fields.index(one) if one in fields else None for one in ("gtin", "price", "currency"))
+    gtin, price, currency = (fields.index(name) if name in fields else None for name in ("gtin", "price", "currency"))
 
     def clean_row(cells: Sequence[str]) -> Product:
         if not _all_clean("|".join(cells)):
-            cells = [clean(text, most) if most else "" for text, most in zip(cells, longest, strict=False)]
+            cells = [clean(text, limit) if limit else "" for text, limit in zip(cells, longest, strict=False)]
         warnings: list[str] = []
-        product: Any = {
-            field: text if len(text) <= most else text[:most].rstrip()
-            for at, field, most in texts
+        product: JSON = {
+            field: text if len(text) <= limit else text[:limit].rstrip()
+            for at, field, limit in texts
             if (text := cells[at])
         }
         product["warnings"] = warnings
@@ -115,9 +112,9 @@ def normalizer(fields: Sequence[str | None]) -> Callable[[Sequence[str]], Produc
 
 
 def _nothing_to_look_up(warnings: Sequence[str]) -> Unusable:
-    found = f" ({'; '.join(warnings)})" if warnings else ""
+    reasons = f" ({'; '.join(warnings)})" if warnings else ""
     return Unusable(
-        f"the row has no article number, no barcode number and no title to look up{found}: fill one of them in"
+        f"the row has no article number, no barcode number and no title to look up{reasons}: fill one of them in"
     )
 
 
@@ -147,10 +144,12 @@ def clean(text: str | None, longest: int = _LONGEST_OTHER) -> str:
         if text[0] == " " or text[-1] == " " or "  " in text:
             text = " ".join(text.split())
         return text if len(text) <= longest else text[:longest].rstrip()
-    spaced = " ".join(unicodedata.normalize("NFC", text).split())
-    seen = "".join(one for one in spaced if one in _JOINERS or unicodedata.category(one) not in ("Cc", "Cf", "Cs"))
+    line = " ".join(unicodedata.normalize("NFC", text).split())
+    visible = "".join(
+        character for character in line if character in _JOINERS or unicodedata.category(character) not in _INVISIBLE
+    )
     # Taking characters out may leave two spaces together.
-    return " ".join(seen.split())[:longest].rstrip()
+    return " ".join(visible.split())[:longest].rstrip()
 
 
 def check_digit(digits: str) -> str:
@@ -186,7 +185,7 @@ def canonical_gtin(text: str) -> str | None:
         return text
     digits = _BETWEEN_DIGITS.sub("", unicodedata.normalize("NFKC", text)).upper()
     if re.fullmatch(r"[0-9]{9}[0-9X]", digits):
-        values = [10 if one == "X" else int(one) for one in digits]
+        values = [10 if digit == "X" else int(digit) for digit in digits]
         if sum(value * weight for value, weight in zip(values, range(10, 0, -1), strict=True)) % 11:
             return None
         body = "978" + digits[:9]
@@ -200,10 +199,10 @@ def canonical_gtin(text: str) -> str | None:
     return digits.zfill(13) if len(digits) == 12 else digits
 
 
-def same_gtin(one: str | None, other: str | None) -> bool:
+def same_gtin(first: str | None, second: str | None) -> bool:
     """Do two numbers name the same product, however many zeros they start with?"""
-    first, second = canonical_gtin(one or ""), canonical_gtin(other or "")
-    return first is not None and second is not None and first.zfill(14) == second.zfill(14)
+    numbers = canonical_gtin(first or ""), canonical_gtin(second or "")
+    return numbers[0] is not None and numbers[1] is not None and numbers[0].zfill(14) == numbers[1].zfill(14)
 
 
 def price_and_currency(text: str) -> tuple[str, str | None, str | None]:
@@ -217,11 +216,11 @@ def price_and_currency(text: str) -> tuple[str, str | None, str | None]:
     currency = _currency_in(text)
     match = _AMOUNT.fullmatch(text)
     if match is None:
-        raise ValueError(f"price {text[:80]!r} is not one amount, and is left out")
-    written = _GROUPS.sub("", match[1]).rstrip(".,")
-    if written.startswith("-") or "-" in text[: match.start(1)]:
+        raise ValueError(f"price {text[:80]!r} is not a single amount, and is left out")
+    digits = _GROUPS.sub("", match[1]).rstrip(".,")
+    if digits.startswith("-") or "-" in text[: match.start(1)]:
         raise ValueError(f"price {text[:80]!r} is below zero, and is left out")
-    number, doubtful = _with_decimal_point(written)
+    number, doubtful = _with_decimal_point(digits)
     try:
         amount = Decimal(number)
     except InvalidOperation:
@@ -240,17 +239,17 @@ def machine_price(value: str | float) -> tuple[str, str | None]:
     return amount, currency
 
 
-def _with_decimal_point(written: str) -> tuple[str, bool]:
+def _with_decimal_point(digits: str) -> tuple[str, bool]:
     """The number with at most one point in it, and whether its mark might have meant the other thing."""
-    point, comma = written.rfind("."), written.rfind(",")
+    point, comma = digits.rfind("."), digits.rfind(",")
     if point < 0 and comma < 0:
-        return written, False
+        return digits, False
     mark, other = (".", ",") if point > comma else (",", ".")
-    whole, _, part = written.rpartition(mark)
-    if other in written:
+    whole, _, part = digits.rpartition(mark)
+    if other in digits:
         return f"{whole.replace(other, '').replace(mark, '')}.{part}", False
     if mark in whole:
-        return written.replace(mark, ""), False
+        return digits.replace(mark, ""), False
     if len(part) == 3 and 1 <= len(whole) <= 3 and whole.strip("0"):
         return whole + part, True
     return f"{whole or '0'}.{part}", False
@@ -271,25 +270,25 @@ def _add_gtin(product: Product, text: str, warnings: list[str]) -> None:
             f"barcode number {text!r} lost its last digits in a spreadsheet: format the column as text and export again"
         )
         return
-    given = _LABEL.sub("", text, count=1) if _LABEL.match(text) else text
-    if whole := _WHOLE_FLOAT.fullmatch(given):
-        given = whole[1]
-    given = _BETWEEN_DIGITS.sub("", unicodedata.normalize("NFKC", given)).upper()
-    found = canonical_gtin(given)
-    if found is None and re.fullmatch(r"[0-9]{11}", given) and (found := canonical_gtin("0" + given)):
-        warnings.append(f"barcode number {text[:40]!r} has 11 digits; it was read with the zero it lost: 0{given}")
-    if found is not None:
-        product["gtin"] = found
-        product["gtin_given"] = given
-    elif re.fullmatch(r"[0-9]{8}|[0-9]{12,14}|[0-9]{9}[0-9X]", given):
+    digits = _LABEL.sub("", text, count=1) if _LABEL.match(text) else text
+    if whole := _WHOLE_FLOAT.fullmatch(digits):
+        digits = whole[1]
+    digits = _BETWEEN_DIGITS.sub("", unicodedata.normalize("NFKC", digits)).upper()
+    gtin = canonical_gtin(digits)
+    if gtin is None and re.fullmatch(r"[0-9]{11}", digits) and (gtin := canonical_gtin("0" + digits)):
+        warnings.append(f"barcode number {text[:40]!r} has 11 digits; it was read with the zero it lost: 0{digits}")
+    if gtin is not None:
+        product["gtin"] = gtin
+        product["gtin_given"] = digits
+    elif re.fullmatch(r"[0-9]{8}|[0-9]{12,14}|[0-9]{9}[0-9X]", digits):
         warnings.append(f"barcode number {text[:40]!r} has a wrong check digit, and is not looked up")
     else:
         warnings.append(f"barcode number {text[:40]!r} is not one (8, 12, 13 or 14 digits), and is not looked up")
 
 
 def _add_price(product: Product, price: str, currency: str, warnings: list[str]) -> None:
-    said = _currency_in(currency) if currency else None
-    if currency and said is None:
+    code = _currency_in(currency) if currency else None
+    if currency and code is None:
         warnings.append(f"currency {currency[:40]!r} is not known, and is left out")
     if price:
         try:
@@ -298,8 +297,8 @@ def _add_price(product: Product, price: str, currency: str, warnings: list[str])
             warnings.append(str(error))
         else:
             product["price"] = amount
-            said = said or beside
+            code = code or beside
             if doubt:
                 warnings.append(doubt)
-    if said:
-        product["currency"] = said
+    if code:
+        product["currency"] = code

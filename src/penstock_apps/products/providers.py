@@ -30,7 +30,7 @@ _LOG = logging.getLogger("penstock_apps.products")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundProduct:
     """A product as a retailer sells it; ``score`` says how surely it is the one asked for (1 is the same GTIN)."""
 
     title: str | None = None
@@ -47,7 +47,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProviderCall:
     """One question to one retailer: "FOUND", "NOT_FOUND" or the code of its error, and how long that took."""
 
     provider: str
@@ -59,8 +59,8 @@ class Asked:
 class Provider(Protocol):
     """A retailer that can be asked.
 
-    ``look_up`` raises ``Postponed`` (PROVIDER_THROTTLED) when it did not ask because the retailer wants to be left
-    alone, ``Retryable`` (PROVIDER_THROTTLED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT) when it asked and that may work
+    ``look_up`` raises ``Postponed`` (PROVIDER_THROTTLED) when it did not ask because the retailer asks for no
+    calls, ``Retryable`` (PROVIDER_THROTTLED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT) when it asked and that may work
     later, and ``Permanent`` (PROVIDER_REFUSED, PROVIDER_ANSWER_UNREADABLE) when it will not.
     """
 
@@ -75,33 +75,33 @@ class Provider(Protocol):
     def understands(self, query: Query) -> bool:
         """Can it be asked this at all? One that knows no way is passed over, and that is no answer."""
 
-    async def look_up(self, query: Query) -> Found | None:
+    async def look_up(self, query: Query) -> FoundProduct | None:
         """The product, or None where the retailer does not have it."""
 
 
-def score(query: Query, found: Found) -> float:
+def score(query: Query, product: FoundProduct) -> float:
     """How well an answer fits: 1 for the same GTIN, 0.95 for the same article number, else the share of equal words."""
-    if same_gtin(query.gtin, found.gtin):
+    if same_gtin(query.gtin, product.gtin):
         return 1.0
-    if query.gtin and found.gtin and canonical_gtin(found.gtin):
+    if query.gtin and product.gtin and canonical_gtin(product.gtin):
         return 0.0  # two good numbers that differ are two products, whatever their names
-    if query.sku and found.sku and query.sku.casefold() == found.sku.casefold():
+    if query.sku and product.sku and query.sku.casefold() == product.sku.casefold():
         return 0.95
-    asked, offered = _tokens(query.brand, query.title), _tokens(found.brand, found.title)
-    if not query.title or not asked or not offered:
+    expected_words, offered_words = _tokens(query.brand, query.title), _tokens(product.brand, product.title)
+    if not query.title or not expected_words or not offered_words:
         return 0.0
-    overlap = 2 * len(asked & offered) / (len(asked) + len(offered))
+    overlap = 2 * len(expected_words & offered_words) / (len(expected_words) + len(offered_words))
     # "500 ml" and "250 ml" share every word but the one that matters.
-    sizes, other_sizes = _with_digits(asked), _with_digits(offered)
+    sizes, other_sizes = _with_digits(expected_words), _with_digits(offered_words)
     if sizes and other_sizes and sizes.isdisjoint(other_sizes):
         overlap /= 2
     return round(min(overlap, 0.9), 3)
 
 
-def best(query: Query, candidates: Iterable[Found], threshold: float = THRESHOLD) -> Found | None:
+def best_match(query: Query, candidates: Iterable[FoundProduct], threshold: float = THRESHOLD) -> FoundProduct | None:
     """The answer that fits best, with its score, or None where none fits; the first one on a tie."""
-    scored = [replace(one, score=score(query, one)) for one in candidates]
-    winner = max(scored, key=lambda one: one.score, default=None)
+    candidates_with_scores = [replace(product, score=score(query, product)) for product in candidates]
+    winner = max(candidates_with_scores, key=lambda product: product.score, default=None)
     return winner if winner is not None and winner.score >= threshold else None
 
 
@@ -109,75 +109,75 @@ class Providers:
     """Every retailer, by priority; each attempt starts with the next one."""
 
     def __init__(self, providers: Iterable[Provider], *, threshold: float = THRESHOLD) -> None:
-        self._ordered = tuple(sorted(providers, key=lambda one: one.priority))
+        self._in_order = tuple(sorted(providers, key=lambda provider: provider.priority))
         self._threshold = threshold
 
     def __len__(self) -> int:
-        return len(self._ordered)
+        return len(self._in_order)
 
     def order(self, attempt: int = 1) -> tuple[Provider, ...]:
         """Whom to ask first, second … in this attempt (the first attempt is 1)."""
-        if not self._ordered:
+        if not self._in_order:
             return ()
-        at = (max(attempt, 1) - 1) % len(self._ordered)
-        return self._ordered[at:] + self._ordered[:at]
+        at = (max(attempt, 1) - 1) % len(self._in_order)
+        return self._in_order[at:] + self._in_order[:at]
 
     async def look_up(
-        self, query: Query, attempt: int = 1, *, told: Callable[[Asked], None] | None = None
-    ) -> Found | None:
+        self, query: Query, attempt: int = 1, *, on_call: Callable[[ProviderCall], None] | None = None
+    ) -> FoundProduct | None:
         """The first answer that fits. One retailer's trouble is raised only if no other one has the product.
 
         "Not found" is said only when everybody who can answer did: while one is throttled, nobody knows. A retailer
         that asked us to stay away is not asked, and where nobody else failed, that costs no try: ``Postponed``.
-        ``told`` hears of each question that was asked, and of none that was not.
+        ``on_call`` is told of each question that was asked, and of none that was not.
         """
 
         def note(provider: Provider, outcome: str) -> None:
-            if told is not None:
-                told(Asked(provider.name, query, outcome, (time.perf_counter() - begun) * 1000.0))
+            if on_call is not None:
+                on_call(ProviderCall(provider.name, query, outcome, (time.perf_counter() - begun_at) * 1000.0))
 
-        closed: Postponed | None = None
-        later: Retryable | None = None
-        never: Permanent | None = None
-        answered = False
+        postponement: Postponed | None = None
+        retryable: Retryable | None = None
+        permanent: Permanent | None = None
+        has_answer = False
         for provider in self.order(attempt):
             if not provider.understands(query):
                 continue
-            begun = time.perf_counter()
+            begun_at = time.perf_counter()
             try:
-                found = await provider.look_up(query)
+                product = await provider.look_up(query)
             except Postponed as error:
-                if closed is None or error.retry_after < closed.retry_after:
-                    closed = error
+                if postponement is None or error.retry_after < postponement.retry_after:
+                    postponement = error
                 continue
             except Retryable as error:
                 note(provider, error.code)
                 _LOG.warning("retailer %s could not be asked: %s", provider.name, error.message)
                 # The one that is free again first decides when to ask again.
-                if later is None or (error.retry_after or 0) < (later.retry_after or 0):
-                    later = error
+                if retryable is None or (error.retry_after or 0) < (retryable.retry_after or 0):
+                    retryable = error
                 continue
             except Permanent as error:
                 note(provider, error.code)
                 _LOG.warning("retailer %s could not be asked: %s", provider.name, error.message)
-                never = never or error
+                permanent = permanent or error
                 continue
-            answered = True
-            fitting = best(query, [found], self._threshold) if found is not None else None
-            note(provider, "NOT_FOUND" if fitting is None else "FOUND")
-            if fitting is not None:
-                return fitting if fitting.retailer else replace(fitting, retailer=provider.name)
-        if later is not None:
-            raise later
-        if closed is not None:
-            raise closed
-        if never is not None and not answered:
-            raise never
+            has_answer = True
+            match = best_match(query, [product], self._threshold) if product is not None else None
+            note(provider, "NOT_FOUND" if match is None else "FOUND")
+            if match is not None:
+                return match if match.retailer else replace(match, retailer=provider.name)
+        if retryable is not None:
+            raise retryable
+        if postponement is not None:
+            raise postponement
+        if permanent is not None and not has_answer:
+            raise permanent
         return None
 
 
-class Pace:
-    """Keeps calls to one retailer as far apart as it likes them, and stops them while it asks to be left alone.
+class CallPacing:
+    """Keeps calls to one retailer as far apart as it likes them, and stops them while it asks for none.
 
     One retailer is asked from the loops of several workers of a process, so there is a lock.
     """
@@ -219,7 +219,7 @@ class Pace:
             await sleep(ready_in)
         return None
 
-    def answered(self, status: int, retry_after: float | None = None) -> None:
+    def learn(self, status: int, retry_after: float | None = None) -> None:
         """Learn from an answer: 429 and 503 make calls rarer, for as long as the retailer says where it says so."""
         with self._lock:
             now = self._now()
@@ -227,15 +227,11 @@ class Pace:
             if status in _REFUSALS:
                 self._closed_until = max(self._closed_until, now + self._delay.ready_in(now))
 
-    def close_for(self, seconds: float) -> None:
-        """Let nobody call for so long: the retailer said so."""
-        self.answered(429, seconds)
-
 
 def _tokens(*texts: str | None) -> frozenset[str]:
     plain = unicodedata.normalize("NFKD", " ".join(text for text in texts if text).casefold())
-    return frozenset(_WORDS.findall("".join(one for one in plain if not unicodedata.combining(one))))
+    return frozenset(_WORDS.findall("".join(character for character in plain if not unicodedata.combining(character))))
 
 
 def _with_digits(tokens: frozenset[str]) -> frozenset[str]:
-    return frozenset(token for token in tokens if any(one.isdigit() for one in token))
+    return frozenset(token for token in tokens if any(character.isdigit() for character in token))

@@ -10,10 +10,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import insert, select
+from sqlalchemy import RowMapping, insert, select
 
 from penstock import Penstock
 from penstock_apps.products.tables import search_events
@@ -52,28 +51,28 @@ class SearchEventRepository:
         """Keep events, all or none."""
         rows = [
             {
-                **{name: value for name, value in asdict(one).items() if name != "id"},
-                "provider": one.provider[:_LONGEST_NAME],
-                "query": one.query[:LONGEST_QUERY],
-                "outcome": one.outcome[:_LONGEST_CODE],
+                **{name: value for name, value in asdict(event).items() if name != "id"},
+                "provider": event.provider[:_LONGEST_NAME],
+                "query": event.query[:LONGEST_QUERY],
+                "outcome": event.outcome[:_LONGEST_CODE],
             }
-            for one in events
+            for event in events
         ]
-        self._app.in_transaction(lambda link: link.execute(insert(search_events), rows))
+        self._app.in_transaction(lambda connection: connection.execute(insert(search_events), rows))
 
     def of_job(self, job_id: UUID, *, after: int = 0, limit: int = 1_000) -> list[SearchEvent]:
         """A page of a job's events in the order they were written, behind the one with the number ``after``."""
-        asked = (
+        query = (
             select(search_events)
             .where(search_events.c.job_id == job_id, search_events.c.id > after)
             .order_by(search_events.c.id)
             .limit(limit)
         )
-        rows: list[Any] = self._app.in_transaction(lambda link: list(link.execute(asked).mappings()), reads=True)
+        rows = self._app.in_transaction(lambda connection: connection.execute(query).mappings().all(), reads=True)
         return [_event(row) for row in rows]
 
 
-def _event(row: Any) -> SearchEvent:
+def _event(row: RowMapping) -> SearchEvent:
     at = row["at"]
     return SearchEvent(**{**row, "at": at if at.tzinfo else at.replace(tzinfo=UTC)})
 
@@ -92,48 +91,47 @@ class BatchWriter:
     def hand_in(self, events: Sequence[SearchEvent]) -> asyncio.Future[None]:
         """Have events written soon; the answer is done when they are."""
         loop = asyncio.get_running_loop()
-        written: asyncio.Future[None] = loop.create_future()
+        is_written: asyncio.Future[None] = loop.create_future()
         if not events:
-            written.set_result(None)
-            return written
+            is_written.set_result(None)
+            return is_written
         queue = self._queues.get(loop)
         if queue is None:
             queue = self._queues[loop] = _Queue([], loop.create_task(self._work(loop)))
-        queue.waiting.append((events, written))
-        return written
+        queue.waiting.append((events, is_written))
+        return is_written
 
     async def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             # The task begins only after hand_in() has put the first events in, and ends when none are left.
-            while taken := self._queues[loop].take():
-                together = [event for events, _ in taken for event in events]
+            while batch := self._queues[loop].take():
+                together = [event for events, _ in batch for event in events]
                 [failure] = await asyncio.gather(asyncio.to_thread(self._write, together), return_exceptions=True)
                 # Everybody's events were in that transaction, so everybody is told.
-                _settle(taken, failure)
+                _settle(batch, failure)
         finally:
-            left = self._queues.pop(loop).waiting
-            for _, written in left:
-                written.cancel()
+            for _, is_written in self._queues.pop(loop).waiting:
+                is_written.cancel()
 
 
-_Handed = tuple[Sequence[SearchEvent], "asyncio.Future[None]"]
+_Entry = tuple[Sequence[SearchEvent], "asyncio.Future[None]"]
 
 
 @dataclass(slots=True)
 class _Queue:
-    waiting: list[_Handed]
+    waiting: list[_Entry]
     writer: asyncio.Task[None]
 
-    def take(self) -> list[_Handed]:
-        taken, self.waiting = self.waiting, []
-        return taken
+    def take(self) -> list[_Entry]:
+        batch, self.waiting = self.waiting, []
+        return batch
 
 
-def _settle(taken: list[_Handed], failure: BaseException | None) -> None:
-    for _, written in taken:
-        if written.done():
-            continue  # whoever handed it in was stopped and does not wait any more
+def _settle(batch: list[_Entry], failure: BaseException | None) -> None:
+    for _, is_written in batch:
+        if is_written.done():
+            continue  # the task that handed it in was stopped and does not wait any more
         if failure is None:
-            written.set_result(None)
+            is_written.set_result(None)
         else:
-            written.set_exception(failure)
+            is_written.set_exception(failure)

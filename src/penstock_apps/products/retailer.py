@@ -6,16 +6,17 @@ import csv
 import io
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import TypedDict
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
-from penstock_apps.loopback import served
+from penstock.lifecycle import JSON
+from penstock_apps.loopback import serve_locally
 from penstock_apps.products.barcodes import barcode_png
 from penstock_apps.products.products import check_digit, same_gtin
 
@@ -27,7 +28,27 @@ _THINGS = (
 )  # fmt: skip
 
 
-def _made(at: int, brand: str, thing: str, category: str) -> dict[str, Any]:
+class _Offer(TypedDict):
+    price: str
+    currency: str
+
+
+class _Product(TypedDict):
+    id: str
+    ean: str
+    name: str
+    maker: str
+    group: str
+    offers: list[_Offer]
+    stock: str
+
+
+class _LinkedProduct(_Product):
+    link: str
+    picture: str
+
+
+def _product(at: int, brand: str, thing: str, category: str) -> _Product:
     # 20 to 29 is kept by GS1 for use inside shops: these numbers belong to nobody.
     body = f"2900000{at:05d}"
     return {
@@ -42,7 +63,7 @@ def _made(at: int, brand: str, thing: str, category: str) -> dict[str, Any]:
 
 
 CATALOGUE = tuple(
-    _made(at, brand, thing, category)
+    _product(at, brand, thing, category)
     for at, (brand, (thing, category)) in enumerate(((brand, thing) for brand in _BRANDS for thing in _THINGS), start=1)
 )
 
@@ -60,12 +81,12 @@ class Retailer:
     """The shop: where it is, what it was asked, and how it will misbehave next."""
 
     address: str
-    asked: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
     seen_headers: list[dict[str, str]] = field(default_factory=list)
     _next: deque[_Reply] = field(default_factory=deque)
     _closing: threading.Event = field(default_factory=threading.Event)
 
-    def configuration(self, name: str = "demo", **other: Any) -> dict[str, Any]:
+    def configuration(self, name: str = "demo", **other: JSON) -> dict[str, JSON]:
         """How this shop is described in the file that ``PRODUCT_PROVIDERS`` names."""
         return {
             "name": name,
@@ -107,36 +128,36 @@ class Retailer:
 
     def reply(self, path: str, headers: dict[str, str]) -> _Reply | None:
         """What a call is answered with; nothing where it hung until the shop closed."""
-        self.asked.append(path)
+        self.calls.append(path)
         self.seen_headers.append(headers)
         # Taking from a deque is one step, so two calls never get the same reply.
         try:
-            scripted = self._next.popleft()
+            next_reply = self._next.popleft()
         except IndexError:
-            return _Reply(200, orjson.dumps({"data": {"items": self._found(path)}}))
-        if scripted.hangs:
+            return _Reply(200, orjson.dumps({"data": {"items": self._search(path)}}))
+        if next_reply.hangs:
             self._closing.wait()
             return None
-        return scripted
+        return next_reply
 
-    def _found(self, path: str) -> list[dict[str, Any]]:
+    def _search(self, path: str) -> list[_LinkedProduct]:
         parts = urlsplit(path)
-        asked = parse_qs(parts.query)
+        query = parse_qs(parts.query)
         if parts.path == "/products":
-            return self._shown(lambda one: same_gtin(one["ean"], asked.get("gtin", [""])[0]))
+            return self._select(lambda product: same_gtin(product["ean"], query.get("gtin", [""])[0]))
         if parts.path.startswith("/products/"):
-            wanted = unquote(parts.path.removeprefix("/products/")).lower()
-            return self._shown(lambda one: one["id"].lower() == wanted)
-        words = set(asked.get("q", [""])[0].lower().split())
+            sku = unquote(parts.path.removeprefix("/products/")).lower()
+            return self._select(lambda product: product["id"].lower() == sku)
+        words = set(query.get("q", [""])[0].lower().split())
         # Like real shops, it offers whatever shares a word; the most words first.
-        near = self._shown(lambda one: bool(words & set(one["name"].lower().split())))
-        return sorted(near, key=lambda one: -len(words & set(one["name"].lower().split())))[:10]
+        near = self._select(lambda product: bool(words & set(product["name"].lower().split())))
+        return sorted(near, key=lambda product: -len(words & set(product["name"].lower().split())))[:10]
 
-    def _shown(self, wanted: Any) -> list[dict[str, Any]]:
+    def _select(self, fits: Callable[[_Product], bool]) -> list[_LinkedProduct]:
         return [
-            {**one, "link": f"{self.address}/p/{one['id']}", "picture": f"{self.address}/p/{one['id']}.png"}
-            for one in CATALOGUE
-            if wanted(one)
+            {**product, "link": f"{self.address}/p/{product['id']}", "picture": f"{self.address}/p/{product['id']}.png"}
+            for product in CATALOGUE
+            if fits(product)
         ]
 
 
@@ -161,10 +182,10 @@ def demo_retailer() -> Iterator[Retailer]:
             self.end_headers()
             self.wfile.write(reply.body)
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    with served(Handler) as port:
+    with serve_locally(Handler) as port:
         shop = Retailer(f"http://127.0.0.1:{port}")
         try:
             yield shop
@@ -179,20 +200,20 @@ SAMPLE_UNUSABLE = 1
 
 def sample_csv() -> bytes:
     """A table as people send it: the shop's products, two it does not have, and a row with nothing to look up."""
-    written = io.StringIO(newline="")
-    rows = csv.writer(written, delimiter=";", lineterminator="\r\n")
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, delimiter=";", lineterminator="\r\n")
     rows.writerow(SAMPLE_HEADERS)
-    for at, one in enumerate(CATALOGUE):
+    for at, product in enumerate(CATALOGUE):
         # Not every row says everything: a third has no number of ours, a third no barcode.
-        sku = "" if at % 3 == 1 else one["id"]
-        gtin = "" if at % 3 == 2 else one["ean"]
-        price = one["offers"][0]["price"].replace(".", ",") + " €"
-        name = one["name"].removeprefix(one["maker"]).strip()
-        rows.writerow([sku, gtin, one["maker"], name, price, f"Regal {at % 7 + 1}"])
+        sku = "" if at % 3 == 1 else product["id"]
+        gtin = "" if at % 3 == 2 else product["ean"]
+        price = product["offers"][0]["price"].replace(".", ",") + " €"
+        name = product["name"].removeprefix(product["maker"]).strip()
+        rows.writerow([sku, gtin, product["maker"], name, price, f"Regal {at % 7 + 1}"])
     rows.writerow(["XYZ-1", "4006381333931", "Nobody", "Left-handed sundial", "12,00 €", "Regal 9"])
     rows.writerow(["XYZ-2", "", "Nobody", "Portable waterfall 3 m", "1.299,00 €", "Regal 9"])
     rows.writerow(["", "4,00638E+12", "Nobody", "", "1,00 €", "Regal 9"])
-    return written.getvalue().encode("utf-8-sig")
+    return text.getvalue().encode("utf-8-sig")
 
 
 def sample_image(at: int = 0) -> bytes:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from fastapi import Request
 from starlette.responses import Response
 
 from penstock.http import Json, Router, SignedIn, documented
 from penstock.ingest import UploadOptions
+from penstock.lifecycle import JSON
 from penstock_apps.products import schemas as shapes
 from penstock_apps.products.forms import SAMPLE
 from penstock_apps.products.retailer import sample_csv
 from penstock_apps.products.service import Products
 
-_CSV: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {}}, "description": "The table."}}
+_CSV: dict[int | str, dict[str, JSON]] = {200: {"content": {"text/csv": {}}, "description": "The table."}}
 
 
 def routes_of(products: Products) -> Router:
@@ -28,16 +28,16 @@ def routes_of(products: Products) -> Router:
         response_model=shapes.Scanned,
         responses=documented(400, 401, 403, 413, 422, 503),
     )
-    def scan_source(asked: shapes.ScanAsked, who: SignedIn, request: Request) -> Response:
+    def scan_source(body: shapes.ScanAsked, who: SignedIn, request: Request) -> Response:
         """One job for each new file; a file that was taken in keeps its job, however often it is asked for."""
-        scanned = products.intake.scan(
-            asked.source, user=who.user, told=UploadOptions(job_type=asked.job_type), ip_address=_address(request)
+        report = products.intake.scan(
+            body.source, user=who.user, options=UploadOptions(job_type=body.job_type), ip_address=_address(request)
         )
         return Json(
             {
-                "taken": [{"name": name, "jobId": str(job.id)} for name, job in scanned.taken],
-                "already": len(scanned.already),
-                "failed": [asdict(file) for file in scanned.failed],
+                "taken": [{"name": name, "jobId": str(job.id)} for name, job in report.new_jobs],
+                "already": len(report.known_jobs),
+                "failed": [asdict(file) for file in report.refused_files],
             }
         )
 

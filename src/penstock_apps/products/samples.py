@@ -28,7 +28,7 @@ RETAILERS = "retailers.json"
 ROWS_AS_THEY_END = (len(CATALOGUE), SAMPLE_NOT_FOUND, SAMPLE_UNUSABLE)
 """Rows of the table that are found at the demo shop, that it does not have, and that cannot be looked up."""
 
-_PICTURED = (0, 3)
+_PICTURE_NUMBERS = (0, 3)
 _SHOP = "demo-shop"
 
 
@@ -39,7 +39,7 @@ class ProductSamples(Samples):
 
     @contextmanager
     def set_up(self, settings: ProductSettings) -> Iterator[ProductSettings]:
-        """Open a shop, unless there are retailers already: samples ask none of somebody else's."""
+        """Open a shop, unless there are retailers already: samples are not looked up at other retailers."""
         if settings.providers.strip():
             yield settings
             return
@@ -68,7 +68,7 @@ def write_samples(directory: Path) -> tuple[Path, list[Path]]:
     table = directory / TABLE
     table.write_bytes(sample_csv())
     pictures = [directory / name for name in PICTURES]
-    for picture, at in zip(pictures, _PICTURED, strict=True):
+    for picture, at in zip(pictures, _PICTURE_NUMBERS, strict=True):
         picture.write_bytes(sample_image(at))
     return table, pictures
 

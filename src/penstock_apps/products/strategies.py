@@ -31,7 +31,7 @@ class Query:
     title: str | None = None
 
 
-def queries(product: Product) -> list[Query]:
+def queries_for(product: Product) -> list[Query]:
     """The questions a row allows, in the order they are tried."""
     sku, gtin = product.get("sku"), product.get("gtin")
     brand, title = product.get("brand"), product.get("title")
@@ -48,7 +48,7 @@ def queries(product: Product) -> list[Query]:
     return [Query(strategy, text, sku, gtin, brand, title) for strategy, text in texts]
 
 
-def chosen(possible: Sequence[Query], attempt: int) -> Query:
+def choose_query(possible: Sequence[Query], attempt: int) -> Query:
     """The question of the first attempt, the second …; after the last one it starts again."""
     if not possible:
         raise InvalidInput("there is no question to choose from: the row has no sku, gtin or title", field="queries")

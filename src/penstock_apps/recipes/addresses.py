@@ -13,27 +13,27 @@ _PORTS = {"http": 80, "https": 443}
 _ALLOWED_IN_HOST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._")
 
 
-def normalized(text: str) -> str:
+def normalize_url(text: str) -> str:
     """Scheme and host in small letters, no default port, no fragment, no slash at the end; path and query as they are.
 
-    >>> normalized(" HTTPS://Example.COM:443/Soup/?a=B#top ")
+    >>> normalize_url(" HTTPS://Example.COM:443/Soup/?a=B#top ")
     'https://example.com/Soup?a=B'
     """
     text = text.strip()
     if not text or len(text) > LONGEST:
-        raise _refused(f"an address has 1 to {LONGEST} characters")
-    if any(ord(one) < 33 or ord(one) == 127 for one in text):
-        raise _refused("an address has no blanks or control characters in it")
+        raise _invalid_url(f"an address has 1 to {LONGEST} characters")
+    if any(ord(character) < 33 or ord(character) == 127 for character in text):
+        raise _invalid_url("an address has no blanks or control characters in it")
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise _refused(str(error)) from error
+        raise _invalid_url(str(error)) from error
     scheme = parts.scheme.lower()
     if scheme not in _PORTS:
-        raise _refused("an address begins with http:// or https://")
+        raise _invalid_url("an address begins with http:// or https://")
     if parts.username is not None or parts.password is not None:
-        raise _refused("an address with a user name or password in it is not fetched")
+        raise _invalid_url("an address with a user name or password in it is not fetched")
     host = _host(parts)
     if port is not None and port != _PORTS[scheme]:
         host = f"{host}:{port}"
@@ -53,15 +53,15 @@ def host_of(address: str) -> str:
 def _host(parts: SplitResult) -> str:
     host = (parts.hostname or "").rstrip(".")
     if not host:
-        raise _refused("an address names a host")
+        raise _invalid_url("an address names a host")
     if ":" in host:
         return f"[{_number(host)}]"
     try:
         ascii_host = host.encode("ascii" if host.isascii() else "idna").decode().lower()
     except UnicodeError as error:
-        raise _refused(f"{host!r} is not the name of a host") from error
+        raise _invalid_url(f"{host!r} is not the name of a host") from error
     if not _ALLOWED_IN_HOST.issuperset(ascii_host) or len(ascii_host) > 253:
-        raise _refused(f"{host!r} is not the name of a host")
+        raise _invalid_url(f"{host!r} is not the name of a host")
     return ascii_host
 
 
@@ -69,8 +69,8 @@ def _number(host: str) -> str:
     try:
         return str(ipaddress.IPv6Address(host))
     except ValueError as error:
-        raise _refused(f"{host!r} is not the name of a host") from error
+        raise _invalid_url(f"{host!r} is not the name of a host") from error
 
 
-def _refused(why: str) -> InvalidInput:
+def _invalid_url(why: str) -> InvalidInput:
     return InvalidInput(why, field="url", code="URL_INVALID")

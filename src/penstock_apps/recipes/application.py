@@ -19,6 +19,7 @@ recipes: Application[Recipes] = Application(
     commands="penstock_apps.recipes.commands:commands",
     samples="penstock_apps.recipes.samples:RecipeSamples",
     kinds=("recipe",),
+    addresses=("/recipes", "/parse-requests", "/api/v1/recipes", "/ui/mailbox"),
     needs=("h2", "httpx2", "lxml"),
     extra="penstock[recipes]",
 )

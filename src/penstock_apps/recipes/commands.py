@@ -9,13 +9,13 @@ import typer
 
 def import_recipe_jobs(
     source: Annotated[str, typer.Argument(metavar="URL", help="The database with the table recipe_parse_jobs.")],
-    owner: Annotated[str | None, typer.Option(help="Whose the jobs are of which the table does not say it.")] = None,
-    owner_column: Annotated[str, typer.Option(help="The column that says whose a job is.")] = "user_id",
+    owner: Annotated[str | None, typer.Option(help="The owner of jobs for which the table names none.")] = None,
+    owner_column: Annotated[str, typer.Option(help="The column that names a job's owner.")] = "user_id",
 ) -> None:
-    """Bring the jobs of an old recipe queue over, with their ids.
+    """Import the jobs of an old recipe queue, with their ids.
 
-    What is over keeps its times and its result; what waits is worked on here. Jobs that nobody owns are shown to admins
-    alone. It can be run again without harm.
+    Finished jobs keep their times and results; jobs that wait are worked on here. Only admins see jobs without an
+    owner. It can be run again without harm.
 
     \b
     penstock import-recipe-jobs postgresql://old.example/recipes
@@ -23,18 +23,18 @@ def import_recipe_jobs(
     """
     from penstock import Penstock
     from penstock_apps.recipes.application import recipes
-    from penstock_apps.recipes.importing import OwnerRule, bring_over
+    from penstock_apps.recipes.importing import OwnerRule, import_old_jobs
 
     app = Penstock()
     try:
         app.install(recipes)
-        done = bring_over(app, source, OwnerRule(owner_column, owner))
+        report = import_old_jobs(app, source, OwnerRule(owner_column, owner))
     finally:
         app.close()
-    print(f"{done.read:,} read: {done.brought:,} brought over, {done.known:,} were here already")
-    for old_id, why in done.refused.items():
+    print(f"{report.read_count:,} read: {report.imported_count:,} imported, {report.known_count:,} were here already")
+    for old_id, why in report.refusals.items():
         print(f"left behind: {old_id}: {why}")
-    if done.refused:
+    if report.refusals:
         raise typer.Exit(1)
 
 

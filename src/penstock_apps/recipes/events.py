@@ -1,4 +1,4 @@
-"""What parsers elsewhere tell: each word is taken once, and what cannot be taken is put aside with the reason.
+"""The messages of parsers elsewhere: each is applied once, and one that cannot be is put aside with the reason.
 
 A message may come twice, late, for a request that is over, for one that never was, or not be readable at all. None of
 that stops the messages behind it.
@@ -6,7 +6,6 @@ that stops the messages behind it.
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 import structlog
@@ -15,9 +14,10 @@ from pydantic import BaseModel, Field, ValidationError
 from penstock import SYSTEM, Penstock
 from penstock.app import Message
 from penstock.errors import JobNotFound, TransitionRefused
-from penstock.lifecycle import storable_texts
-from penstock_apps.recipes.parsing.ingredients import understood
-from penstock_apps.recipes.parsing.parsed import Found, ParsedRecipe
+from penstock.lifecycle import JSON, storable_texts
+from penstock.store import DatabaseConnection
+from penstock_apps.recipes.parsing.ingredients import read_ingredient
+from penstock_apps.recipes.parsing.recipe import FoundRecipe, ParsedRecipe
 from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.settings import RecipeSettings
 
@@ -25,7 +25,7 @@ STRATEGY = "elsewhere"
 _log = structlog.get_logger("penstock.recipes")
 
 
-class Told(BaseModel):
+class ParseResult(BaseModel):
     """One message of ``parse-results``."""
 
     requestId: UUID  # noqa: N815 - the names are the message's
@@ -33,7 +33,7 @@ class Told(BaseModel):
     success: bool
     errorMessage: str | None = Field(default=None, max_length=10_000)  # noqa: N815
     title: str | None = Field(default=None, max_length=500)
-    ingredients: list[dict[str, Any]] = Field(default_factory=list, max_length=500)
+    ingredients: list[dict[str, JSON]] = Field(default_factory=list, max_length=500)
 
 
 class Results:
@@ -47,42 +47,44 @@ class Results:
     def take(self, message: Message) -> None:
         """Apply one message, or put it aside."""
         try:
-            told = Told.model_validate(storable_texts(message.payload))
+            result = ParseResult.model_validate(storable_texts(message.payload))
         except ValidationError as error:
             self._put_aside(message, f"it cannot be read: {error.error_count()} fields are wrong")
             return
         try:
-            job = self._recipes.get(told.requestId, by=SYSTEM)
+            job = self._recipes.get(result.requestId, by=SYSTEM)
         except JobNotFound:
             self._put_aside(message, "there is no such request")
             return
-        params: Any = job.params
-        if params["url_hash"] != told.urlHash:
+        params = self._recipes.kind.params(job)
+        if params["url_hash"] != result.urlHash:
             self._put_aside(message, "it is about another page than its request")
             return
-        self._apply(told, params["url"])
+        self._apply(result, params["url"])
 
-    def _apply(self, told: Told, url: str) -> None:
-        """The word, the recipe and the job's release are one transaction; a second word changes nothing."""
+    def _apply(self, result: ParseResult, url: str) -> None:
+        """The answer, the recipe and the job's release are one transaction; a second answer changes nothing."""
 
-        def operation(link: Any) -> bool:
+        def operation(connection: DatabaseConnection) -> bool:
             repository = self._recipes.repository
-            if not repository.hear(link, told.requestId, success=told.success, error_message=told.errorMessage):
+            if not repository.keep_parser_answer(
+                connection, result.requestId, success=result.success, error_message=result.errorMessage
+            ):
                 return False
-            if told.success:
-                repository.keep(link, told.urlHash, _found(told).as_json(url))
-            self._app.acting_as(SYSTEM).jobs.release(told.requestId, connection=link)
+            if result.success:
+                repository.keep(connection, result.urlHash, _found_recipe(result).as_json(url))
+            self._app.acting_as(SYSTEM).jobs.release(result.requestId, connection=connection)
             return True
 
         try:
-            fresh = self._app.in_transaction(operation)
+            is_first = self._app.in_transaction(operation)
         except TransitionRefused:
-            fresh = False  # canceled meanwhile, or parsed here
-        if not fresh:
-            _log.info("a parser's word came too late or twice", request=str(told.requestId))
+            is_first = False  # canceled meanwhile, or parsed here
+        if not is_first:
+            _log.info("a parser's answer came too late or twice", request=str(result.requestId))
 
     def _put_aside(self, message: Message, reason: str) -> None:
-        _log.warning("a parser's word was put aside", reason=reason)
+        _log.warning("a parser's answer was put aside", reason=reason)
         dead = f"{self._recipes.settings.results_topic}-dead-letters"
         self._app.messages.publish(dead, {"reason": reason, "message": message.payload}, key=message.key)
 
@@ -94,10 +96,10 @@ def install(app: Penstock, settings: RecipeSettings) -> Recipes:
     return recipes
 
 
-def _found(told: Told) -> Found:
+def _found_recipe(result: ParseResult) -> FoundRecipe:
     """A recipe as a parser elsewhere has it: quantities, units and names, and no text of the page."""
     ingredients = []
-    for one in told.ingredients:
-        parts = (one.get("quantity"), one.get("unit"), one.get("name"))
-        ingredients.append(understood(" ".join(str(part) for part in parts if part not in (None, ""))))
-    return Found(ParsedRecipe(told.title or "", ingredients=ingredients), STRATEGY)
+    for ingredient in result.ingredients:
+        parts = (ingredient.get("quantity"), ingredient.get("unit"), ingredient.get("name"))
+        ingredients.append(read_ingredient(" ".join(str(part) for part in parts if part not in (None, ""))))
+    return FoundRecipe(ParsedRecipe(result.title or "", ingredients=ingredients), STRATEGY)

@@ -19,7 +19,7 @@ class PageFailure(Enum):
     FORBIDDEN = ("PAGE_FORBIDDEN", "the site does not show this page")
     TOO_LARGE = ("PAGE_TOO_LARGE", "the page is larger than the limit")
     NOT_HTML = ("PAGE_NOT_HTML", "the address does not lead to a page")
-    REDIRECTS = ("TOO_MANY_REDIRECTS", "the address leads on and on")
+    REDIRECTS = ("TOO_MANY_REDIRECTS", "the address redirects too often")
     NO_RECIPE = ("NOT_A_RECIPE", "no recipe was found on the page")
     LLM = ("LLM_FAILED", "the language model could not be asked")
 

@@ -1,4 +1,4 @@
-"""Coming from the old queue: its table ``recipe_parse_jobs``, brought over with ids, statuses and results.
+"""Import from the old queue: its table ``recipe_parse_jobs``, with ids, statuses and results.
 
 What is over keeps its times; what waited or ran there is submitted here, under its old id. A row that is here already
 is left alone, so it can be run again: after a crash, or for what the old queue took in meanwhile.
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypedDict
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 import orjson
@@ -18,9 +18,11 @@ import orjson
 from penstock import SYSTEM, JobState, Penstock
 from penstock.app import PastJob
 from penstock.errors import InvalidInput, JobNotFound
-from penstock_apps.recipes.addresses import key_of, normalized
+from penstock.lifecycle import JSON
+from penstock_apps.recipes.addresses import key_of, normalize_url
+from penstock_apps.recipes.kinds import RECIPE
+from penstock_apps.recipes.payloads import RecipeParams
 from penstock_apps.recipes.repository import old_rows
-from penstock_apps.recipes.service import KIND
 
 _OVER = {
     "COMPLETE": JobState.SUCCEEDED,
@@ -34,59 +36,64 @@ _OPEN = ("PENDING", "RUNNING")
 
 @dataclass(frozen=True, slots=True)
 class OwnerRule:
-    """Whose a row is: what a column says, or always the same; nobody's where neither is given."""
+    """Whose a row is: the user a column names, or always the same; nobody's without either."""
 
     column: str = "user_id"
     always: str | None = None
 
-    def owner_of(self, row: Mapping[str, Any]) -> str | None:
+    def owner_of(self, row: Mapping[str, JSON]) -> str | None:
         """The owner, as far as the rule knows."""
-        said = row.get(self.column)
-        return self.always if said is None else str(said)[:255]
+        name = row.get(self.column)
+        return self.always if name is None else str(name)[:255]
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What came of it."""
+class ImportReport:
+    """How many rows there were, and what became of them."""
 
-    read: int
-    brought: int
-    known: int
-    refused: Mapping[str, str]
-    """Rows that cannot be brought over, by their ids, and why."""
+    read_count: int
+    imported_count: int
+    known_count: int
+    refusals: Mapping[str, str]
+    """Rows that cannot be imported, by their ids, and why."""
 
 
-def bring_over(app: Penstock, source_url: str, rule: OwnerRule) -> Imported:
-    """Bring the old queue's jobs over."""
+def import_old_jobs(app: Penstock, source_url: str, rule: OwnerRule) -> ImportReport:
+    """Import the old queue's jobs."""
     counts: Counter[str] = Counter()
-    refused: dict[str, str] = {}
+    refusals: dict[str, str] = {}
 
-    def over() -> Iterator[PastJob]:
+    def past_jobs() -> Iterator[PastJob]:
         for row in old_rows(source_url):
             counts["read"] += 1
             try:
-                past = _past(row, rule)
+                past = _past_job(row, rule)
                 if past is not None:
-                    counts["over"] += 1
+                    counts["past"] += 1
                     yield past
                 else:
-                    counts["brought" if _submitted(app, row, rule) else "known"] += 1
+                    counts["submitted" if _submit(app, row, rule) else "known"] += 1
             except InvalidInput as error:
-                refused[str(row["id"])] = error.message
+                refusals[str(row["id"])] = error.message
 
-    brought = app.system.import_jobs(KIND, over())
-    return Imported(counts["read"], counts["brought"] + brought, counts["known"] + counts["over"] - brought, refused)
+    imported_count = app.system.import_jobs(RECIPE, past_jobs())
+    return ImportReport(
+        counts["read"],
+        counts["submitted"] + imported_count,
+        counts["known"] + counts["past"] - imported_count,
+        refusals,
+    )
 
 
-def _past(row: Mapping[str, Any], rule: OwnerRule) -> PastJob | None:
+def _past_job(row: Mapping[str, JSON], rule: OwnerRule) -> PastJob | None:
     """A row whose work is over; None of one that has to be worked on."""
     status = str(row["status"]).upper()
     if status in _OPEN:
         return None
     if status not in _OVER:
         raise InvalidInput(f"its status is {row['status']!r}, which the old queue did not have", field="status")
-    params = _params(row)
-    decided = next((row[name] for name in ("committed_at", "abandoned_at", "canceled_at") if row.get(name)), None)
+    params = _old_params(row)
+    decided_at = next((row[name] for name in ("committed_at", "abandoned_at", "canceled_at") if row.get(name)), None)
     return PastJob(
         id=_id(row),
         state=_OVER[status],
@@ -95,7 +102,7 @@ def _past(row: Mapping[str, Any], rule: OwnerRule) -> PastJob | None:
         created_at=_moment(row["created_at"]) or datetime.now(UTC),
         started_at=_moment(row.get("started_at")),
         completed_at=_moment(row.get("completed_at")),
-        decided_at=_moment(decided or row.get("updated_at")),
+        decided_at=_moment(decided_at or row.get("updated_at")),
         result=_json(row.get("result_json")),
         error=row.get("error_message"),
         error_code=row.get("error_code"),
@@ -103,25 +110,42 @@ def _past(row: Mapping[str, Any], rule: OwnerRule) -> PastJob | None:
     )
 
 
-def _submitted(app: Penstock, row: Mapping[str, Any], rule: OwnerRule) -> bool:
+def _submit(app: Penstock, row: Mapping[str, JSON], rule: OwnerRule) -> bool:
     """Let a row be worked on here; False when it is here already."""
     job_id = _id(row)
     try:
         app.acting_as(SYSTEM).jobs.get(job_id)
     except JobNotFound:
-        params = _params(row)
-        if params["url_hash"] is None:
+        old = _old_params(row)
+        if old["url"] is None or old["url_hash"] is None:
             raise InvalidInput(f"it waits for a page and has no address ({row.get('job_type')})", field="url") from None
-        app.acting_as(SYSTEM).submit(KIND, params, owner=rule.owner_of(row), job_id=job_id)
+        params = RecipeParams(
+            url=old["url"],
+            url_hash=old["url_hash"],
+            use_llm_fallback=old["use_llm_fallback"],
+            job_type=old["job_type"],
+            imported=True,
+        )
+        app.acting_as(SYSTEM).submit(RECIPE, params, owner=rule.owner_of(row), job_id=job_id)
         return True
     return False
 
 
-def _params(row: Mapping[str, Any]) -> dict[str, Any]:
+class _OldParams(TypedDict):
+    """The params of a job of the old queue; one that asked for no page has no address."""
+
+    url: str | None
+    url_hash: str | None
+    use_llm_fallback: bool
+    job_type: str
+    imported: bool
+
+
+def _old_params(row: Mapping[str, JSON]) -> _OldParams:
     """What was asked for there. An address we would refuse is kept as it is, and has no key."""
     url = row.get("url")
     try:
-        url = None if url is None else normalized(url)
+        url = None if url is None else normalize_url(url)
         url_hash = None if url is None else key_of(url)
     except InvalidInput:
         url_hash = None
@@ -134,7 +158,7 @@ def _params(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _id(row: Mapping[str, Any]) -> UUID:
+def _id(row: Mapping[str, JSON]) -> UUID:
     """The old id; one that is no UUID gets one that is always the same."""
     try:
         return UUID(str(row["id"]))
@@ -142,7 +166,7 @@ def _id(row: Mapping[str, Any]) -> UUID:
         return uuid5(NAMESPACE_URL, f"recipe_parse_jobs:{row['id']}")
 
 
-def _moment(value: Any) -> datetime | None:
+def _moment(value: JSON) -> datetime | None:
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -153,7 +177,7 @@ def _moment(value: Any) -> datetime | None:
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
-def _json(value: Any) -> Any:
+def _json(value: JSON) -> JSON:
     """A result as the old table had it: JSON, or the text of it."""
     if isinstance(value, str | bytes):
         try:

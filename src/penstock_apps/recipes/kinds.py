@@ -1,45 +1,85 @@
-"""Fetching and reading one page, in a process of its own: it knows the environment, and no database."""
+"""The recipe kind: a page is fetched and read in a process of its own, unless it was read not long ago."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from penstock import ItemContext
-from penstock.lifecycle import storable_texts
+from penstock import ItemContext, ItemStatus, JobContext, Permanent
+from penstock.lifecycle import JSON, storable_texts
 from penstock.settings import read_settings
-from penstock_apps.counting import counted
+from penstock_apps.plurals import pluralize
+from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult, is_recipe_result
 
 if TYPE_CHECKING:
+    from penstock import Penstock
+    from penstock_apps.recipes.repository import RecipeRepository
     from penstock_apps.recipes.settings import RecipeSettings
 
+RECIPE = "recipe"
 
-def parse(item: ItemContext) -> dict[str, Any]:
-    """The recipe of the page the job asks for."""
+
+def read_page(item: ItemContext[RecipeParams, PageInput]) -> RecipeResult:
+    """The recipe on the page the job asks for. It runs in a process that knows the environment, and no database."""
     # Loaded where pages are read: the command line and the server need neither.
     from penstock_apps.recipes.parsing.fetching import fetch
     from penstock_apps.recipes.parsing.reading import recipe_of
 
-    params: Any = item.params
+    params = item.params
     settings = settings_of_this_process()
     page = fetch(params["url"], settings.fetch_limits)
     recipe = recipe_of(page.text, page.address, settings.language_model if params["use_llm_fallback"] else None)
     # Pages, and what is written in them as JSON, hold characters that no database keeps.
-    return dict(storable_texts(recipe.as_json(params["url"])))
+    result: RecipeResult = storable_texts(recipe.as_json(params["url"]))
+    return result
 
 
 @cache
 def settings_of_this_process() -> RecipeSettings:
-    """Read from the environment once."""
+    """The settings, read from the environment once."""
     from penstock_apps.recipes.settings import RecipeSettings
 
     return read_settings(RecipeSettings)
 
 
-def describe(result: Any) -> str:
-    """What was found on a page, in a few words."""
-    if not isinstance(result, dict) or not isinstance(result.get("recipe"), dict):
+def describe(result: JSON) -> str:
+    """A recipe in a few words."""
+    if not is_recipe_result(result):
         return ""
     recipe = result["recipe"]
-    parts = (counted(len(recipe["ingredients"]), "ingredient"), counted(len(recipe["steps"]), "step"))
+    parts = (pluralize(len(recipe["ingredients"]), "ingredient"), pluralize(len(recipe["steps"]), "step"))
     return f"{recipe['title']}: {', '.join(parts)}"
+
+
+class ParseRecipe:
+    """Reads a page, unless somebody asked for it not long ago; the recipe is kept for everybody."""
+
+    process = staticmethod(read_page)
+    describe = staticmethod(describe)
+
+    def __init__(self, app: Penstock, repository: RecipeRepository, settings: RecipeSettings) -> None:
+        self._app = app
+        self._repository = repository
+        self._settings = settings
+
+    def plan(self, job: JobContext[RecipeParams, RecipeResult]) -> Iterator[PageInput]:
+        """One item, or none where the recipe is known."""
+        answer = self._repository.parser_answer(job.id) if self._settings.parsed_elsewhere else None
+        if answer is not None and not answer.success:
+            raise Permanent(answer.error_message or "the parser found nothing", code="PARSE_FAILED")
+        if self._repository.fresh(job.params["url_hash"], self._settings.ttl_days) is None:
+            yield {"url": job.params["url"]}
+
+    def finalize(self, job: JobContext[RecipeParams, RecipeResult]) -> RecipeResult:
+        """Keep what was read; of a page that was known, answer with what is kept."""
+        url_hash = job.params["url_hash"]
+        for item in job.items(ItemStatus.ERROR):
+            raise Permanent(item.last_error or "", code=item.error_code)
+        result = next(job.results(), None)
+        if result is not None:
+            self._app.in_transaction(lambda connection: self._repository.keep(connection, url_hash, result))
+            return result
+        kept_result = self._repository.result(url_hash)
+        assert kept_result is not None, "a plan without items has found a fresh recipe"
+        return kept_result

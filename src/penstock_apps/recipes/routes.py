@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Header, Query, Request
@@ -25,6 +26,7 @@ from penstock.http import (
     read_cursor,
     written_cursor,
 )
+from penstock.lifecycle import JSON
 from penstock_apps.recipes import schemas as shapes
 from penstock_apps.recipes import translation as words
 from penstock_apps.recipes.repository import SavedRecipe
@@ -38,10 +40,10 @@ IdempotencyKey = Annotated[
     str | None,
     Header(min_length=1, max_length=255, description="The same request again, with the same key, gives the same job."),
 ]
-_SUBMITTED = documented(400, 401, 409, 413, 422, 429, 503)
-_FOUND = documented(401, 404, 422, 503)
-_CHANGED = documented(401, 404, 409, 422, 503)
-_GUESTS = documented(400, 401, 409, 413, 422, 429, 503)
+_SUBMIT_PROBLEMS = documented(400, 401, 409, 413, 422, 429, 503)
+_READ_PROBLEMS = documented(401, 404, 422, 503)
+_CHANGE_PROBLEMS = documented(401, 404, 409, 422, 503)
+_GUEST_PROBLEMS = documented(400, 401, 409, 413, 422, 429, 503)
 _FORM = StartForm(
     "Read a recipe",
     text="A page with a recipe becomes a recipe you can keep.",
@@ -49,9 +51,9 @@ _FORM = StartForm(
     answer="id",
     button="Read it",
 )
-_WITHOUT_TOKEN: dict[str, Any] = {"security": [{}]}
-"""Beside a token, none at all will do."""
-_NOT_FOUND: dict[int | str, dict[str, Any]] = {
+_WITHOUT_TOKEN: dict[str, JSON] = {"security": [{}]}
+"""A token is accepted, and not needed."""
+_NOT_FOUND: dict[int | str, dict[str, JSON]] = {
     404: {"model": shapes.RequestNotFound, "description": "There is no such request, or it is somebody else's."}
 }
 
@@ -59,7 +61,7 @@ _NOT_FOUND: dict[int | str, dict[str, Any]] = {
 def routes_of(recipes: Recipes) -> Router:
     """The addresses of a recipes application."""
     routes = Router()
-    # Routes are tried in their order: those that guests ask most come first.
+    # Routes are tried in their order: those that guests use most come first.
     for part in (_requests(recipes), _queue(recipes), _saved_recipes(recipes)):
         add_routes(routes, part)
     return routes
@@ -69,20 +71,22 @@ def _queue(recipes: Recipes) -> Router:
     routes = Router(prefix="/recipes/parse-url", tags=["recipe queue"])
 
     @routes.post(
-        "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted, responses=_SUBMITTED,
-        openapi_extra=_FORM.extra(),
+        "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted,
+        responses=_SUBMIT_PROBLEMS, openapi_extra=_FORM.extra(),
     )  # fmt: skip
     def parse_recipe(
-        given: shapes.ParseUrl, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None
+        body: shapes.ParseUrl, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """A job of your own; a page that somebody else asks for at the same time is fetched once."""
         job = recipes.ask(
-            given.url, user=who.user, use_llm_fallback=given.use_llm_fallback, idempotency_key=idempotency_key,
+            body.url, user=who.user, use_llm_fallback=body.use_llm_fallback, idempotency_key=idempotency_key,
             ip_address=_address(request),
         ).job  # fmt: skip
         return Json({"id": str(job.id), "status": words.status_of(job)}, 202)
 
-    @routes.get("/status/{job_id}", summary="How it stands", response_model=shapes.ParseStatus, responses=_FOUND)
+    @routes.get(
+        "/status/{job_id}", summary="How it stands", response_model=shapes.ParseStatus, responses=_READ_PROBLEMS
+    )
     def get_parse_status(job_id: UUID, who: SignedIn) -> Response:
         """Its status, its result once it is complete, and why it failed."""
         return Json(words.job_status(recipes.get(job_id, by=who.caller)))
@@ -97,15 +101,17 @@ def _queue(recipes: Recipes) -> Router:
         limit: Limit = _PAGE,
     ) -> Response:
         """Finished jobs that nobody has saved or dismissed, newest first, without their results."""
-        found = recipes.mailbox(
+        jobs = recipes.mailbox(
             by=owner(who.user), states=words.STATES[status], include_expired=include_expired, limit=limit
         )
         kept_for = timedelta(minutes=recipes.settings.abandon_minutes)
-        return Json({"jobs": [words.in_mailbox(job, kept_for) for job in found]})
+        return Json({"jobs": [words.in_mailbox(job, kept_for) for job in jobs]})
 
-    @routes.post("/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGED)
+    @routes.post(
+        "/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGE_PROBLEMS
+    )
     def cancel_parse_job(job_id: UUID, who: SignedIn) -> Response:
-        """Possible until it is complete; who else asked for the page is served all the same."""
+        """Possible until it is complete. Others who asked for the page still get it."""
         job = recipes.cancel(job_id, by=who.caller)
         return Json({"id": str(job.id), "status": words.status_of(job)})
 
@@ -119,39 +125,39 @@ def _saved_recipes(recipes: Recipes) -> Router:
         "", status_code=201, summary="Save a recipe", response_model=shapes.RecipeShown,
         responses=documented(400, 401, 404, 409, 413, 422, 429, 503),
     )  # fmt: skip
-    def save_recipe(given: shapes.RecipeCreate, who: Submitting) -> Response:
+    def save_recipe(body: shapes.RecipeCreate, who: Submitting) -> Response:
         """With `parse_job_id`, the job it came from is committed in the same transaction: both, or neither."""
-        body = given.model_dump(exclude={"title", "parse_job_id"}, exclude_none=True)
-        return Json(words.saved(recipes.save(who.user or "", given.title, body, given.parse_job_id)), 201)
+        fields = body.model_dump(exclude={"title", "parse_job_id"}, exclude_none=True)
+        return Json(words.saved_recipe(recipes.save(who.user or "", body.title, fields, body.parse_job_id)), 201)
 
     @routes.get("", summary="Your recipes", response_model=shapes.RecipesShown, responses=documented(401, 422, 503))
     def list_recipes(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
         """Newest first."""
         page = recipes.repository.all_saved(who.user or "", after=_after(cursor), limit=limit)
         last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
-        return Json({"recipes": [words.saved(one) for one in page], "next": last})
+        return Json({"recipes": [words.saved_recipe(recipe) for recipe in page], "next": last})
 
-    @routes.get("/{recipe_id}", summary="One recipe", response_model=shapes.RecipeShown, responses=_FOUND)
+    @routes.get("/{recipe_id}", summary="One recipe", response_model=shapes.RecipeShown, responses=_READ_PROBLEMS)
     def get_recipe(recipe_id: UUID, who: SignedIn) -> Response:
         """As it was saved."""
-        return Json(words.saved(_theirs(recipes, recipe_id, who)))
+        return Json(words.saved_recipe(_theirs(recipes, recipe_id, who)))
 
     @routes.patch(
         "/{recipe_id}", summary="Change a recipe", response_model=shapes.RecipeShown,
         responses=documented(400, 401, 404, 413, 422, 503),
     )  # fmt: skip
-    def change_recipe(recipe_id: UUID, given: shapes.RecipeChange, who: SignedIn) -> Response:
-        """What is not given stays as it is; what is given as null is removed."""
+    def change_recipe(recipe_id: UUID, body: shapes.RecipeChange, who: SignedIn) -> Response:
+        """What is left out stays as it is; what is null is removed."""
         before = _theirs(recipes, recipe_id, who)
-        changes = given.model_dump(exclude_unset=True)
+        changes = body.model_dump(exclude_unset=True)
         title = changes.pop("title", before.title)
         if title is None:
             raise InvalidInput("a recipe has a title", field="title")
-        body = {name: value for name, value in {**before.body, **changes}.items() if value is not None}
-        recipes.repository.change(recipe_id, who.user or "", title, body)
-        return Json(words.saved(_theirs(recipes, recipe_id, who)))
+        fields = {name: value for name, value in {**before.body, **changes}.items() if value is not None}
+        recipes.repository.change(recipe_id, who.user or "", title, fields)
+        return Json(words.saved_recipe(_theirs(recipes, recipe_id, who)))
 
-    @routes.delete("/{recipe_id}", status_code=204, summary="Remove a recipe", responses=_FOUND)
+    @routes.delete("/{recipe_id}", status_code=204, summary="Remove a recipe", responses=_READ_PROBLEMS)
     def delete_recipe(recipe_id: UUID, who: SignedIn) -> Response:
         """It is gone for good."""
         recipes.repository.remove(recipe_id, who.user or "")
@@ -162,18 +168,18 @@ def _saved_recipes(recipes: Recipes) -> Router:
 
 def _requests(recipes: Recipes) -> Router:
     routes = Router(tags=["parse requests"])
-    answered: dict[int | str, dict[str, Any]] = {
+    answers: dict[int | str, dict[str, JSON]] = {
         200: {"model": shapes.RequestShown, "description": "The recipe, if it is known already."},
         202: {"model": shapes.RequestShown, "description": "A request, to be asked for again."},
     }
 
-    def ask(given: shapes.RequestedUrl, who: Identity, request: Request, key: str | None, **hit: Any) -> Response:
+    def ask(body: shapes.RequestedUrl, who: Identity, request: Request, key: str | None, **hit: str) -> Response:
         if key is not None:
-            recipes.take_key(key, given.url, user=who.user, ip_address=_address(request))
-        known = recipes.known(given.url)
-        if known is not None:
-            return Json({**hit, "recipe": words.known_recipe(known)})
-        job = recipes.ask(given.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
+            recipes.take_key(key, body.url, user=who.user, ip_address=_address(request))
+        known_recipe = recipes.find_known(body.url)
+        if known_recipe is not None:
+            return Json({**hit, "recipe": words.known_recipe(known_recipe)})
+        job = recipes.ask(body.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
         return Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
 
     def poll(request_id: UUID, who: Identity) -> Response:
@@ -181,28 +187,28 @@ def _requests(recipes: Recipes) -> Router:
             job = recipes.get(request_id, by=who.caller)
         except JobNotFound as error:
             return Json({"error": "Request not found", "code": error.code, "message": error.message}, 404)
-        pruned = job.result is None and job.finished and job.unique_key is not None
-        return Json(words.request_status(job, recipes.repository.latest(job.unique_key or "") if pruned else None))
+        is_pruned = job.result is None and job.finished and job.unique_key is not None
+        return Json(words.request_status(job, recipes.repository.latest(job.unique_key or "") if is_pruned else None))
 
     @routes.post(
-        "/parse-requests", summary="Ask for a recipe", responses=answered | _GUESTS, response_model=None,
+        "/parse-requests", summary="Ask for a recipe", responses=answers | _GUEST_PROBLEMS, response_model=None,
         openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
     def request_parse(
-        given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
+        body: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """The recipe itself if somebody asked not long ago; guests who ask for the same page share a request."""
-        return ask(given, who, request, idempotency_key)
+        return ask(body, who, request, idempotency_key)
 
     @routes.post(
-        "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answered | _GUESTS,
+        "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answers | _GUEST_PROBLEMS,
         response_model=None, openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
     def request_parse_v1(
-        given: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
+        body: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """The same for clients that read `status` in every answer."""
-        return ask(given, who, request, idempotency_key, status="COMPLETED")
+        return ask(body, who, request, idempotency_key, status="COMPLETED")
 
     for name, path in (
         ("get_parse_request", "/parse-requests/{request_id}"),
@@ -227,17 +233,16 @@ def _requests(recipes: Recipes) -> Router:
     return routes
 
 
-def _polling(poll: Any) -> Any:
+def _polling(poll: Callable[[UUID, Identity], Response]) -> Callable[[UUID, Identity], Response]:
     def request_status(request_id: UUID, who: Anyone) -> Response:
         """PENDING, PROCESSING, COMPLETED with the recipe, or FAILED with the reason."""
-        answer: Response = poll(request_id, who)
-        return answer
+        return poll(request_id, who)
 
     return request_status
 
 
 def _theirs(recipes: Recipes, recipe_id: UUID, who: Identity) -> SavedRecipe:
-    return recipes.repository.saved(recipe_id, who.user or "")
+    return recipes.repository.get_saved(recipe_id, who.user or "")
 
 
 def _after(cursor: str | None) -> tuple[datetime, UUID] | None:

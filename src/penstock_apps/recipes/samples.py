@@ -6,14 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
-from typing import Any
 from uuid import UUID
 
 import orjson
 
 from penstock import JobState
 from penstock.samples import SampleJob, Samples, Visitor
-from penstock_apps.loopback import served
+from penstock_apps.loopback import serve_locally
 from penstock_apps.recipes.settings import RecipeSettings
 
 _SOUP = {
@@ -39,7 +38,7 @@ PAGES = {
     "/mill": "<h1>The mill</h1><p>It stands where the stream leaves the hills. There is nothing to eat here.</p>",
 }
 WITHOUT_RECIPE = "/mill"
-_ALLOWED = "PENSTOCK_FETCH_ALLOW_HOSTS"
+_ALLOWED_HOSTS = "PENSTOCK_FETCH_ALLOW_HOSTS"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -52,14 +51,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
 @contextmanager
 def sample_site() -> Iterator[str]:
     """The site for the length of a ``with`` block; its host and port, which somebody has to allow."""
-    with served(_Handler) as port:
+    with serve_locally(_Handler) as port:
         yield f"127.0.0.1:{port}"
 
 
@@ -72,13 +71,13 @@ class RecipeSamples(Samples):
     def set_up(self, settings: RecipeSettings) -> Iterator[RecipeSettings]:
         """Open the site, on a port which this program's own processes may fetch from."""
         with sample_site() as host:
-            before = os.environ.get(_ALLOWED)
-            os.environ[_ALLOWED] = ",".join((*settings.fetch_allow_hosts, host))
+            before = os.environ.get(_ALLOWED_HOSTS)
+            os.environ[_ALLOWED_HOSTS] = ",".join((*settings.fetch_allow_hosts, host))
             self._site = host
             try:
                 yield settings
             finally:
-                os.environ.pop(_ALLOWED) if before is None else os.environ.update({_ALLOWED: before})
+                os.environ.pop(_ALLOWED_HOSTS) if before is None else os.environ.update({_ALLOWED_HOSTS: before})
 
     def submit(self, visitor: Visitor) -> Iterator[SampleJob]:
         """Ask for each page."""

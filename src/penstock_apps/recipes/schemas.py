@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from penstock.lifecycle import JSON
 from penstock_apps.numbers import NUMBER
 
 Text = Annotated[str, Field(max_length=10_000)]
@@ -15,8 +16,8 @@ Address = Annotated[str, Field(max_length=4096, examples=["https://example.com/s
 Minutes = Annotated[int, Field(ge=0, le=1_000_000), NUMBER]
 Servings = Annotated[int, Field(ge=1, le=1000), NUMBER]
 Number = Annotated[float, Field(strict=True)]
-_URL: dict[str, Any] = {"examples": [{"url": "https://example.com/soup"}]}
-_RECIPE: dict[str, Any] = {
+_URL: dict[str, JSON] = {"examples": [{"url": "https://example.com/soup"}]}
+_RECIPE: dict[str, JSON] = {
     "examples": [{"title": "Tomato soup", "ingredients": ["2 tbsp olive oil"], "steps": ["Warm the oil."]}]
 }
 Status = Literal["PENDING", "RUNNING", "COMPLETE", "ERROR", "CANCELED", "COMMITTED", "ABANDONED"]
@@ -44,7 +45,7 @@ class ParseStatus(BaseModel):
 
     id: UUID
     status: Status
-    result: dict[str, Any] | None = Field(description="What was parsed, once there is something.")
+    result: dict[str, JSON] | None = Field(description="What was parsed, once there is something.")
     error_code: str | None
     error_message: str | None
 
@@ -129,7 +130,7 @@ class RecipeShown(BaseModel):
     id: UUID
     title: str
     description: str | None = None
-    ingredients: list[dict[str, Any] | str]
+    ingredients: list[dict[str, JSON] | str]
     steps: list[str]
     servings: int | None = None
     yields: str | None = None
@@ -164,7 +165,7 @@ class ParsedShown(BaseModel):
     """A recipe, in the fields of the parse requests."""
 
     title: str | None
-    ingredients: list[dict[str, Any]]
+    ingredients: list[dict[str, JSON]]
     parsedAt: datetime  # noqa: N815 - the names are the clients'
 
 

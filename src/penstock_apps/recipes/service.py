@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from uuid import UUID
 
-from penstock import Caller, ItemStatus, Job, JobContext, JobState, Penstock, Permanent, Submission, owner
+from penstock import Caller, Job, JobState, Kind, Penstock, Policy, Submission, owner
 from penstock.app import JobCursor
 from penstock.errors import JobNotFound
-from penstock.lifecycle import Actor, SubmitOutcome
-from penstock_apps.recipes import kinds
-from penstock_apps.recipes.addresses import key_of, normalized
+from penstock.lifecycle import JSON, Actor, SubmitOutcome
+from penstock.store import DatabaseConnection
+from penstock_apps.recipes.addresses import key_of, normalize_url
+from penstock_apps.recipes.kinds import RECIPE, ParseRecipe
+from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult
 from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository, SavedRecipe
 from penstock_apps.recipes.settings import RecipeSettings
 
-KIND = "recipe"
-_PAGE = 200
+_PAGE_SIZE = 200
 
 
 class Recipes:
@@ -30,8 +30,7 @@ class Recipes:
         self._app = app
         self.settings = settings
         self.repository = RecipeRepository(app)
-        app.kind(
-            KIND,
+        policy = Policy(
             retries=3,
             backoff="2s exponential up to 5m",
             runs_in="processes",
@@ -40,7 +39,10 @@ class Recipes:
             run_limit=f"{settings.stale_minutes}m",
             abandon_after=f"{settings.abandon_minutes}m",
             prune_result=settings.prune_results,
-        )(self._definition())
+        )
+        self.kind: Kind[RecipeParams, PageInput, RecipeResult] = app.kinds.add(
+            Kind.of(RECIPE, ParseRecipe(app, self.repository, settings), policy)
+        )
 
     # Asking -------------------------------------------------------------------------------------------------------
 
@@ -54,48 +56,48 @@ class Recipes:
         ip_address: str | None = None,
     ) -> Submission:
         """A job for a page: a new one, one that follows another's, or the caller's own that runs already."""
-        address = normalized(url)
+        address = normalize_url(url)
         url_hash = key_of(address)
-        params = {"url": address, "url_hash": url_hash, "use_llm_fallback": use_llm_fallback}
+        params = RecipeParams(url=address, url_hash=url_hash, use_llm_fallback=use_llm_fallback)
 
-        def operation(link: Any) -> Submission:
-            self.repository.note_page(link, url_hash, address)
+        def operation(connection: DatabaseConnection) -> Submission:
+            self.repository.note_page(connection, url_hash, address)
             submission = self._app.acting_as(owner(user)).submit(
-                KIND,
+                self.kind,
                 params,
                 unique_key=url_hash,
                 idempotency_key=idempotency_key,
-                fingerprint=_said(address, use_llm_fallback=use_llm_fallback),
+                fingerprint=_fingerprint(address, use_llm_fallback=use_llm_fallback),
                 ip_address=ip_address,
                 title=address,
                 hold=self.settings.parsed_elsewhere,
-                connection=link,
+                connection=connection,
             )
             if submission.answer is SubmitOutcome.NEW:
-                self._app.messages.publish(
-                    self.settings.requests_topic, _request(submission.job), key=url_hash, connection=link
-                )
+                message = self._request_message(submission.job)
+                self._app.messages.publish(self.settings.requests_topic, message, key=url_hash, connection=connection)
             return submission
 
         return self._app.in_transaction(operation)
 
     def take_key(self, idempotency_key: str, url: str, *, user: str | None, ip_address: str | None) -> None:
         """Take a key for a request that may need no job; another request under it is refused."""
-        said = _said(normalized(url), use_llm_fallback=True)
-        self._app.acting_as(owner(user)).take_key(idempotency_key, said, ip_address=ip_address)
+        fingerprint = _fingerprint(normalize_url(url), use_llm_fallback=True)
+        self._app.acting_as(owner(user)).take_key(idempotency_key, fingerprint, ip_address=ip_address)
 
-    def known(self, url: str) -> KnownRecipe | None:
-        """What a page says, if somebody asked for it not too long ago."""
-        return self.repository.fresh(key_of(normalized(url)), self.settings.ttl_days)
+    def find_known(self, url: str) -> KnownRecipe | None:
+        """The recipe of a page that somebody asked for not too long ago."""
+        return self.repository.fresh(key_of(normalize_url(url)), self.settings.ttl_days)
 
     # Looking ------------------------------------------------------------------------------------------------------
 
     def get(self, job_id: UUID, *, by: Caller) -> Job:
-        """One job of the caller's; what nobody owns after an import is for admins."""
+        """One job of the caller's; an imported one that nobody owns is for admins."""
         job = self._app.acting_as(by).jobs.get(job_id)
-        params: Any = job.params
-        brought = isinstance(params, dict) and params.get("imported") and job.user_id is None
-        if job.kind != KIND or (brought and by.actor is Actor.OWNER):
+        if job.kind != RECIPE:
+            raise JobNotFound(f"there is no request {job_id}")
+        is_nobodys = job.user_id is None and self.kind.params(job).get("imported", False)
+        if is_nobodys and by.actor is Actor.OWNER:
             raise JobNotFound(f"there is no request {job_id}")
         return job
 
@@ -104,22 +106,22 @@ class Recipes:
         if not include_expired and states != [JobState.SUCCEEDED]:
             return []
         oldest = datetime.now(UTC) - timedelta(minutes=self.settings.abandon_minutes)
-        found: list[Job] = []
+        waiting: list[Job] = []
         for job in self._all(by, states):
             if include_expired or (job.completed_at is not None and job.completed_at >= oldest):
-                found.append(job)
-            if len(found) == limit:
+                waiting.append(job)
+            if len(waiting) == limit:
                 break
-        return found
+        return waiting
 
     def history(self, *, by: Caller, after: JobCursor | None, limit: int) -> list[Job]:
         """The caller's requests, newest first."""
-        return self._app.acting_as(by).jobs.list(kind=KIND, after=after, limit=limit, payloads=True)
+        return self._app.acting_as(by).jobs.list(kind=RECIPE, after=after, limit=limit, payloads=True)
 
     def _all(self, by: Caller, states: list[JobState]) -> Iterator[Job]:
         after: JobCursor | None = None
         while page := self._app.acting_as(by).jobs.list(
-            kind=KIND, states=states, after=after, limit=_PAGE, payloads=True
+            kind=RECIPE, states=states, after=after, limit=_PAGE_SIZE, payloads=True
         ):
             yield from page
             after = JobCursor(page[-1].created_at, page[-1].id)
@@ -131,63 +133,30 @@ class Recipes:
         self.get(job_id, by=by)
         return self._app.acting_as(by).jobs.cancel(job_id, reason="User requested cancellation")
 
-    def save(self, user: str, title: str, body: dict[str, Any], parse_job_id: UUID | None) -> SavedRecipe:
+    def save(self, user: str, title: str, body: dict[str, JSON], parse_job_id: UUID | None) -> SavedRecipe:
         """Keep a recipe, and commit the job it came from, both or neither."""
         if parse_job_id is not None:
             self.get(parse_job_id, by=owner(user))
 
-        def operation(link: Any) -> UUID:
+        def operation(connection: DatabaseConnection) -> UUID:
             if parse_job_id is not None:
-                self._app.acting_as(owner(user)).jobs.commit(parse_job_id, reason="saved as a recipe", connection=link)
-            return self.repository.save(link, user, title, body, parse_job_id)
+                jobs = self._app.acting_as(owner(user)).jobs
+                jobs.commit(parse_job_id, reason="saved as a recipe", connection=connection)
+            return self.repository.save(connection, user, title, body, parse_job_id)
 
-        return self.repository.saved(self._app.in_transaction(operation), user)
+        return self.repository.get_saved(self._app.in_transaction(operation), user)
 
-    # The work -----------------------------------------------------------------------------------------------------
-
-    def _definition(self) -> type:
-        app, repository, settings = self._app, self.repository, self.settings
-
-        class Parse:
-            """Parses a page, unless somebody has not long ago; what was parsed is kept for everybody."""
-
-            process = staticmethod(kinds.parse)
-            describe = staticmethod(kinds.describe)
-
-            def plan(self, job: JobContext) -> Iterator[dict[str, Any]]:
-                params: Any = job.params
-                word = repository.heard(job.id) if settings.parsed_elsewhere else None
-                if word is not None and not word.success:
-                    raise Permanent(word.error_message or "the parser found nothing", code="PARSE_FAILED")
-                if repository.fresh(params["url_hash"], settings.ttl_days) is None:
-                    yield {"url": params["url"]}
-
-            def finalize(self, job: JobContext) -> dict[str, Any]:
-                params: Any = job.params
-                for item in job.items(ItemStatus.ERROR):
-                    raise Permanent(item.last_error or "", code=item.error_code)
-                parsed: Any = next(job.results(), None)
-                if parsed is not None:
-                    app.in_transaction(lambda link: repository.keep(link, params["url_hash"], parsed))
-                    return dict(parsed)
-                known = repository.result(params["url_hash"])
-                assert known is not None, "a plan without items has found a fresh recipe"
-                return known
-
-        return Parse
+    def _request_message(self, job: Job) -> dict[str, str]:
+        """The message that tells parsers elsewhere of a request."""
+        params = self.kind.params(job)
+        return {
+            "requestId": str(job.id),
+            "url": params["url"],
+            "urlHash": params["url_hash"],
+            "requestedAt": job.created_at.isoformat().replace("+00:00", "Z"),
+        }
 
 
-def _said(address: str, *, use_llm_fallback: bool) -> list[Any]:
+def _fingerprint(address: str, *, use_llm_fallback: bool) -> JSON:
     """What an idempotency key for a page stands for."""
     return ["recipe", address, use_llm_fallback]
-
-
-def _request(job: Job) -> dict[str, Any]:
-    """The message that tells parsers elsewhere of a request."""
-    params: Any = job.params
-    return {
-        "requestId": str(job.id),
-        "url": params["url"],
-        "urlHash": params["url_hash"],
-        "requestedAt": job.created_at.isoformat().replace("+00:00", "Z"),
-    }

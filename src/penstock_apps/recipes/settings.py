@@ -1,4 +1,4 @@
-"""How long recipes are good for, who parses pages, and what fetching one may take."""
+"""How long recipes are fresh, who parses pages, and the limits of fetching one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RecipeSettings(ApplicationSettings):
             validation_alias="RECIPE_TTL_DAYS",
             gt=0,
             lt=_LONGEST,
-            description="How long a parsed page is good for, in days.",
+            description="How long a parsed page is fresh, in days.",
         ),
     ] = 30.0
     abandon_minutes: Annotated[
@@ -55,7 +55,7 @@ class RecipeSettings(ApplicationSettings):
         bool,
         Field(
             validation_alias="RECIPE_PARSED_ELSEWHERE",
-            description="Whether pages are parsed by who reads the requests' topic.",
+            description="Whether other programs parse the pages, which read the topic of requests.",
         ),
     ] = False
     requests_topic: Annotated[
@@ -104,7 +104,7 @@ class RecipeSettings(ApplicationSettings):
 
     @property
     def language_model(self) -> LanguageModel | None:
-        """Who is asked where nothing else can read a page; without an address nobody is."""
+        """The model to ask where nothing else can read a page; None without an address."""
         if not self.llm_url:
             return None
         return LanguageModel(self.llm_url, self.llm_model, self.llm_key.get_secret_value() or None)

@@ -48,4 +48,4 @@ parse_result = Table(
     Column("error_message", Text),
     Column("received_at", DateTime(timezone=True), nullable=False),
 )
-"""What a parser elsewhere has told of a request; the first word counts."""
+"""How a parser elsewhere answered a request; the first answer counts."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from penstock import Job, JobState
+from penstock.lifecycle import JSON
 from penstock_apps.recipes.addresses import host_of
+from penstock_apps.recipes.payloads import is_recipe_result
 from penstock_apps.recipes.repository import KnownRecipe, SavedRecipe
 from penstock_apps.recipes.vocabularies import PARSE_REQUESTS, RECIPES
 
@@ -20,7 +21,7 @@ def status_of(job: Job) -> str:
     return RECIPES.word(job.state, job.killed_by)
 
 
-def job_status(job: Job) -> dict[str, Any]:
+def job_status(job: Job) -> dict[str, JSON]:
     """A job as whoever polls it sees it."""
     failed = job.state is JobState.FAILED
     return {
@@ -32,9 +33,9 @@ def job_status(job: Job) -> dict[str, Any]:
     }
 
 
-def in_mailbox(job: Job, kept_for: timedelta) -> dict[str, Any]:
+def in_mailbox(job: Job, kept_for: timedelta) -> dict[str, JSON]:
     """A job as a card; ``kept_for`` is how long its owner has to save it."""
-    result: Any = job.result if isinstance(job.result, dict) else {}
+    result = job.result if is_recipe_result(job.result) else None
     url = _url(job)
     return {
         "id": str(job.id),
@@ -43,31 +44,31 @@ def in_mailbox(job: Job, kept_for: timedelta) -> dict[str, Any]:
         "status": status_of(job),
         "completed_at": job.completed_at,
         "expires_at": _expires_at(job, kept_for),
-        "warnings": result.get("warnings", []),
+        "warnings": [] if result is None else result.get("warnings", []),
         "preview": {
-            "title": (result.get("recipe") or {}).get("title"),
+            "title": None if result is None else result["recipe"].get("title"),
             "source_host": None if url is None else host_of(url),
         },
     }
 
 
-def request_status(job: Job, known: KnownRecipe | None) -> dict[str, Any]:
+def request_status(job: Job, known_page: KnownRecipe | None) -> dict[str, JSON]:
     """A request as whoever polls it sees it; what there is nothing to say about is left out."""
     status = PARSE_REQUESTS.word(job.state, job.killed_by)
-    answer: dict[str, Any] = {"requestId": str(job.id), "status": status}
+    answer: dict[str, JSON] = {"requestId": str(job.id), "status": status}
     if status == "COMPLETED":
-        answer["recipe"] = _parsed(job, known)
+        answer["recipe"] = _parsed_recipe(job, known_page)
     if status == "FAILED":
         answer["error"] = job.last_error or job.killed_reason or "The request was canceled."
     return answer
 
 
-def known_recipe(known: KnownRecipe) -> dict[str, Any]:
+def known_recipe(known_page: KnownRecipe) -> dict[str, JSON]:
     """What is known of a page already."""
-    return {"title": known.title, "ingredients": known.ingredients, "parsedAt": known.parsed_at}
+    return {"title": known_page.title, "ingredients": known_page.ingredients, "parsedAt": known_page.parsed_at}
 
 
-def listed_request(job: Job) -> dict[str, Any]:
+def listed_request(job: Job) -> dict[str, JSON]:
     """A request in somebody's history."""
     status = PARSE_REQUESTS.word(job.state, job.killed_by)
     return {
@@ -79,28 +80,31 @@ def listed_request(job: Job) -> dict[str, Any]:
     }
 
 
-def saved(one: SavedRecipe) -> dict[str, Any]:
+def saved_recipe(recipe: SavedRecipe) -> dict[str, JSON]:
     """A recipe somebody keeps."""
     return {
         "ingredients": [],
         "steps": [],
         "tags": [],
-        **one.body,
-        "id": str(one.id),
-        "title": one.title,
-        "parse_job_id": None if one.parse_job_id is None else str(one.parse_job_id),
-        "created_at": one.created_at,
-        "updated_at": one.updated_at,
+        **recipe.body,
+        "id": str(recipe.id),
+        "title": recipe.title,
+        "parse_job_id": None if recipe.parse_job_id is None else str(recipe.parse_job_id),
+        "created_at": recipe.created_at,
+        "updated_at": recipe.updated_at,
     }
 
 
-def _parsed(job: Job, known: KnownRecipe | None) -> dict[str, Any]:
+def _parsed_recipe(job: Job, known_page: KnownRecipe | None) -> dict[str, JSON]:
     """The job's own result; what is known of the page where that has been pruned."""
-    result: Any = job.result
-    if isinstance(result, dict) and isinstance(result.get("recipe"), dict):
-        found = result["recipe"]
-        return {"title": found["title"], "ingredients": found["ingredients"], "parsedAt": job.completed_at}
-    return {"title": None, "ingredients": [], "parsedAt": job.completed_at} if known is None else known_recipe(known)
+    if is_recipe_result(job.result):
+        recipe = job.result["recipe"]
+        return {"title": recipe["title"], "ingredients": recipe["ingredients"], "parsedAt": job.completed_at}
+    return (
+        {"title": None, "ingredients": [], "parsedAt": job.completed_at}
+        if known_page is None
+        else known_recipe(known_page)
+    )
 
 
 def _expires_at(job: Job, kept_for: timedelta) -> datetime | None:
@@ -111,5 +115,5 @@ def _expires_at(job: Job, kept_for: timedelta) -> datetime | None:
 
 
 def _url(job: Job) -> str | None:
-    params: Any = job.params
-    return params.get("url") if isinstance(params, dict) else None
+    url: str | None = job.params.get("url") if isinstance(job.params, dict) else None
+    return url

@@ -187,7 +187,7 @@ def test_taggers_of_ones_own_know_more_words(
 def test_a_job_that_is_full_hands_what_is_left_to_another(settings: Any, folder: Path, tmp_path: Path) -> None:
     app = Penstock(settings=settings)
     own = CatalogSettings(roots=(folder.parent.resolve(),), thumbnails_directory=tmp_path / "t")
-    app.install(replace(catalogs_application, install=partial(Catalogs, most_per_job=3)), own)
+    app.install(replace(catalogs_application, install=partial(Catalogs, max_per_job=3)), own)
     app.system.migrate()
     with serving(app, worker=True) as served:
         ada = served.client()

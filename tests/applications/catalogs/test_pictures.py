@@ -15,9 +15,9 @@ from penstock import Permanent, Retryable
 from penstock.errors import ConfigurationError
 from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.facts import facts_of
-from penstock_apps.catalogs.pictures import opened
+from penstock_apps.catalogs.pictures import open_picture
 from penstock_apps.catalogs.tags import load_taggers, tags_of
-from penstock_apps.catalogs.thumbnails import make_thumbnails
+from penstock_apps.catalogs.thumbnails import write_thumbnails
 
 BOUNDS = Bounds(max_bytes=5_000_000, max_pixels=1_000_000)
 
@@ -84,7 +84,7 @@ def test_a_thumbnail_is_upright(tmp_path: Path, orientation: int, corner: tuple[
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = orientation
     picture.save(source, exif=exif, quality=95)
-    made = make_thumbnails(source, {60: target}, quality=90, bounds=BOUNDS)[60]
+    made = write_thumbnails(source, {60: target}, quality=90, bounds=BOUNDS)[60]
     expected = (60, 40) if orientation < 5 else (40, 60)
     with Image.open(target) as thumbnail:
         assert thumbnail.size == expected == (made.width, made.height)
@@ -98,7 +98,7 @@ def test_a_thumbnail_is_upright(tmp_path: Path, orientation: int, corner: tuple[
 def test_several_sizes_are_made_of_one_reading(tmp_path: Path) -> None:
     source = tmp_path / "a.jpg"
     Image.new("RGB", (300, 200), "green").save(source)
-    made = make_thumbnails(source, {50: tmp_path / "s.jpg", 150: tmp_path / "m.jpg"}, quality=90, bounds=BOUNDS)
+    made = write_thumbnails(source, {50: tmp_path / "s.jpg", 150: tmp_path / "m.jpg"}, quality=90, bounds=BOUNDS)
     assert {edge: (one.width, one.height) for edge, one in made.items()} == {50: (50, 33), 150: (150, 100)}
     for name, size in (("s.jpg", (50, 33)), ("m.jpg", (150, 100))):
         with Image.open(tmp_path / name) as thumbnail:
@@ -111,7 +111,7 @@ def test_what_a_killed_process_left_of_a_thumbnail_goes_with_the_next_one(tmp_pa
     target.parent.mkdir()
     (target.parent / ".abc-x7f.part").write_bytes(b"half")
     (target.parent / ".other-x7f.part").write_bytes(b"somebody writes this now")
-    made = make_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)[20]
+    made = write_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)[20]
     assert made.size == target.stat().st_size
     assert sorted(one.name for one in target.parent.iterdir()) == [".other-x7f.part", "abc.jpg"]
 
@@ -119,24 +119,24 @@ def test_what_a_killed_process_left_of_a_thumbnail_goes_with_the_next_one(tmp_pa
 def test_two_that_write_the_same_thumbnail_leave_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = tmp_path / "in.png", tmp_path / "abc.jpg"
     Image.new("RGB", (30, 20), "red").save(source)
-    make_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)
+    write_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)
 
     def gone(self: Path, _: Path) -> Path:
         self.unlink()  # the other one was done, and took it for a leftover
         raise FileNotFoundError(self)
 
     monkeypatch.setattr(Path, "replace", gone)
-    assert make_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)[20].size == target.stat().st_size
+    assert write_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)[20].size == target.stat().st_size
     target.unlink()
     with pytest.raises(FileNotFoundError):
-        make_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)
+        write_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)
     assert [one.name for one in tmp_path.iterdir()] == ["in.png"]
 
 
 def test_what_is_transparent_is_white_and_what_is_small_stays_small(tmp_path: Path) -> None:
     source, target = tmp_path / "a.png", tmp_path / "a.jpg"
     Image.new("RGBA", (20, 10), (0, 0, 0, 0)).save(source)
-    made = make_thumbnails(source, {200: target}, quality=90, bounds=BOUNDS)[200]
+    made = write_thumbnails(source, {200: target}, quality=90, bounds=BOUNDS)[200]
     assert (made.width, made.height) == (20, 10)
     with Image.open(target) as thumbnail:
         assert thumbnail.getpixel((5, 5)) == (255, 255, 255)
@@ -188,7 +188,7 @@ def test_a_file_that_is_gone_and_one_that_cannot_be_read(tmp_path: Path, monkeyp
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Image, "open", refused)
-    with pytest.raises(Retryable) as refusal, opened(path, BOUNDS):
+    with pytest.raises(Retryable) as refusal, open_picture(path, BOUNDS):
         pass
     assert refusal.value.code == "PHOTO_UNREADABLE"
 

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from penstock import Permanent
+from penstock_apps.documents.payloads import DocumentResult
 from penstock_apps.documents.reading import Bounds, extract
 from tests.integration.conftest import app, open_app, quick_settings
 
 __all__ = ["app", "open_app", "quick_settings"]
 
-Read = Callable[..., dict[str, Any]]
+Read = Callable[..., DocumentResult]
 Refusal = Callable[..., Permanent]
 
 
@@ -22,7 +23,7 @@ Refusal = Callable[..., Permanent]
 def read(tmp_path: Path) -> Read:
     """Extract some bytes that were sent under a name."""
 
-    def read_bytes(data: bytes, name: str, **settings: Any) -> dict[str, Any]:
+    def read_bytes(data: bytes, name: str, **settings: Any) -> DocumentResult:
         media_type = settings.pop("media_type", None)
         path = tmp_path / "stored"
         path.write_bytes(data)

@@ -14,7 +14,7 @@ from penstock import ItemContext, Penstock
 from penstock.application import Application, ApplicationSettings, Migrations, Page, Pages, Revision
 from penstock.http import Json, SignedIn
 from penstock.samples import SampleJob, Samples, Visitor
-from penstock.store import own_metadata
+from penstock.store import DatabaseConnection, own_metadata
 
 LISTED = """{% extends "layout.html" %}{% block title %}Notes{% endblock %}
 {% block main %}<h1>Notes</h1>{% endblock %}"""
@@ -33,7 +33,7 @@ table = sa.Table("notes", own_metadata(), *columns())
 
 
 class NoteSettings(ApplicationSettings):
-    most_words: Annotated[int, Field(validation_alias="NOTES_MOST_WORDS", ge=1, description="The longest note.")] = 100
+    max_words: Annotated[int, Field(validation_alias="NOTES_MAX_WORDS", ge=1, description="The longest note.")] = 100
 
 
 class NoteParams(BaseModel):
@@ -45,11 +45,11 @@ class Notes:
     columns = ("words",)
 
     def __init__(self, app: Penstock, settings: NoteSettings) -> None:
-        self._app, self._most_words = app, settings.most_words
+        self._app, self._max_words = app, settings.max_words
         app.kind("note", retries=2)(self)
 
     def process(self, item: ItemContext) -> dict[str, int]:
-        words = len(item.input["text"].split()[: self._most_words])
+        words = len(item.input["text"].split()[: self._max_words])
         self.keep(item.job_id, item.owner, words)
         return {"words": words}
 
@@ -57,7 +57,7 @@ class Notes:
         return f"{result['words']} words"
 
     def keep(self, job_id: UUID, user: str | None, words: int) -> None:
-        def operation(connection: Any) -> None:  # twice is as good as once: a worker may die after it
+        def operation(connection: DatabaseConnection) -> None:  # twice is as good as once: a worker may die after it
             connection.execute(sa.delete(table).where(table.c.job_id == job_id))
             connection.execute(sa.insert(table).values(job_id=job_id, user_id=user, words=words))
 

@@ -27,8 +27,8 @@ from penstock.cli.program import run
 sys.stderr = sys.stdout
 for variables, command in (
     ({"PENSTOCK_APPLICATIONS": "letters"}, ["jobs"]),
-    ({"PENSTOCK_APPLICATIONS": "notes", "NOTES_MOST_WORDS": "0"}, ["config"]),
-    ({"NOTES_MOST_WORDS": "7"}, ["config"]),
+    ({"PENSTOCK_APPLICATIONS": "notes", "NOTES_MAX_WORDS": "0"}, ["config"]),
+    ({"NOTES_MAX_WORDS": "7"}, ["config"]),
     ({}, ["submit", "note", '{"text": "a b"}', "--owner", "ada"]),
     ({}, ["count-notes", "ada"]),
     ({}, ["--help"]),
@@ -46,7 +46,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     """A server with the application alone, and its worker."""
     settings = load_settings(database_url=f"sqlite:///{tmp_path}/notes.db", jwt_secret=SECRET)
     app = Penstock(settings=settings)
-    assert isinstance(app.install(notes, NoteSettings(most_words=3)), Notes)
+    assert isinstance(app.install(notes, NoteSettings(max_words=3)), Notes)
     with serving(app, worker=True) as one:
         yield one
     app.close()
@@ -103,8 +103,8 @@ def test_it_is_found_by_its_entry_point_and_brings_its_command(tmp_path: Path) -
     )  # fmt: skip
     unknown, wrong, shown, submitted, counted, listed, other = done.stdout.split("-- next\n")[1:]
     assert "PENSTOCK_APPLICATIONS names 'letters'" in unknown
-    assert "NOTES_MOST_WORDS: Input should be greater than" in wrong
-    assert "NOTES_MOST_WORDS = 7  (environment)" in shown
+    assert "NOTES_MAX_WORDS: Input should be greater than" in wrong
+    assert "NOTES_MAX_WORDS = 7  (environment)" in shown
     assert "note queued" in submitted
     assert counted == "0\n"
     assert "count-notes" in listed

@@ -14,7 +14,7 @@ import pytest
 from penstock import Penstock, Settings
 from penstock.ingest import HandedFile
 from penstock_apps.products.application import products as products_application
-from penstock_apps.products.intake import Taken
+from penstock_apps.products.intake import TakenJob
 from penstock_apps.products.repository import SearchEvent
 from penstock_apps.products.retailer import Retailer, demo_retailer
 from penstock_apps.products.service import Products
@@ -36,7 +36,7 @@ class Market:
     shop: Retailer
     inbox: Path
 
-    def take(self, *files: tuple[str, bytes], user: str = "ada", **other: object) -> Taken:
+    def take(self, *files: tuple[str, bytes], user: str = "ada", **other: object) -> TakenJob:
         """Hand files in."""
         handed = [HandedFile(io.BytesIO(content), name) for name, content in files]
         return self.products.intake.take(handed, user=user, **other)  # type: ignore[arg-type]
@@ -45,7 +45,7 @@ class Market:
         """Do all there is to do."""
         assert self.app.drain(timeout=60)
 
-    def events(self, taken: Taken) -> list[SearchEvent]:
+    def events(self, taken: TakenJob) -> list[SearchEvent]:
         """What was asked for a job."""
         return self.products.repository.of_job(taken.job.id)
 
@@ -63,7 +63,7 @@ def market(settings: Settings, tmp_path: Path, retailers: str) -> Iterator[Marke
     inbox.mkdir()
     with demo_retailer() as shop:
         (tmp_path / "retailers.json").write_text(json.dumps([shop.configuration()]))
-        app = Penstock(settings=settings.model_copy(update={"ingest_roots": str(inbox), "ingest_settle_seconds": 0.0}))
+        app = Penstock(settings=settings.model_copy(update={"ingest_roots": (inbox,), "ingest_settle_seconds": 0.0}))
         products = app.install(IMPATIENT, ProductSettings(providers=retailers))
         app.system.migrate()
         yield Market(app, products, shop, inbox)

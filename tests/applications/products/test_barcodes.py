@@ -77,7 +77,7 @@ def test_a_picture_without_a_barcode_is_not_found() -> None:
 
 def test_a_picture_with_too_many_pixels_is_not_decoded() -> None:
     with pytest.raises(Permanent) as caught:
-        read_barcodes(sample_image(), most_pixels=100)
+        read_barcodes(sample_image(), max_pixels=100)
     assert caught.value.code == "IMAGE_TOO_LARGE"
 
 

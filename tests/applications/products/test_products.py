@@ -11,10 +11,10 @@ from penstock_apps.products.products import (
     canonical_gtin,
     check_digit,
     clean,
-    normalized,
     price_and_currency,
     same_gtin,
 )
+from tests.applications.products.rows import normalize_row
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from penstock_apps.products.products import (
     ],
 )
 def test_a_good_barcode_number_has_one_spelling_and_keeps_its_own(given_text: str, stored: str, kept: str) -> None:
-    product = normalized({"gtin": given_text})
+    product = normalize_row({"gtin": given_text})
     assert (product["gtin"], product["gtin_given"], product["warnings"]) == (stored, kept, [])
 
 
@@ -49,14 +49,14 @@ def test_a_good_barcode_number_has_one_spelling_and_keeps_its_own(given_text: st
     ],
 )
 def test_a_bad_barcode_number_is_a_warning_and_is_not_looked_up(text: str, said: str) -> None:
-    product = normalized({"gtin": text, "title": "Pen"})
+    product = normalize_row({"gtin": text, "title": "Pen"})
     assert "gtin" not in product
     assert "gtin_given" not in product
     assert [said in one for one in product["warnings"]] == [True]
 
 
 def test_the_zero_that_a_spreadsheet_ate_is_put_back_and_said() -> None:
-    product = normalized({"gtin": "36000291452"})
+    product = normalize_row({"gtin": "36000291452"})
     assert product["gtin"] == "0036000291452"
     assert "the zero it lost" in product["warnings"][0]
 
@@ -90,24 +90,24 @@ def test_prices_as_people_write_them(text: str, amount: str, currency: str | Non
 
 
 def test_a_price_that_can_be_read_twice_is_read_as_thousands_and_said() -> None:
-    product = normalized({"sku": "1", "price": "1.299"})
+    product = normalize_row({"sku": "1", "price": "1.299"})
     assert (product["price"], product["warnings"]) == ("1299", ["price '1.299' was read as 1299"])
 
 
 @pytest.mark.parametrize("price", ["on request", "-5 €", "3 for 10", "1" * 30])
 def test_a_price_that_is_none_is_a_warning(price: str) -> None:
-    product = normalized({"sku": "1", "price": price})
+    product = normalize_row({"sku": "1", "price": price})
     assert "price" not in product
     assert "is left out" in product["warnings"][0]
 
 
 def test_the_currency_column_wins_over_the_sign() -> None:
-    assert normalized({"sku": "1", "price": "$5", "currency": "cad"})["currency"] == "CAD"
-    assert "not known" in normalized({"sku": "1", "currency": "shells"})["warnings"][0]
+    assert normalize_row({"sku": "1", "price": "$5", "currency": "cad"})["currency"] == "CAD"
+    assert "not known" in normalize_row({"sku": "1", "currency": "shells"})["warnings"][0]
 
 
 def test_text_is_one_clean_line_and_addresses_are_addresses() -> None:
-    product = normalized(
+    product = normalize_row(
         {"sku": "\u00a0 AB-1\x00 ", "title": "Blue\n  pen\u200b", "url": "javascript:1", "image": "https://x.example/a"}
     )
     assert (product["sku"], product["title"], product["image"]) == ("AB-1", "Blue pen", "https://x.example/a")
@@ -117,12 +117,12 @@ def test_text_is_one_clean_line_and_addresses_are_addresses() -> None:
 @pytest.mark.parametrize("cells", [{}, {"brand": "Millrace", "price": "3"}, {"sku": " ", "gtin": "4.00638E+12"}])
 def test_a_row_with_nothing_to_look_up_is_unusable(cells: dict[str, str]) -> None:
     with pytest.raises(Unusable, match="no title to look up") as caught:
-        normalized(cells)
+        normalize_row(cells)
     assert caught.value.code == "ROW_HAS_NO_PRODUCT"
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_cleaned_once_and_for_all_and_any_cell_is_taken(text: str) -> None:
     assert clean(clean(text)) == clean(text)
-    product = normalized({"sku": "1", "gtin": text, "price": text, "currency": text, "url": text, "quantity": text})
+    product = normalize_row({"sku": "1", "gtin": text, "price": text, "currency": text, "url": text, "quantity": text})
     assert product["sku"] == "1"

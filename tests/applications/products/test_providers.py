@@ -22,12 +22,13 @@ from penstock_apps.products.http_json import (
     HttpJsonProvider,
     load_providers,
     retry_after,
-    settings_from,
 )
-from penstock_apps.products.products import Product, Unusable, normalized
-from penstock_apps.products.providers import Asked, Found, Pace, Providers, best, score
+from penstock_apps.products.products import Product, Unusable
+from penstock_apps.products.provider_settings import parse_retailers
+from penstock_apps.products.providers import CallPacing, FoundProduct, ProviderCall, Providers, best_match, score
 from penstock_apps.products.retailer import CATALOGUE, Retailer, demo_retailer, sample_csv
-from penstock_apps.products.strategies import Query, Strategy, chosen, queries
+from penstock_apps.products.strategies import Query, Strategy, choose_query, queries_for
+from tests.applications.products.rows import normalize_row
 
 KETTLE = CATALOGUE[0]
 BY_GTIN = Query(Strategy.GTIN, KETTLE["ean"], gtin=KETTLE["ean"])
@@ -41,22 +42,22 @@ def open_shop() -> Iterator[Retailer]:
 
 @pytest.fixture
 def shop(open_shop: Retailer) -> Iterator[Retailer]:
-    open_shop.asked.clear()
+    open_shop.calls.clear()
     open_shop.seen_headers.clear()
     yield open_shop
     open_shop._next.clear()
 
 
 def described(shop: Retailer, environment: dict[str, str] | None = None, **other: Any) -> HttpJsonProvider:
-    [settings] = settings_from([shop.configuration(**other)], environment or {})
+    [settings] = parse_retailers(json.dumps([shop.configuration(**other)]).encode(), environment or {})
     return HttpJsonProvider(settings)
 
 
-def ask(provider: HttpJsonProvider, *asked: Query) -> list[Found | HandlerError | None]:
+def ask(provider: HttpJsonProvider, *asked: Query) -> list[FoundProduct | HandlerError | None]:
     """Every answer, or the error in its place."""
 
-    async def all_of_them() -> list[Found | HandlerError | None]:
-        answers: list[Found | HandlerError | None] = []
+    async def all_of_them() -> list[FoundProduct | HandlerError | None]:
+        answers: list[FoundProduct | HandlerError | None] = []
         for query in asked:
             try:
                 answers.append(await provider.look_up(query))
@@ -79,25 +80,27 @@ def refused(provider: HttpJsonProvider, query: Query = BY_GTIN) -> tuple[type, s
 
 def test_the_same_gtin_is_certain_and_another_gtin_is_another_product() -> None:
     query = Query(Strategy.TITLE, "Kettle", sku="A", gtin="036000291452", title="Kettle")
-    assert score(query, Found(gtin="0036000291452", title="Something")) == 1.0
-    assert score(query, Found(gtin="4006381333931", sku="A", title="Kettle")) == 0.0
-    assert score(query, Found(sku="a")) == 0.95
+    assert score(query, FoundProduct(gtin="0036000291452", title="Something")) == 1.0
+    assert score(query, FoundProduct(gtin="4006381333931", sku="A", title="Kettle")) == 0.0
+    assert score(query, FoundProduct(sku="a")) == 0.95
 
 
 def test_titles_fit_by_their_words_and_a_different_size_does_not() -> None:
     query = Query(Strategy.TITLE, "", brand="Millrace", title="Enamel mug 350 ml")
-    assert score(query, Found(title="Millrace Enamel Mug, 350 ml")) == 0.9
-    assert score(query, Found(title="Millrace Enamel Mug, 500 ml")) < 0.6
-    assert score(query, Found(title="Garden hose")) == 0.0
-    assert score(query, Found()) == 0.0
+    assert score(query, FoundProduct(title="Millrace Enamel Mug, 350 ml")) == 0.9
+    assert score(query, FoundProduct(title="Millrace Enamel Mug, 500 ml")) < 0.6
+    assert score(query, FoundProduct(title="Garden hose")) == 0.0
+    assert score(query, FoundProduct()) == 0.0
 
 
 def test_the_best_one_is_taken_and_none_where_none_fits() -> None:
     query = Query(Strategy.SKU, "A", sku="A", title="Blue pen")
-    picked = best(query, [Found(title="Blue pen"), Found(sku="A"), Found(sku="A", title="second")])
-    assert picked == Found(sku="A", score=0.95)
-    assert best(query, [Found(title="Red bicycle")]) is None
-    assert best(query, []) is None
+    picked = best_match(
+        query, [FoundProduct(title="Blue pen"), FoundProduct(sku="A"), FoundProduct(sku="A", title="second")]
+    )
+    assert picked == FoundProduct(sku="A", score=0.95)
+    assert best_match(query, [FoundProduct(title="Red bicycle")]) is None
+    assert best_match(query, []) is None
 
 
 # Over HTTP
@@ -113,8 +116,8 @@ def test_the_best_one_is_taken_and_none_where_none_fits() -> None:
     ],
 )
 def test_the_shop_finds_a_product_by_each_question(shop: Retailer, product: Product) -> None:
-    [found] = ask(described(shop), queries(product)[0])
-    assert isinstance(found, Found)
+    [found] = ask(described(shop), queries_for(product)[0])
+    assert isinstance(found, FoundProduct)
     assert (found.gtin, found.price, found.currency, found.retailer) == (KETTLE["ean"], "7.35", "EUR", "demo")
     assert found.url == f"{shop.address}/p/{KETTLE['id']}"
 
@@ -122,14 +125,14 @@ def test_the_shop_finds_a_product_by_each_question(shop: Retailer, product: Prod
 def test_what_only_looks_alike_is_not_found(shop: Retailer) -> None:
     query = Query(Strategy.TITLE, "Millrace sundial", title="Millrace sundial made of brass")
     assert ask(described(shop), query) == [None]
-    assert len(shop.asked) == 1
+    assert len(shop.calls) == 1
 
 
 def test_values_are_quoted_and_cannot_leave_their_place(shop: Retailer) -> None:
     provider = described(shop)
     odd = "../x?y=1&z#é/"
     assert ask(provider, Query(Strategy.SKU, odd, sku=odd), Query(Strategy.SKU, "..", sku="..")) == [None, None]
-    assert shop.asked == ["/products/..%2Fx%3Fy%3D1%26z%23%C3%A9%2F"]
+    assert shop.calls == ["/products/..%2Fx%3Fy%3D1%26z%23%C3%A9%2F"]
 
 
 def test_a_question_without_an_address_is_not_asked(shop: Retailer) -> None:
@@ -137,7 +140,7 @@ def test_a_question_without_an_address_is_not_asked(shop: Retailer) -> None:
     assert not provider.understands(BY_GTIN)
     assert provider.understands(Query(Strategy.SKU, "A-1", sku="A-1"))
     assert ask(provider, BY_GTIN) == [None]
-    assert shop.asked == []
+    assert shop.calls == []
 
 
 def test_keys_come_from_the_environment_and_are_sent_but_not_shown(shop: Retailer) -> None:
@@ -154,7 +157,7 @@ def test_a_throttled_shop_is_left_alone_for_as_long_as_it_says(shop: Retailer) -
     assert isinstance(second, Postponed)
     assert (first.code, first.retry_after, second.code) == ("PROVIDER_THROTTLED", 1800.0, "PROVIDER_THROTTLED")
     assert 1000 < second.retry_after <= 1800
-    assert len(shop.asked) == 1
+    assert len(shop.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -210,7 +213,7 @@ def test_an_empty_list_or_null_is_not_found(shop: Retailer, items: object) -> No
 def test_redirects_are_followed_at_home_and_nowhere_else(shop: Retailer) -> None:
     shop.say(302, {}, headers={"Location": f"/products?gtin={KETTLE['ean']}"})
     [found] = ask(described(shop), Query(Strategy.SKU, "x", sku="x", gtin=KETTLE["ean"]))
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundProduct)
     shop.say(302, {}, headers={"Location": "http://localhost:1/elsewhere"})
     assert refused(described(shop))[:2] == (Permanent, "PROVIDER_REFUSED")
     shop.say(302, {}, times=9, headers={"Location": "/again"})
@@ -229,19 +232,21 @@ def test_retry_after_is_seconds_or_a_date_and_an_hour_at_most() -> None:
 class Scripted:
     """A provider that answers as it was told."""
 
-    def __init__(self, name: str, priority: int, answer: Found | HandlerError | None, *, knows: bool = True) -> None:
+    def __init__(
+        self, name: str, priority: int, answer: FoundProduct | HandlerError | None, *, knows: bool = True
+    ) -> None:
         self.name, self.priority, self._answer, self._knows = name, priority, answer, knows
 
     def understands(self, query: Query) -> bool:
         return self._knows
 
-    async def look_up(self, query: Query) -> Found | None:
+    async def look_up(self, query: Query) -> FoundProduct | None:
         if isinstance(self._answer, HandlerError):
             raise self._answer
         return self._answer
 
 
-GOOD = Found(gtin=KETTLE["ean"])
+GOOD = FoundProduct(gtin=KETTLE["ean"])
 BUSY = Retryable("busy", code="PROVIDER_THROTTLED", retry_after=30)
 BUSIER = Retryable("busier", code="PROVIDER_THROTTLED", retry_after=60)
 SHUT = Permanent("no", code="PROVIDER_REFUSED")
@@ -256,11 +261,11 @@ def test_priority_decides_and_each_attempt_starts_with_the_next() -> None:
     assert Providers([]).order(3) == ()
 
 
-def outcomes(providers: Providers) -> tuple[Found | HandlerError | None, list[tuple[str, str]]]:
+def outcomes(providers: Providers) -> tuple[FoundProduct | HandlerError | None, list[tuple[str, str]]]:
     """What came of a question, and what was told of it."""
-    asked: list[Asked] = []
+    asked: list[ProviderCall] = []
     try:
-        found: Found | HandlerError | None = asyncio.run(providers.look_up(BY_GTIN, told=asked.append))
+        found: FoundProduct | HandlerError | None = asyncio.run(providers.look_up(BY_GTIN, on_call=asked.append))
     except HandlerError as error:
         found = error
     return found, [(one.provider, one.outcome) for one in asked]
@@ -269,7 +274,7 @@ def outcomes(providers: Providers) -> tuple[Found | HandlerError | None, list[tu
 def test_one_shop_in_trouble_does_not_hide_the_product_at_another() -> None:
     shops = [Scripted("a", 1, BUSY), Scripted("b", 2, SHUT), Scripted("c", 3, AWAY), Scripted("d", 4, GOOD)]
     found, told = outcomes(Providers(shops))
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundProduct)
     assert (found.retailer, found.score) == ("d", 1.0)
     assert told == [("a", "PROVIDER_THROTTLED"), ("b", "PROVIDER_REFUSED"), ("d", "FOUND")]
 
@@ -302,7 +307,7 @@ def test_a_shop_that_does_not_understand_the_question_is_passed_over() -> None:
 
 
 def test_not_found_when_all_answered_and_an_answer_that_does_not_fit_is_none() -> None:
-    wrong = Found(gtin="4006381333931", title="Something else")
+    wrong = FoundProduct(gtin="4006381333931", title="Something else")
     providers = Providers([Scripted("a", 1, None), Scripted("b", 2, wrong), Scripted("c", 3, SHUT)])
     assert asyncio.run(providers.look_up(BY_GTIN)) is None
 
@@ -317,11 +322,11 @@ def test_calls_are_kept_apart_and_nobody_waits_too_long() -> None:
     async def four_calls() -> list[float | None]:
         return [await pace.wait(sleep) for _ in range(4)]
 
-    pace = Pace(2, 1.0, now=lambda: time[0])
+    pace = CallPacing(2, 1.0, now=lambda: time[0])
     assert asyncio.run(four_calls()) == [None, None, None, 1.5]
     assert slept == [0.5, 1.0]
     time[0] = 110.0
-    pace.close_for(5)
+    pace.learn(429, 5)
     assert asyncio.run(pace.wait(sleep)) == 5.0
     time[0] = 115.0
     assert asyncio.run(pace.wait(sleep)) is None
@@ -356,9 +361,9 @@ def test_calls_are_kept_apart_and_nobody_waits_too_long() -> None:
 )
 def test_what_is_wrong_is_said_with_the_retailer_and_the_key(change: dict[str, Any], said: str) -> None:
     good = {"name": "corner", "url": {"sku": "http://x/{sku}"}, "fields": {"sku": "id"}}
-    assert settings_from([good], {})[0].name == "corner"
+    assert parse_retailers(json.dumps([good]).encode(), {})[0].name == "corner"
     with pytest.raises(ConfigurationError) as caught:
-        settings_from([{**good, **change}], {})
+        parse_retailers(json.dumps([{**good, **change}]).encode(), {})
     assert said in caught.value.message
 
 
@@ -393,11 +398,11 @@ def test_the_sample_table_is_looked_up_whole(shop: Retailer) -> None:
         providers = Providers([provider])
         for row in rows:
             try:
-                product = normalized({field: row[header] for header, field in fields.items() if field})
+                product = normalize_row({field: row[header] for header, field in fields.items() if field})
             except Unusable:
                 outcomes["unusable"] += 1
                 continue
-            found = await providers.look_up(chosen(queries(product), 1))
+            found = await providers.look_up(choose_query(queries_for(product), 1))
             outcomes["found" if found else "not found"] += 1
         await provider.close()
 

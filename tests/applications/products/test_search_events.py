@@ -27,7 +27,7 @@ def test_every_question_of_a_table_is_on_record_and_attempts_ask_in_other_ways(m
     market.work()
     events = market.events(taken)
     assert Counter(one.outcome for one in events)["FOUND"] == 36
-    assert len(events) == len(market.shop.asked)
+    assert len(events) == len(market.shop.calls)
     assert {(one.job_id, one.user_id, one.kind, one.provider) for one in events} == {
         (taken.job.id, "ada", "csv", "demo")
     }

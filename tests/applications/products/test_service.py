@@ -184,7 +184,7 @@ def test_without_a_retailer_items_say_what_to_configure(market: Market) -> None:
     [item] = market.app.items.list(taken.job.id)
     assert (item.status.value, item.error_code) == ("ERROR", "NO_PROVIDER")
     assert "PRODUCT_PROVIDERS" in (item.last_error or "")
-    assert market.shop.asked == []
+    assert market.shop.calls == []
 
 
 def test_a_job_that_found_nothing_is_run_again_with_other_questions(market: Market) -> None:
@@ -203,9 +203,9 @@ def test_files_that_make_no_job_are_refused_with_a_code(market: Market) -> None:
     assert code_of(market, table, picture) == "MIXED_FILES"
     assert code_of(market, table, ("b.csv", b"sku\n2\n")) == "TOO_MANY_FILES"
     assert code_of(market, *[("a.png", b"x")] * 1001) == "TOO_MANY_FILES"
-    assert code_of(market, table, told=UploadOptions(job_type="image")) == "JOB_TYPE_WRONG"
-    assert code_of(market, picture, told=UploadOptions(job_type="csv")) == "JOB_TYPE_WRONG"
-    assert code_of(market, table, told=UploadOptions(job_type="pdf")) == "JOB_TYPE_UNKNOWN"
+    assert code_of(market, table, options=UploadOptions(job_type="image")) == "JOB_TYPE_WRONG"
+    assert code_of(market, picture, options=UploadOptions(job_type="csv")) == "JOB_TYPE_WRONG"
+    assert code_of(market, table, options=UploadOptions(job_type="pdf")) == "JOB_TYPE_UNKNOWN"
     assert code_of(market, ("a.csv", b"colour,size\nred,3\n")) == "NO_PRODUCT_COLUMN"
     assert market.app.jobs.list() == []
 

@@ -6,13 +6,13 @@ import pytest
 
 from penstock.errors import InvalidInput
 from penstock_apps.products.products import Product
-from penstock_apps.products.strategies import Strategy, chosen, queries
+from penstock_apps.products.strategies import Strategy, choose_query, queries_for
 
 WHOLE = Product(sku="A-1", gtin="4006381333931", brand="Millrace", title="Kettle")
 
 
 def test_a_whole_row_allows_four_questions_the_surest_first() -> None:
-    assert [(one.strategy, one.text) for one in queries(WHOLE)] == [
+    assert [(one.strategy, one.text) for one in queries_for(WHOLE)] == [
         (Strategy.SKU, "A-1"),
         (Strategy.GTIN, "4006381333931"),
         (Strategy.BRAND_AND_TITLE, "Millrace Kettle"),
@@ -21,24 +21,24 @@ def test_a_whole_row_allows_four_questions_the_surest_first() -> None:
 
 
 def test_every_question_knows_all_that_an_answer_is_checked_against() -> None:
-    assert {(one.sku, one.gtin, one.brand, one.title) for one in queries(WHOLE)} == {
+    assert {(one.sku, one.gtin, one.brand, one.title) for one in queries_for(WHOLE)} == {
         ("A-1", "4006381333931", "Millrace", "Kettle")
     }
 
 
 def test_a_title_that_starts_with_the_brand_is_asked_once() -> None:
-    assert [one.strategy for one in queries(Product(brand="millrace", title="Millrace Kettle"))] == [Strategy.TITLE]
+    assert [one.strategy for one in queries_for(Product(brand="millrace", title="Millrace Kettle"))] == [Strategy.TITLE]
 
 
 def test_attempts_rotate_and_start_again() -> None:
-    possible = queries(WHOLE)
-    assert [chosen(possible, attempt).strategy for attempt in range(1, 6)] == [
+    possible = queries_for(WHOLE)
+    assert [choose_query(possible, attempt).strategy for attempt in range(1, 6)] == [
         Strategy.SKU, Strategy.GTIN, Strategy.BRAND_AND_TITLE, Strategy.TITLE, Strategy.SKU,
     ]  # fmt: skip
 
 
 def test_no_question_or_no_attempt_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no question"):
-        chosen(queries(Product(brand="Millrace")), 1)
+        choose_query(queries_for(Product(brand="Millrace")), 1)
     with pytest.raises(InvalidInput, match="attempt 0"):
-        chosen(queries(WHOLE), 0)
+        choose_query(queries_for(WHOLE), 0)

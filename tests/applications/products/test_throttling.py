@@ -55,7 +55,7 @@ def test_only_the_item_that_was_refused_loses_a_try(
     assert Counter(item.status.value for item in items) == Counter(DONE=ITEMS - lost) + Counter(ERROR=lost)
     # Who was not asked made no event and no try.
     assert Counter(event.outcome for event in events) == {"PROVIDER_THROTTLED": 1, "FOUND": ITEMS - lost}
-    assert len(events) == len(shop.asked)
+    assert len(events) == len(shop.calls)
     assert Counter(item.attempts for item in items) == (
         {1: ITEMS} if attempts == 1 else {1: ITEMS - 1, 2: 1}
     )  # fmt: skip

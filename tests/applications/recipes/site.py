@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from penstock_apps.loopback import served
+from penstock_apps.loopback import serve_locally
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
 
@@ -86,5 +86,5 @@ def open_site() -> Iterator[Site]:
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    with served(Handler) as site.port:
+    with serve_locally(Handler) as site.port:
         yield site

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock.errors import InvalidInput
-from penstock_apps.recipes.addresses import host_of, key_of, normalized
+from penstock_apps.recipes.addresses import host_of, key_of, normalize_url
 from penstock_apps.recipes.parsing.hosts import is_public
 
 
@@ -32,9 +32,9 @@ from penstock_apps.recipes.parsing.hosts import is_public
     ],
 )  # fmt: skip
 def test_what_leads_to_the_same_page_is_the_same_text(text: str, expected: str) -> None:
-    assert normalized(text) == expected
-    assert normalized(expected) == expected
-    assert key_of(normalized(text)) == key_of(expected)
+    assert normalize_url(text) == expected
+    assert normalize_url(expected) == expected
+    assert key_of(normalize_url(text)) == key_of(expected)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_leads_to_the_same_page_is_the_same_text(text: str, expected: str) 
 )  # fmt: skip
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        normalized(text)
+        normalize_url(text)
     assert (refused.value.code, refused.value.field) == ("URL_INVALID", "url")
 
 
@@ -56,10 +56,10 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 def test_any_text_is_an_address_or_refused(text: str) -> None:
     for given_text in (text, f"https://example.com/{text}", f"http://{text}/"):
         try:
-            once = normalized(given_text)
+            once = normalize_url(given_text)
         except InvalidInput:
             continue
-        assert normalized(once) == once
+        assert normalize_url(once) == once
 
 
 def test_whose_page_it_is() -> None:

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from penstock import JobState
-from penstock_apps.recipes.service import KIND
+from penstock_apps.recipes.kinds import RECIPE
 from tests.applications.recipes.conftest import Kitchen
 from tests.applications.recipes.pages import PAGES, script, soup
 
@@ -253,7 +253,7 @@ def test_what_is_not_there_and_what_is_wrong(kitchen: Kitchen) -> None:
     job = asked(ada, "http://169.254.169.254/latest/meta-data")
     finished(kitchen, job)
     assert status(ada, job)["error_code"] == "HOST_REFUSED"
-    assert not kitchen.app.jobs.list(kind=KIND, states=[JobState.RUNNING])
+    assert not kitchen.app.jobs.list(kind=RECIPE, states=[JobState.RUNNING])
 
 
 def test_the_same_key_gives_the_same_job(kitchen: Kitchen) -> None:

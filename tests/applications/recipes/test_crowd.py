@@ -16,7 +16,7 @@ import httpx2
 from penstock import JobState, Penstock, load_settings
 from penstock.applications import install_applications
 from penstock.http.tokens import OwnSecret, Tokens
-from penstock_apps.recipes.service import KIND
+from penstock_apps.recipes.kinds import RECIPE
 from tests.applications.recipes.pages import PAGES
 from tests.applications.recipes.site import Site
 from tests.http.conftest import SECRET
@@ -84,8 +84,8 @@ def test_one_page_for_a_crowd(postgres_url: str, site: Site) -> None:
         assert shown["recipe"]["title"] == "Tomato soup"
         assert clients[2].post("/parse-requests", json={"url": site.url("/soup")}).status_code == 200
     assert site.asked["/soup"] == 1
-    assert len(app.jobs.list(kind=KIND, limit=1000)) == USERS + 1
-    assert all(job.title is not None and job.title.startswith("http") for job in app.jobs.list(kind=KIND, limit=1000))
+    assert len(app.jobs.list(kind=RECIPE, limit=1000)) == USERS + 1
+    assert all(job.title is not None and job.title.startswith("http") for job in app.jobs.list(kind=RECIPE, limit=1000))
     app.close()
 
 

@@ -95,7 +95,7 @@ def test_a_word_about_a_canceled_request_changes_nothing(kitchen: Kitchen) -> No
     kitchen.app.jobs.cancel(UUID(request), reason="not hungry any more")
     kitchen.results.take(word(request))
     assert kitchen.app.jobs.get(UUID(request)).state is JobState.CANCELED
-    assert kitchen.recipes.known(URL) is None, "and is not kept"
+    assert kitchen.recipes.find_known(URL) is None, "and is not kept"
 
 
 def test_what_cannot_be_taken_is_put_aside_and_stops_nothing(

@@ -24,7 +24,7 @@ from cryptography.x509.oid import NameOID
 
 from penstock import Permanent, Retryable
 from penstock.errors import HandlerError
-from penstock_apps.recipes.parsing.fetching import USER_AGENT, fetch, trusted
+from penstock_apps.recipes.parsing.fetching import USER_AGENT, fetch, trusted_certificates
 from penstock_apps.recipes.parsing.limits import FetchLimits
 
 PAGE = b"<p>soup</p>"
@@ -150,9 +150,9 @@ def _sent(speech: h2.connection.H2Connection, stream: int, body: bytes) -> bytes
 
 @pytest.fixture(autouse=True)
 def _in_a_new_process() -> Iterator[None]:
-    trusted.cache_clear()
+    trusted_certificates.cache_clear()
     yield
-    trusted.cache_clear()
+    trusted_certificates.cache_clear()
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_a_site_that_offers_http2_is_spoken_to_in_it(site: SecureSite) -> None:
 def test_whom_to_trust_is_read_once(site: SecureSite) -> None:
     for _ in range(3):
         fetch(site.url, site.limits())
-    assert (trusted.cache_info().misses, trusted.cache_info().hits) == (1, 2)
+    assert (trusted_certificates.cache_info().misses, trusted_certificates.cache_info().hits) == (1, 2)
 
 
 def test_a_certificate_nobody_vouches_for_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from penstock import JobState, Penstock, Settings, admin, owner
 from penstock.errors import ConfigurationError, JobNotFound
 from penstock.testing.invariants import violations
 from penstock_apps.recipes.application import recipes as recipes_application
-from penstock_apps.recipes.importing import OwnerRule, bring_over
+from penstock_apps.recipes.importing import OwnerRule, import_old_jobs
 from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.settings import RecipeSettings
 from tests.http.conftest import settings
@@ -69,10 +69,10 @@ def new(settings: Settings) -> tuple[Penstock, Recipes]:
 
 def test_everything_is_brought_over_and_a_second_time_changes_nothing(new: tuple[Penstock, Recipes], old: str) -> None:
     app, _ = new
-    first = bring_over(app, old, OwnerRule(always="ada"))
-    assert (first.read, first.brought, first.known, list(first.refused)) == (9, 8, 0, ["odd"])
-    again = bring_over(app, old, OwnerRule(always="ada"))
-    assert (again.read, again.brought, again.known, list(again.refused)) == (9, 0, 8, ["odd"])
+    first = import_old_jobs(app, old, OwnerRule(always="ada"))
+    assert (first.read_count, first.imported_count, first.known_count, list(first.refusals)) == (9, 8, 0, ["odd"])
+    again = import_old_jobs(app, old, OwnerRule(always="ada"))
+    assert (again.read_count, again.imported_count, again.known_count, list(again.refusals)) == (9, 0, 8, ["odd"])
     states = {
         "COMPLETE": JobState.SUCCEEDED, "ERROR": JobState.FAILED, "PENDING": JobState.QUEUED,
         "RUNNING": JobState.QUEUED, "CANCELED": JobState.CANCELED, "COMMITTED": JobState.COMMITTED,
@@ -94,7 +94,7 @@ def test_everything_is_brought_over_and_a_second_time_changes_nothing(new: tuple
 
 def test_what_nobody_owns_is_for_admins_alone(new: tuple[Penstock, Recipes], old: str) -> None:
     app, recipes = new
-    bring_over(app, old, OwnerRule())
+    import_old_jobs(app, old, OwnerRule())
     job = UUID(IDS["COMPLETE"])
     for somebody in (owner("ada"), owner(None)):
         with pytest.raises(JobNotFound):
@@ -110,7 +110,7 @@ def test_a_column_says_whose_a_job_is(new: tuple[Penstock, Recipes], old: str) -
     link.commit()
     link.close()
     app, recipes = new
-    bring_over(app, old, OwnerRule("member", "ada"))
+    import_old_jobs(app, old, OwnerRule("member", "ada"))
     assert recipes.get(UUID(IDS["COMPLETE"]), by=owner("bob")).user_id == "bob"
     assert recipes.get(UUID(IDS["ERROR"]), by=owner("ada")).user_id == "ada"
     app.close()
@@ -119,6 +119,6 @@ def test_a_column_says_whose_a_job_is(new: tuple[Penstock, Recipes], old: str) -
 def test_a_source_without_the_table_is_said_plainly(new: tuple[Penstock, Recipes], tmp_path: Path) -> None:
     app, _ = new
     with pytest.raises(ConfigurationError) as refused:
-        bring_over(app, f"sqlite:///{tmp_path}/empty.db", OwnerRule())
+        import_old_jobs(app, f"sqlite:///{tmp_path}/empty.db", OwnerRule())
     assert refused.value.code == "OLD_QUEUE_UNREADABLE"
     app.close()

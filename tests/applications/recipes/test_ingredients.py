@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock_apps.recipes.parsing.ingredients import understood
+from penstock_apps.recipes.parsing.ingredients import read_ingredient
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ from penstock_apps.recipes.parsing.ingredients import understood
 def test_a_line_is_understood(
     line: str, quantity: float | None, quantity_to: float | None, unit: str | None, name: str, note: str | None
 ) -> None:
-    one = understood(line)
+    one = read_ingredient(line)
     assert (one.quantity, one.quantity_to, one.unit, one.name, one.note) == (quantity, quantity_to, unit, name, note)
     assert one.text == line
 
@@ -97,6 +97,6 @@ AS_WRITTEN = some.text("0123456789 /.,-()xX+½⅓¼&'’*abdegklmoprstuàé", ma
 
 @given(some.text(max_size=200) | AS_WRITTEN)
 def test_no_line_is_lost(line: str) -> None:
-    one = understood(line)
+    one = read_ingredient(line)
     assert one.text == " ".join(line.split())
     assert one.name or not one.text

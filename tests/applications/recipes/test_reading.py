@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from penstock import Permanent
 from penstock_apps.recipes.parsing.durations import minutes
 from penstock_apps.recipes.parsing.reading import recipe_of
-from penstock_apps.recipes.parsing.texts import decoded, lines, plain
+from penstock_apps.recipes.parsing.texts import decode_page, lines, plain
 from tests.applications.recipes.pages import (
     ADDRESS,
     H_RECIPE,
@@ -138,7 +138,7 @@ def test_how_long_it_takes(text: object, expected: int | None) -> None:
     ],
 )  # fmt: skip
 def test_a_page_is_text_in_whatever_charset(body: bytes, told: str | None, expected: str) -> None:
-    assert decoded(body, told) == expected
+    assert decode_page(body, told) == expected
 
 
 def test_texts_lose_their_marks_and_numbers() -> None:

@@ -28,7 +28,7 @@ from penstock.http.responses import Json
 from penstock.http.routing import Router
 from penstock.lifecycle.callers import owner
 from penstock.lifecycle.intake import HandedFile, Intake, Sender, TakenFiles, UploadOptions
-from penstock.lifecycle.kind import Kind
+from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.vocabularies import QUEUE_STATE, TASKS
 
 MAX_FILES = 1_000
@@ -45,7 +45,7 @@ def submission_routes(app: Penstock) -> Router:
     routes = Router(tags=["jobs"])
     with_intake = [kind for kind in app.kinds if kind.intake is not None]
     if with_intake:
-        _add_upload(routes, with_intake)
+        _add_upload(routes, app.kinds, with_intake)
     for kind in app.kinds:
         if kind.params_schema is not None:
             _add_submit(routes, app, kind)
@@ -75,7 +75,7 @@ def _add_submit(routes: Router, app: Penstock, kind: Kind) -> None:
     )(submit)
 
 
-def _add_upload(routes: Router, with_intake: Iterable[Kind]) -> None:
+def _add_upload(routes: Router, kinds: Kinds, with_intake: Iterable[Kind]) -> None:
     by_name: dict[str, Intake] = {kind.name: kind.intake for kind in with_intake if kind.intake is not None}
     form = next((form for intake in by_name.values() if (form := intake.start_form()) is not None), None)
 
@@ -98,10 +98,10 @@ def _add_upload(routes: Router, with_intake: Iterable[Kind]) -> None:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type == "multipart/form-data":
             async with _form(request) as form:
-                taken_files = await run_in_threadpool(_take_upload, by_name, form, sender)
+                taken_files = await run_in_threadpool(_take_upload, kinds, by_name, form, sender)
         elif media_type == "application/json":
             source_request = _read(await _small_body(request))
-            taken_files = await run_in_threadpool(_take_source, by_name, source_request, sender)
+            taken_files = await run_in_threadpool(_take_source, kinds, by_name, source_request, sender)
         else:
             raise InvalidInput(
                 f"the body is {media_type[:100]!r}: send multipart/form-data with a part named 'file', or JSON with a "
@@ -112,11 +112,12 @@ def _add_upload(routes: Router, with_intake: Iterable[Kind]) -> None:
         return Json(_report(taken_files, is_source=media_type == "application/json"), 202)
 
 
-def choose_intake(intakes: dict[str, Intake], job_type: str | None) -> Intake:
+def choose_intake(kinds: Kinds, intakes: dict[str, Intake], job_type: str | None) -> Intake:
     """The intake of the kind that was named, or the one that tells the kind from the files."""
     if job_type is not None:
         if job_type in intakes:
             return intakes[job_type]
+        kinds.require_installed(job_type)
         raise InvalidInput(
             f"jobType is {job_type[:40]!r}; it is {' or '.join(sorted(intakes))}, or left out",
             field="jobType",
@@ -132,7 +133,7 @@ def choose_intake(intakes: dict[str, Intake], job_type: str | None) -> Intake:
     return choices[0]
 
 
-def _take_upload(intakes: dict[str, Intake], form: FormData, sender: Sender) -> TakenFiles:
+def _take_upload(kinds: Kinds, intakes: dict[str, Intake], form: FormData, sender: Sender) -> TakenFiles:
     texts: dict[str, str | None] = {}
     for name in _OPTIONS:
         value = form.get(name)
@@ -142,14 +143,14 @@ def _take_upload(intakes: dict[str, Intake], form: FormData, sender: Sender) -> 
     files = [part for part in form.getlist("file") if isinstance(part, UploadFile)]
     options = UploadOptions(texts["jobType"], texts["encoding"], texts["delimiter"], texts["sheet"])
     handed_files = [HandedFile(file.file, file.filename or "upload", file.content_type) for file in files]
-    return choose_intake(intakes, options.job_type).take_files(handed_files, options, sender)
+    return choose_intake(kinds, intakes, options.job_type).take_files(handed_files, options, sender)
 
 
-def _take_source(intakes: dict[str, Intake], source_request: SourceAsked, sender: Sender) -> TakenFiles:
+def _take_source(kinds: Kinds, intakes: dict[str, Intake], source_request: SourceAsked, sender: Sender) -> TakenFiles:
     options = UploadOptions(
         source_request.job_type, source_request.encoding, source_request.delimiter, source_request.sheet
     )
-    return choose_intake(intakes, source_request.job_type).take_source(source_request.source, options, sender)
+    return choose_intake(kinds, intakes, source_request.job_type).take_source(source_request.source, options, sender)
 
 
 def _report(taken_files: TakenFiles, *, is_source: bool) -> dict[str, Any]:

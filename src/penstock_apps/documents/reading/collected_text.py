@@ -41,15 +41,15 @@ class TextCollector:
 
     def add(self, piece: str) -> str:
         """Keep what fits of the piece, and answer it as it was kept."""
-        kept = clean(piece)
+        text = clean(piece)
         room = self._limit - self._length
-        if len(kept) > room:
-            kept = kept[:room]
+        if len(text) > room:
+            text = text[:room]
             self.truncated = True
-        if kept:
-            self._pieces.append(kept)
-            self._length += len(kept)
-        return kept
+        if text:
+            self._pieces.append(text)
+            self._length += len(text)
+        return text
 
     def text(self) -> str:
         """All that was kept."""

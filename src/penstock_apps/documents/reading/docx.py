@@ -45,9 +45,9 @@ def read_docx(data: bytes, bounds: Bounds) -> Findings:
             *_parts(archive, names, relationships, body.footer_ids, bounds),
             *_notes(archive, names, relationships, bounds),
         ]
-        collected = TextCollector(bounds.max_text_characters)
-        collected.add("\n".join(piece for piece in pieces if piece))
-        findings = Findings(text=collected.text(), truncated=collected.truncated or body.finished)
+        collector = TextCollector(bounds.max_text_characters)
+        collector.add("\n".join(piece for piece in pieces if piece))
+        findings = Findings(text=collector.text(), truncated=collector.truncated or body.is_finished)
         _read_properties(archive, names, findings, bounds)
     if not findings.text:
         findings.warnings.append("No text was found; the document may hold only pictures.")
@@ -55,8 +55,8 @@ def read_docx(data: bytes, bounds: Bounds) -> Findings:
 
 
 def _main_part(archive: ZipFile, names: frozenset[str], bounds: Bounds) -> str:
-    found = [part.target for part in _relationships(archive, names, "", bounds) if part.role == "officeDocument"]
-    for name in (*found, "word/document.xml"):
+    targets = [part.target for part in _relationships(archive, names, "", bounds) if part.role == "officeDocument"]
+    for name in (*targets, "word/document.xml"):
         if name in names:
             return name
     raise BadZipFile("there is no main document in the archive")
@@ -69,7 +69,7 @@ def _relationships(archive: ZipFile, names: frozenset[str], part: str, bounds: B
         return []
     handler = _RelationshipList(folder)
     read_xml(read_member(archive, source, bounds.of_zip), handler, bounds)
-    return handler.found
+    return handler.relationships
 
 
 def _parts(
@@ -124,11 +124,11 @@ def _read_properties(archive: ZipFile, names: frozenset[str], findings: Findings
 class _RelationshipList:
     """Collects a part's references to other parts of the archive."""
 
-    finished = False
+    is_finished = False
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self.found: list[_Relationship] = []
+        self.relationships: list[_Relationship] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         # Targets outside of the archive are addresses, which nobody here follows.
@@ -137,7 +137,7 @@ class _RelationshipList:
         target = attributes.get("Target", "")
         path = target.lstrip("/") if target.startswith("/") else posixpath.join(self._folder, target)
         role = attributes.get("Type", "").rpartition("/")[2]
-        self.found.append(_Relationship(attributes.get("Id", ""), role, posixpath.normpath(path)))
+        self.relationships.append(_Relationship(attributes.get("Id", ""), role, posixpath.normpath(path)))
 
     def end(self, tag: str) -> None:
         """Everything is in the attributes."""
@@ -149,7 +149,7 @@ class _RelationshipList:
 class _Properties:
     """Collects the properties' values by their local names, the first of each."""
 
-    finished = False
+    is_finished = False
 
     def __init__(self) -> None:
         self.values: dict[str, str] = {}

@@ -18,10 +18,10 @@ _IN_RUN = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": "\
 class WordText:
     """Gathers the text of one part, and the headers and footers it refers to."""
 
-    def __init__(self, collected: TextCollector) -> None:
+    def __init__(self, collector: TextCollector) -> None:
         self.header_ids: list[str] = []
         self.footer_ids: list[str] = []
-        self._collected = collected
+        self._collector = collector
         self._path: list[str] = []
         self._unread = 0
         # A text box has paragraphs inside a paragraph, and a cell may hold a table: hence stacks.
@@ -30,12 +30,12 @@ class WordText:
         self._cells: list[list[str]] = []
 
     @property
-    def finished(self) -> bool:
-        return self._collected.full
+    def is_finished(self) -> bool:
+        return self._collector.full
 
     def text(self) -> str:
         """The part's lines."""
-        return self._collected.text().strip("\n")
+        return self._collector.text().strip("\n")
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         name = tag.rpartition("}")[2]
@@ -78,7 +78,7 @@ class WordText:
         if self._cells:
             self._cells[-1].append(line)
         else:
-            self._collected.add(line + "\n")
+            self._collector.add(line + "\n")
 
 
 def _relationship_id(attributes: Mapping[str, str]) -> str:

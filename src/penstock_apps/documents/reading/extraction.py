@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
+from penstock_apps.documents.payloads import DocumentResult
 from penstock_apps.documents.reading.bounds import Bounds
 from penstock_apps.documents.reading.failures import DocumentFailure, classify
 from penstock_apps.documents.reading.findings import Findings
@@ -28,7 +28,7 @@ def extract(
     declared_name: str,
     bounds: Bounds = _DEFAULT_BOUNDS,
     declared_media_type: str | None = None,
-) -> dict[str, Any]:
+) -> DocumentResult:
     """Text and facts of the document stored at a path, which its sender called by ``declared_name``.
 
     Raises Permanent or Retryable with one of the codes of ``DocumentFailure``, or MemoryError, and nothing else.
@@ -65,7 +65,7 @@ def _reader(kind: DocumentType) -> Callable[[bytes, Bounds], Findings]:
     return reader
 
 
-def _result(kind: DocumentType, data: bytes, findings: Findings, bounds: Bounds) -> dict[str, Any]:
+def _result(kind: DocumentType, data: bytes, findings: Findings, bounds: Bounds) -> DocumentResult:
     warnings = list(findings.warnings)
     if findings.truncated:
         warnings.append(f"The text was cut after {bounds.max_text_characters} characters; what was kept is counted.")

@@ -13,7 +13,7 @@ from penstock import Permanent, Retryable
 from penstock.ingest import ZipProblem, ZipRefused
 from penstock_apps.documents.reading.collected_text import clean_line
 
-_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG})
+_MISSING_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG})
 _COMPLEX_MARKUP = ("Excessive depth", "XML_PARSE_HUGE", "entity loop", "amplification", "Maximum entity")
 
 
@@ -59,7 +59,7 @@ def classify(error: BaseException, *, where: str = "") -> BaseException:
     """
     if isinstance(error, MemoryError | Permanent | Retryable) or not isinstance(error, Exception):
         return error
-    return _failure_of(error).error(where + _described(error))
+    return _failure_of(error).error(where + _description(error))
 
 
 def _failure_of(error: Exception) -> DocumentFailure:
@@ -80,7 +80,7 @@ def _failure_of(error: Exception) -> DocumentFailure:
 
 
 def _failure_of_file(error: OSError) -> DocumentFailure:
-    if error.errno in _GONE:
+    if error.errno in _MISSING_FILE:
         return DocumentFailure.MISSING
     # Parsers raise OSError without a number about content; the operating system always gives one.
     if error.errno is None and not isinstance(error, TimeoutError):
@@ -88,7 +88,7 @@ def _failure_of_file(error: OSError) -> DocumentFailure:
     return DocumentFailure.UNREADABLE
 
 
-def _described(error: Exception) -> str:
+def _description(error: Exception) -> str:
     if isinstance(error, ZipRefused):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -35,21 +35,21 @@ _FACT_LIMIT = 10_000
 def read_html(data: bytes, bounds: Bounds) -> Findings:
     """Visible text, one line for each block, with title, description, author and language."""
     declaration = _DECLARED_CHARSET.search(data, 0, _DECLARATION_WITHIN)
-    decoded = decode_text(data, declared=declaration[1].decode("ascii") if declaration is not None else None)
+    content = decode_text(data, declared=declaration[1].decode("ascii") if declaration is not None else None)
     page = _VisibleText(TextCollector(bounds.max_text_characters))
-    feed_html(clean(decoded.text), page, bounds)
+    feed_html(clean(content.text), page, bounds)
     page.break_line()
     findings = Findings(
-        text=page.collected.text().strip("\n"),
-        truncated=page.collected.truncated,
+        text=page.collector.text().strip("\n"),
+        truncated=page.collector.truncated,
         title=fact(_WHITE_SPACE.sub(" ", "".join(page.title))),
-        author=page.named.get("author"),
-        description=page.named.get("description"),
-        created=moment(page.named.get("created")),
-        modified=moment(page.named.get("modified")),
+        author=page.metadata.get("author"),
+        description=page.metadata.get("description"),
+        created=moment(page.metadata.get("created")),
+        modified=moment(page.metadata.get("modified")),
         language=page.language,
-        encoding=decoded.encoding,
-        warnings=list(decoded.warnings),
+        encoding=content.encoding,
+        warnings=list(content.warnings),
     )
     if not findings.text:
         findings.warnings.append("No visible text was found.")
@@ -71,10 +71,10 @@ _NAMES = {
 class _VisibleText:
     """Puts visible characters into lines as the elements come by."""
 
-    def __init__(self, collected: TextCollector) -> None:
-        self.collected = collected
+    def __init__(self, collector: TextCollector) -> None:
+        self.collector = collector
         self.title: list[str] = []
-        self.named: dict[str, str] = {}
+        self.metadata: dict[str, str] = {}
         self.language: str | None = None
         self._line: list[str] = []
         self._hidden: list[bool] = [False]
@@ -83,8 +83,8 @@ class _VisibleText:
         self._in_title = False
 
     @property
-    def finished(self) -> bool:
-        return self.collected.full
+    def is_finished(self) -> bool:
+        return self.collector.full
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag == "title" and not self.title and not self._drawing:
@@ -132,17 +132,17 @@ class _VisibleText:
         line = "".join(self._line)
         self._line.clear()
         if self._verbatim:
-            self.collected.add(line.rstrip() + "\n")
+            self.collector.add(line.rstrip() + "\n")
             return
         line = re.sub(" *\t *", "\t", re.sub("  +", " ", line)).strip(" ").rstrip("\t")
         if line.strip():
-            self.collected.add(line + "\n")
+            self.collector.add(line + "\n")
 
     def _note(self, attributes: Mapping[str, str]) -> None:
         name = (attributes.get("name") or attributes.get("property") or "").lower()
         content = fact(attributes.get("content"))
         if name in _NAMES and content is not None:
-            self.named.setdefault(_NAMES[name], content)
+            self.metadata.setdefault(_NAMES[name], content)
         elif (attributes.get("http-equiv") or "").lower() == "content-language" and self.language is None:
             self.language = content
 

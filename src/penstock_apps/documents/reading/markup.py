@@ -19,7 +19,7 @@ class MarkupHandler(Protocol):
     """What a type's module does with the elements and characters as they come."""
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the rest need not be read."""
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -74,7 +74,7 @@ def read_xml(chunks: Iterable[bytes], handler: MarkupHandler, bounds: Bounds) ->
     parser = etree.XMLParser(target=target, resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False)
     for chunk in chunks:
         parser.feed(chunk)
-        if handler.finished:
+        if handler.is_finished:
             return
     parser.close()
 
@@ -88,6 +88,6 @@ def read_html(text: str, handler: MarkupHandler, bounds: Bounds) -> None:
     parser = etree.HTMLParser(target=target, encoding="utf-8", no_network=True, huge_tree=False, recover=True)
     for position in range(0, len(text), _CHUNK):
         parser.feed(text[position : position + _CHUNK].encode("utf-8"))
-        if handler.finished:
+        if handler.is_finished:
             return
     parser.close()

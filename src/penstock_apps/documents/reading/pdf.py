@@ -16,14 +16,14 @@ from penstock_apps.documents.reading.bounds import Bounds
 from penstock_apps.documents.reading.collected_text import TextCollector, clean_line
 from penstock_apps.documents.reading.failures import DocumentFailure, classify
 from penstock_apps.documents.reading.findings import Findings, Page, PageCountSource, fact
-from penstock_apps.documents.reading.pdf_metering import StreamMeter, metered
+from penstock_apps.documents.reading.pdf_metering import StreamMeter, use_meter
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 _BETWEEN_PAGES = "\n\n"
-_MOST_REPAIRS = 10
-_LINEARIZED = re.compile(rb"/Linearized\b[^>]*?/L\s+(\d{1,12})\b")
+_MAX_REPAIRS = 10
+_LINEARIZATION = re.compile(rb"/Linearized\b[^>]*?/L\s+(\d{1,12})\b")
 
 
 def read_pdf(data: bytes, bounds: Bounds) -> Findings:
@@ -32,7 +32,7 @@ def read_pdf(data: bytes, bounds: Bounds) -> Findings:
 
     _check_complete(data)
     meter = StreamMeter(bounds)
-    with _quiet() as repairs, metered(meter), pypdf.apply_configuration(disable_legacy_handling=True):
+    with _quiet() as repairs, use_meter(meter), pypdf.apply_configuration(disable_legacy_handling=True):
         try:
             findings = _read(data, bounds, meter)
         except Exception:
@@ -58,11 +58,11 @@ def _read(data: bytes, bounds: Bounds, meter: StreamMeter) -> Findings:
     findings.page_count = count
     findings.page_count_source = PageCountSource.COUNTED
     _read_metadata(reader, findings)
-    collected = TextCollector(bounds.max_text_characters)
+    collector = TextCollector(bounds.max_text_characters)
     for number, page in enumerate(reader.pages, start=1):
-        findings.pages.append(_read_page(page, number, collected, meter))
-    findings.text = collected.text().strip()
-    findings.truncated = collected.truncated
+        findings.pages.append(_read_page(page, number, collector, meter))
+    findings.text = collector.text().strip()
+    findings.truncated = collector.truncated
     if not findings.text:
         findings.warnings.append("No text was found; the pages may be scanned images.")
     return findings
@@ -74,19 +74,19 @@ def _open(data: bytes, bounds: Bounds) -> PdfReader:
 
     try:
         reader = PdfReader(io.BytesIO(data), xref_stream_maximum_entries=bounds.max_objects)
-        locked = reader.is_encrypted and not reader.decrypt("")
+        is_locked = reader.is_encrypted and not reader.decrypt("")
     except (NotImplementedError, DependencyError) as error:
         # Said of security handlers other than the standard one (certificates, rights management), and of AES where
         # the cryptography package is not installed.
         raise DocumentFailure.ENCRYPTED.error(f"({error})") from error
-    if locked:
+    if is_locked:
         raise DocumentFailure.ENCRYPTED.error("It asks for a password.")
     return reader
 
 
-def _read_page(page: PageObject, number: int, collected: TextCollector, meter: StreamMeter) -> Page:
+def _read_page(page: PageObject, number: int, collector: TextCollector, meter: StreamMeter) -> Page:
     width, height = _size(page)
-    if collected.full:
+    if collector.full:
         return Page(number=number, characters=None, words=None, width=width, height=height)
     meter.begin_page()
     try:
@@ -99,9 +99,9 @@ def _read_page(page: PageObject, number: int, collected: TextCollector, meter: S
         raise failure from error
     meter.check()
     if number > 1:
-        collected.add(_BETWEEN_PAGES)
-    kept = collected.add(text.strip())
-    return Page(number=number, characters=len(kept), words=len(kept.split()), width=width, height=height)
+        collector.add(_BETWEEN_PAGES)
+    kept_text = collector.add(text.strip())
+    return Page(number=number, characters=len(kept_text), words=len(kept_text.split()), width=width, height=height)
 
 
 def _size(page: PageObject) -> tuple[float | None, float | None]:
@@ -136,9 +136,9 @@ def _moment(value: datetime | None) -> str | None:
 
 def _check_complete(data: bytes) -> None:
     """Refuse a file that was cut off: pypdf would find some of its pages and call that the document."""
-    linearized = _LINEARIZED.search(data, 0, 2048)
-    if linearized is not None and int(linearized[1]) > len(data):
-        raise DocumentFailure.CORRUPT.error(f"It was {int(linearized[1])} bytes long, and {len(data)} are here.")
+    linearization = _LINEARIZATION.search(data, 0, 2048)
+    if linearization is not None and int(linearization[1]) > len(data):
+        raise DocumentFailure.CORRUPT.error(f"It was {int(linearization[1])} bytes long, and {len(data)} are here.")
     if b"%%EOF" not in data and b"startxref" not in data:
         raise DocumentFailure.CORRUPT.error("Its end is missing: there is neither startxref nor %%EOF.")
 
@@ -152,7 +152,7 @@ class _Repairs(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         message = clean_line(record.getMessage())
-        if len(self.messages) < _MOST_REPAIRS and message not in self.messages:
+        if len(self.messages) < _MAX_REPAIRS and message not in self.messages:
             self.messages.append(message)
 
 
@@ -160,7 +160,7 @@ class _Repairs(logging.Handler):
 def _quiet() -> Iterator[list[str]]:
     """Keep pypdf's warnings out of our log, and hand over what it says it repaired."""
     logger = logging.getLogger("pypdf")
-    propagated, repairs = logger.propagate, _Repairs()
+    propagates, repairs = logger.propagate, _Repairs()
     logger.propagate = False
     logger.addHandler(repairs)
     try:
@@ -169,4 +169,4 @@ def _quiet() -> Iterator[list[str]]:
             yield repairs.messages
     finally:
         logger.removeHandler(repairs)
-        logger.propagate = propagated
+        logger.propagate = propagates

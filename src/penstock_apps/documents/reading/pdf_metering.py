@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Trying to save what is left of a damaged stream goes byte by byte in Python.
 _LARGEST_RECOVERY_BYTES = 1_000_000
 _SHOWS_TEXT = frozenset({b"Tj", b"TJ", b"'", b'"'})
-_MAPPED = re.compile(rb"<([^<>]*)>")
+_MAP_ENTRY = re.compile(rb"<([^<>]*)>")
 
 
 class StreamMeter:
@@ -34,16 +34,16 @@ class StreamMeter:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._unpacked = 0
+        self._unpacked_bytes = 0
         self._operations = 0
         self._page_characters = 0
         self._longest_mapping = 1
-        self._passed: str | None = None
+        self._passed_limit: str | None = None
 
     def check(self) -> None:
         """Raise if a bound was passed, even if pypdf caught the exception then."""
-        if self._passed is not None:
-            raise DocumentFailure.TOO_COMPLEX.error(self._passed)
+        if self._passed_limit is not None:
+            raise DocumentFailure.TOO_COMPLEX.error(self._passed_limit)
 
     def begin_page(self) -> None:
         """Count the characters of another page."""
@@ -56,9 +56,9 @@ class StreamMeter:
 
         self.check()
         # pypdf has no public name for a stream's packed bytes.
-        packed = len(stream._data)
-        remaining = self._bounds.max_unpacked_bytes - self._unpacked
-        limit = max(1, min(remaining, self._bounds.max_stream_bytes, self._bounds.of_zip.unpacking_limit(packed)))
+        packed_bytes = len(stream._data)
+        remaining = self._bounds.max_unpacked_bytes - self._unpacked_bytes
+        limit = max(1, min(remaining, self._bounds.max_stream_bytes, self._bounds.of_zip.unpacking_limit(packed_bytes)))
         with pypdf.apply_configuration(
             zlib_maximum_output_length=limit,
             lzw_maximum_output_length=limit,
@@ -72,8 +72,8 @@ class StreamMeter:
             except LimitReachedError as error:
                 if limit >= remaining:
                     self._pass(f"Its streams unpack to more than {self._bounds.max_unpacked_bytes} bytes.")
-                self._pass(f"A stream of {packed} bytes unpacks to more than {limit} ({error}).")
-        self._unpacked += len(data)
+                self._pass(f"A stream of {packed_bytes} bytes unpacks to more than {limit} ({error}).")
+        self._unpacked_bytes += len(data)
         return data
 
     def draw(self, operator: bytes, operands: object, *_matrices: object) -> None:
@@ -89,12 +89,12 @@ class StreamMeter:
     def look_at(self, data: bytes) -> None:
         """Note how long the strings are to which a character map, if this is one, maps a character."""
         if b"beginbf" in data:
-            longest = max((len(match[1]) for match in _MAPPED.finditer(data)), default=0)
+            longest = max((len(match[1]) for match in _MAP_ENTRY.finditer(data)), default=0)
             # Four hexadecimal digits are one UTF-16 unit.
             self._longest_mapping = max(self._longest_mapping, -(-longest // 4))
 
     def _pass(self, reason: str) -> NoReturn:
-        self._passed = reason
+        self._passed_limit = reason
         raise DocumentFailure.TOO_COMPLEX.error(reason)
 
 
@@ -110,7 +110,7 @@ _meter: ContextVar[StreamMeter | None] = ContextVar("documents_stream_meter", de
 
 
 @contextmanager
-def metered(meter: StreamMeter) -> Iterator[None]:
+def use_meter(meter: StreamMeter) -> Iterator[None]:
     """Send every stream that pypdf decodes in this context through the meter."""
     _put_meter_into_pypdf()
     token = _meter.set(meter)

@@ -13,24 +13,24 @@ _FORM_FEED = "\f"
 
 def read_plain_text(data: bytes, bounds: Bounds) -> Findings:
     """The text as it stands, but for characters that cannot be stored."""
-    decoded = decode_text(data)
-    findings = Findings(encoding=decoded.encoding, warnings=list(decoded.warnings))
-    count = decoded.text.rstrip(_FORM_FEED).count(_FORM_FEED) + 1
+    content = decode_text(data)
+    findings = Findings(encoding=content.encoding, warnings=list(content.warnings))
+    count = content.text.rstrip(_FORM_FEED).count(_FORM_FEED) + 1
     if count > bounds.max_pages:
         raise DocumentFailure.TOO_COMPLEX.error(f"It has {count} pages; at most {bounds.max_pages}.")
-    if "\x00" in decoded.text:
+    if "\x00" in content.text:
         findings.warnings.append("NUL characters were removed.")
-    collected = TextCollector(bounds.max_text_characters)
-    for number, page in enumerate(decoded.text.rstrip(_FORM_FEED).split(_FORM_FEED), start=1):
-        if collected.full:
+    collector = TextCollector(bounds.max_text_characters)
+    for number, page in enumerate(content.text.rstrip(_FORM_FEED).split(_FORM_FEED), start=1):
+        if collector.full:
             findings.pages.append(Page(number=number, characters=None, words=None))
             continue
         if number > 1:
-            collected.add(_FORM_FEED)
-        kept = collected.add(page)
-        findings.pages.append(Page(number=number, characters=len(kept), words=len(kept.split())))
-    findings.text = collected.text()
-    findings.truncated = collected.truncated
+            collector.add(_FORM_FEED)
+        kept_text = collector.add(page)
+        findings.pages.append(Page(number=number, characters=len(kept_text), words=len(kept_text.split())))
+    findings.text = collector.text()
+    findings.truncated = collector.truncated
     findings.page_count = count
     findings.page_count_source = PageCountSource.COUNTED
     if not findings.text.strip():

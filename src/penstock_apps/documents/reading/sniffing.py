@@ -77,51 +77,55 @@ class _Content:
     kind: DocumentType | None = None
     markup: _Markup = _Markup.NONE
     failure: DocumentFailure = DocumentFailure.UNSUPPORTED
-    recognised: bool = True
+    is_recognised: bool = True
 
 
 def sniff(data: bytes, *, declared_name: str, bounds: Bounds, declared_media_type: str | None = None) -> DocumentType:
     """The type to read these bytes as; raises where there is none, or the name claims another."""
     extension = PurePosixPath(declared_name).suffix.lower()
-    claimed = _TYPES_BY_EXTENSION.get(extension)
-    if claimed is None and not extension and declared_media_type is not None:
-        claimed = _TYPES_BY_MEDIA_TYPE.get(declared_media_type.partition(";")[0].strip().lower())
+    claimed_type = _TYPES_BY_EXTENSION.get(extension)
+    if claimed_type is None and not extension and declared_media_type is not None:
+        claimed_type = _TYPES_BY_MEDIA_TYPE.get(declared_media_type.partition(";")[0].strip().lower())
     content = _recognise(data, bounds)
     if content.failure is DocumentFailure.ENCRYPTED:
         raise content.failure.error(f"It is {content.title}.")
     if content.kind is DocumentType.TEXT:
         if content.markup is _Markup.NONE or extension in _OTHER_TEXT:
-            found = DocumentType.TEXT
+            kind = DocumentType.TEXT
         elif content.markup is _Markup.PAGE:
-            found = DocumentType.HTML
-        elif claimed is not None:
+            kind = DocumentType.HTML
+        elif claimed_type is not None:
             # Text with tags in it: both names are honest.
-            found = claimed if claimed is DocumentType.HTML else DocumentType.TEXT
+            kind = claimed_type if claimed_type is DocumentType.HTML else DocumentType.TEXT
         else:
-            found = DocumentType.HTML if content.markup is _Markup.FRAGMENT else DocumentType.TEXT
+            kind = DocumentType.HTML if content.markup is _Markup.FRAGMENT else DocumentType.TEXT
     elif content.kind is not None:
-        found = content.kind
+        kind = content.kind
     else:
-        raise _refusal(content, claimed, declared_name)
-    if claimed is not None and claimed is not found:
-        raise _mislabelled(declared_name, claimed, found.title)
-    return found
+        raise _refusal(content, claimed_type, declared_name)
+    if claimed_type is not None and claimed_type is not kind:
+        raise _mislabelled_error(declared_name, claimed_type, kind.title)
+    return kind
 
 
-def _refusal(content: _Content, claimed: DocumentType | None, declared_name: str) -> Exception:
-    if claimed is None:
+def _refusal(content: _Content, claimed_type: DocumentType | None, declared_name: str) -> Exception:
+    if claimed_type is None:
         return content.failure.error(f"It is {content.title}; PDF, DOCX, HTML and plain text are read.")
-    if claimed in (DocumentType.PDF, DocumentType.DOCX) and not content.recognised:
+    if claimed_type in (DocumentType.PDF, DocumentType.DOCX) and not content.is_recognised:
         # Nothing else either, so more likely a damaged one than something else under a wrong name.
-        return DocumentFailure.CORRUPT.error(f"It does not begin like {claimed.title}, nor like anything else known.")
-    if content.failure is DocumentFailure.CORRUPT and claimed is DocumentType.DOCX:
+        return DocumentFailure.CORRUPT.error(
+            f"It does not begin like {claimed_type.title}, nor like anything else known."
+        )
+    if content.failure is DocumentFailure.CORRUPT and claimed_type is DocumentType.DOCX:
         return content.failure.error(f"It is {content.title}.")
-    return _mislabelled(declared_name, claimed, content.title)
+    return _mislabelled_error(declared_name, claimed_type, content.title)
 
 
-def _mislabelled(declared_name: str, claimed: DocumentType, found: str) -> Exception:
+def _mislabelled_error(declared_name: str, claimed_type: DocumentType, actual: str) -> Exception:
     name = clean_line(declared_name)[-120:]
-    return DocumentFailure.MISLABELLED.error(f"{name!r} claims to be {claimed.title}, but the content is {found}.")
+    return DocumentFailure.MISLABELLED.error(
+        f"{name!r} claims to be {claimed_type.title}, but the content is {actual}."
+    )
 
 
 def _recognise(data: bytes, bounds: Bounds) -> _Content:
@@ -129,15 +133,15 @@ def _recognise(data: bytes, bounds: Bounds) -> _Content:
         return _recognise_ole(data)
     if data.startswith(ZIP):
         return _recognise_archive(data, bounds)
-    known = known_signature(data)
-    if known is not None:
-        return _Content(known)
+    signature = known_signature(data)
+    if signature is not None:
+        return _Content(signature)
     # After the others: an archive that begins with a PDF, uncompressed, also has a PDF header near its start.
     if _is_pdf(data):
         return _Content(DocumentType.PDF.title, DocumentType.PDF)
     text = _as_text(data)
     if text is None:
-        return _Content("binary data of no known kind", recognised=False)
+        return _Content("binary data of no known kind", is_recognised=False)
     return _Content(DocumentType.TEXT.title, DocumentType.TEXT, markup=_markup(text))
 
 
@@ -182,8 +186,8 @@ def _recognise_archive(data: bytes, bounds: Bounds) -> _Content:
 
 def _as_text(data: bytes) -> str | None:
     """A sample of the bytes as characters, or None where they are no text."""
-    marked = byte_order_mark(data)
-    encoding = marked[0] if marked is not None else guess_utf_16(data, whole=True)
+    mark = byte_order_mark(data)
+    encoding = mark[0] if mark is not None else guess_utf_16(data, whole=True)
     if encoding is not None and encoding != "utf-8":
         text = data[:_SAMPLE].decode(encoding, "replace").lstrip("\ufeff")
         strange = sum(not (character.isprintable() or character.isspace()) for character in text)

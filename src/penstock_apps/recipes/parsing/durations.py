@@ -9,7 +9,7 @@ _ISO = re.compile(
     r"(?:T?(?:(?P<hours>\d+(?:[.,]\d+)?)H)?(?:(?P<minutes>\d+(?:[.,]\d+)?)M)?(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?\s*$",
     re.IGNORECASE,
 )
-_SAID = re.compile(
+_IN_WORDS = re.compile(
     r"(\d+(?:[.,]\d+)?)\s*(?:-\s*\d+\s*)?(days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b", re.I
 )
 _MINUTES = {"d": 1440.0, "h": 60.0, "m": 1.0, "s": 1 / 60}
@@ -30,9 +30,9 @@ def minutes(text: object) -> int | None:
     if iso is not None and any(iso.groups()):
         parts = {name[0]: float(value.replace(",", ".")) for name, value in iso.groupdict().items() if value}
         return _sane(sum(_MINUTES[name] * value for name, value in parts.items()))
-    said = _SAID.findall(text)
-    if said:
-        return _sane(sum(_MINUTES[unit[0].lower()] * float(number.replace(",", ".")) for number, unit in said))
+    amounts = _IN_WORDS.findall(text)
+    if amounts:
+        return _sane(sum(_MINUTES[unit[0].lower()] * float(number.replace(",", ".")) for number, unit in amounts))
     return None
 
 

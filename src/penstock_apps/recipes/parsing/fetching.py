@@ -16,16 +16,16 @@ import httpcore2
 import httpx2
 
 from penstock.errors import InvalidInput
-from penstock_apps.recipes.addresses import normalized
+from penstock_apps.recipes.addresses import normalize_url
 from penstock_apps.recipes.failures import PageFailure
 from penstock_apps.recipes.parsing.hosts import PublicHosts
 from penstock_apps.recipes.parsing.limits import FetchLimits
-from penstock_apps.recipes.parsing.texts import decoded
+from penstock_apps.recipes.parsing.texts import decode_page
 
 USER_AGENT = "Penstock/0.1 (recipe reader; fetches a page once when a person asks for it)"
 _TYPES = ("text/html", "application/xhtml+xml", "text/plain", "application/xml", "text/xml")
 _ONWARD = (301, 302, 303, 307, 308)
-_GONE = (404, 410)
+_NOT_FOUND = (404, 410)
 _LONGEST_WAIT = 3600.0
 
 
@@ -42,17 +42,17 @@ def fetch(address: str, limits: FetchLimits) -> Page:
     deadline = time.monotonic() + limits.seconds
     with _client(limits) as client:
         for _ in range(limits.redirects + 1):
-            with _asked(client, address) as answer:
+            with _get(client, address) as answer:
                 if answer.status_code in _ONWARD and "location" in answer.headers:
                     address = _onward(address, answer.headers["location"])
                     continue
                 _require_good(answer)
-                return Page(address, decoded(_body(answer, limits, deadline), answer.charset_encoding))
+                return Page(address, decode_page(_body(answer, limits, deadline), answer.charset_encoding))
     raise PageFailure.REDIRECTS.error(f"more than {limits.redirects} times")
 
 
 @functools.cache
-def trusted() -> ssl.SSLContext:
+def trusted_certificates() -> ssl.SSLContext:
     """Whom to trust, read once: it takes 40 ms of processor time, more than parsing a page."""
     return ssl.create_default_context()
 
@@ -60,12 +60,14 @@ def trusted() -> ssl.SSLContext:
 class _Transport(httpx2.BaseTransport):
     """httpx2 over connections of our own making."""
 
-    def __init__(self, allowed: tuple[str, ...]) -> None:
-        self._pool = httpcore2.ConnectionPool(ssl_context=trusted(), http2=True, network_backend=PublicHosts(allowed))
+    def __init__(self, allowed_hosts: tuple[str, ...]) -> None:
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=trusted_certificates(), http2=True, network_backend=PublicHosts(allowed_hosts)
+        )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request."""
-        asked = httpcore2.Request(
+        outgoing = httpcore2.Request(
             method=request.method,
             url=httpcore2.URL(
                 scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port,
@@ -74,7 +76,7 @@ class _Transport(httpx2.BaseTransport):
             headers=request.headers.raw,
             extensions=request.extensions,
         )  # fmt: skip
-        answer = self._pool.handle_request(asked)
+        answer = self._pool.handle_request(outgoing)
         return httpx2.Response(
             answer.status, headers=answer.headers, stream=_Stream(answer), extensions=answer.extensions
         )
@@ -107,8 +109,8 @@ def _client(limits: FetchLimits) -> httpx2.Client:
 
 
 @contextmanager
-def _asked(client: httpx2.Client, address: str) -> Iterator[httpx2.Response]:
-    """An answer whose body is still to come; what goes wrong on the way is told in our words."""
+def _get(client: httpx2.Client, address: str) -> Iterator[httpx2.Response]:
+    """An answer whose body is still to come; errors on the way become ours."""
     try:
         with client.stream("GET", address) as answer:
             yield answer
@@ -122,14 +124,14 @@ def _asked(client: httpx2.Client, address: str) -> Iterator[httpx2.Response]:
 
 def _onward(address: str, location: str) -> str:
     try:
-        return normalized(urljoin(address, location))
+        return normalize_url(urljoin(address, location))
     except (InvalidInput, ValueError) as error:
         raise PageFailure.HOST_REFUSED.error(f"it leads on to {location[:200]!r}") from error
 
 
 def _require_good(answer: httpx2.Response) -> None:
     status = answer.status_code
-    if status in _GONE:
+    if status in _NOT_FOUND:
         raise PageFailure.NOT_FOUND.error(f"the site answers {status}")
     if status == 429 or status >= 500:
         raise PageFailure.BUSY.error(f"it answers {status}", after=_retry_after(answer.headers.get("retry-after")))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Iterable
-from typing import Any
 
 import httpcore2
 
@@ -38,11 +37,11 @@ def is_public(address: Address) -> bool:
 
 
 class PublicHosts(httpcore2.SyncBackend):
-    """Connects to public addresses alone; ``allowed`` are host names, or ``host:port``, that are trusted anyway."""
+    """Connects to public addresses alone; ``allowed_hosts`` names others, as ``host`` or ``host:port``."""
 
-    def __init__(self, allowed: Iterable[str] = ()) -> None:
+    def __init__(self, allowed_hosts: Iterable[str] = ()) -> None:
         super().__init__()
-        self._allowed = frozenset(one.lower() for one in allowed)
+        self._allowed_hosts = frozenset(host.lower() for host in allowed_hosts)
 
     def connect_tcp(
         self,
@@ -50,7 +49,7 @@ class PublicHosts(httpcore2.SyncBackend):
         port: int,
         timeout: float | None = None,
         local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
         """Connect to an address that was looked at, not to a name."""
         last: Exception | None = None
@@ -64,16 +63,18 @@ class PublicHosts(httpcore2.SyncBackend):
 
     def _addresses(self, host: str, port: int) -> list[str]:
         try:
-            found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+            infos = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
         except socket.gaierror as error:
             if error.errno == socket.EAI_AGAIN:
                 raise PageFailure.FAILED.error(f"the name {host} cannot be looked up just now") from error
             raise PageFailure.HOST_UNKNOWN.error(host) from error
         except UnicodeError as error:
             raise PageFailure.HOST_UNKNOWN.error(host) from error
-        addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
-        trusted = not self._allowed.isdisjoint({host.lower(), f"{host.lower()}:{port}"})
-        # One that is not public is enough: who answers with both means to be tried until it works.
-        if not trusted and not all(is_public(ipaddress.ip_address(one.partition("%")[0])) for one in addresses):
+        addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
+        is_trusted = not self._allowed_hosts.isdisjoint({host.lower(), f"{host.lower()}:{port}"})
+        # A single one that is not public is enough: a name that answers with both hopes to be tried until it works.
+        if not is_trusted and not all(
+            is_public(ipaddress.ip_address(address.partition("%")[0])) for address in addresses
+        ):
             raise PageFailure.HOST_REFUSED.error(host)
         return addresses

@@ -10,7 +10,8 @@ import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
-from penstock_apps.recipes.parsing.measures import BEHIND, CONTAINERS, MOST_WORDS, VAGUE, measure
+from penstock_apps.recipes.parsing.measures import BEHIND, CONTAINERS, MAX_WORDS, VAGUE, measure
+from penstock_apps.recipes.payloads import IngredientData
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,17 @@ class Ingredient:
     unit: str | None = None
     note: str | None = None
 
+    def as_json(self) -> IngredientData:
+        """For the database and the API."""
+        return {
+            "text": self.text,
+            "name": self.name,
+            "quantity": self.quantity,
+            "quantity_to": self.quantity_to,
+            "unit": self.unit,
+            "note": self.note,
+        }
+
 
 _WORDS: dict[str, int | Fraction] = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
@@ -33,9 +45,9 @@ _WORDS: dict[str, int | Fraction] = {
 }  # fmt: skip
 _SLASHES = str.maketrans({"⁄": "/", "∕": "/", "–": "-", "—": "-", "−": "-", "‑": "-", "\u00a0": " ", "×": "x"})
 _FRACTION = r"\d+\s*/\s*\d+"
-_MIXED = rf"\d+(?:\s+|-|\s*(?:and|&|und|et|y)\s*){_FRACTION}"
+_MIXED_NUMBER = rf"\d+(?:\s+|-|\s*(?:and|&|und|et|y)\s*){_FRACTION}"
 _THOUSANDS = r"[1-9]\d{0,2}(?:,\d{3})+(?!\d)"
-_NUMBER = rf"{_MIXED}|{_FRACTION}|{_THOUSANDS}|\d+(?:[.,]\d+)?|\.\d+"
+_NUMBER = rf"{_MIXED_NUMBER}|{_FRACTION}|{_THOUSANDS}|\d+(?:[.,]\d+)?|\.\d+"
 _AMOUNT = re.compile(
     rf"(?P<first>{_NUMBER})(?:\s*(?:-|to|or|bis|à|a|tot|till)\s*(?P<last>{_NUMBER}))?(?!\d)", re.IGNORECASE
 )
@@ -59,15 +71,15 @@ _TO_TASTE = re.compile(
 _LONGEST = 1_000
 
 
-def understood(line: str) -> Ingredient:
-    """What one line says.
+def read_ingredient(line: str) -> Ingredient:
+    """Read a line of ingredients.
 
-    >>> one = understood("1 ½ cups flour, sifted")
-    >>> one.quantity, one.unit, one.name, one.note
+    >>> flour = read_ingredient("1 ½ cups flour, sifted")
+    >>> flour.quantity, flour.unit, flour.name, flour.note
     (1.5, 'cup', 'flour', 'sifted')
-    >>> understood("2-3 cloves garlic").quantity_to
+    >>> read_ingredient("2-3 cloves garlic").quantity_to
     3.0
-    >>> understood("Salt, to taste").note
+    >>> read_ingredient("Salt, to taste").note
     'to taste'
     """
     text = " ".join(line.split())[:_LONGEST]
@@ -77,13 +89,13 @@ def understood(line: str) -> Ingredient:
     if quantity is None:
         quantity, unit, rest, notes = _vague(rest)
     else:
-        unit, rest, notes = _measured(rest)
-    name, said = _name(rest)
+        unit, rest, notes = _measure_of(rest)
+    name, remarks = _name(rest)
     if not name:
         return Ingredient(text, text)
     if unit is None and quantity is not None:
         unit, name = _behind(name)
-    return Ingredient(text, name, quantity, quantity_to, unit, ", ".join((*said, *notes)) or None)
+    return Ingredient(text, name, quantity, quantity_to, unit, ", ".join((*remarks, *notes)) or None)
 
 
 def _plain(text: str) -> str:
@@ -91,13 +103,13 @@ def _plain(text: str) -> str:
     if text.isascii():
         return text.strip()
     parts: list[str] = []
-    for one in text:
-        if unicodedata.category(one) == "No" and "fraction" in unicodedata.name(one, "").lower():
+    for character in text:
+        if unicodedata.category(character) == "No" and "fraction" in unicodedata.name(character, "").lower():
             if parts and parts[-1][-1:].isdigit():
                 parts.append(" ")
-            parts.append(unicodedata.normalize("NFKC", one))
+            parts.append(unicodedata.normalize("NFKC", character))
         else:
-            parts.append(one)
+            parts.append(character)
     return "".join(parts).translate(_SLASHES).strip()
 
 
@@ -105,13 +117,13 @@ def _plain(text: str) -> str:
 
 
 def _amount(text: str) -> tuple[float | None, float | None, str]:
-    found = _AMOUNT.match(text)
-    if found is None:
+    amount = _AMOUNT.match(text)
+    if amount is None:
         return _in_words(text)
-    first, last = _value(found["first"]), _value(found["last"])
+    first, last = _value(amount["first"]), _value(amount["last"])
     if first is None:
         return None, None, text
-    rest = text[found.end() :]
+    rest = text[amount.end() :]
     if last is not None and last < 1 <= first:  # 1 - 1/2 is one and a half
         first, last = first + last, None
     dozens, behind = _dozens(rest)
@@ -122,21 +134,21 @@ def _amount(text: str) -> tuple[float | None, float | None, str]:
 
 def _in_words(text: str) -> tuple[float | None, float | None, str]:
     word, _, rest = text.partition(" ")
-    said = word.lower()
-    if said not in _WORDS or not rest:
+    numeral = word.lower()
+    if numeral not in _WORDS or not rest:
         return None, None, text
-    number = float(_WORDS[said])
+    number = float(_WORDS[numeral])
     dozens, behind = _dozens(f" {rest}")
     if dozens:
         return number * 12, None, behind
-    if said in ("a", "an") and _measured(rest)[0] is None:
+    if numeral in ("a", "an") and _measure_of(rest)[0] is None:
         return None, None, text
-    return number, None, _PART_OF.sub("", rest) if said in ("half", "quarter", "dozen") else rest
+    return number, None, _PART_OF.sub("", rest) if numeral in ("half", "quarter", "dozen") else rest
 
 
 def _dozens(rest: str) -> tuple[bool, str]:
-    found = re.match(r"\s+dozen\s+(?=\S)", rest, re.IGNORECASE)
-    return (True, rest[found.end() :]) if found else (False, rest)
+    dozen = re.match(r"\s+dozen\s+(?=\S)", rest, re.IGNORECASE)
+    return (True, rest[dozen.end() :]) if dozen else (False, rest)
 
 
 def _value(text: str | None) -> float | None:
@@ -146,9 +158,9 @@ def _value(text: str | None) -> float | None:
     if text.isascii() and text.isdecimal() and len(text) < 10:  # most are, and a fraction takes a while to make
         return float(text)
     try:
-        mixed = _PARTS_OF_MIXED.fullmatch(text)
-        if mixed:
-            return round(float(int(mixed[1]) + Fraction(int(mixed[2]), int(mixed[3]))), 4)
+        parts = _PARTS_OF_MIXED.fullmatch(text)
+        if parts:
+            return round(float(int(parts[1]) + Fraction(int(parts[2]), int(parts[3]))), 4)
         if re.fullmatch(_THOUSANDS, text):
             return float(text.replace(",", ""))
         return round(float(Fraction("".join(text.split()).replace(",", "."))), 4)
@@ -159,7 +171,7 @@ def _value(text: str | None) -> float | None:
 # Of what measure ---------------------------------------------------------------------------------------------------
 
 
-def _measured(text: str) -> tuple[str | None, str, list[str]]:
+def _measure_of(text: str) -> tuple[str | None, str, list[str]]:
     """The measure a text begins with, what comes after it, and what is said of its size or beside it."""
     times = _TIMES.match(text)
     text = text[times.end() :] if times else text.lstrip()
@@ -187,7 +199,7 @@ def _unit(text: str, start: int) -> tuple[str | None, int]:
     """The measure that begins here, by as many words as fit, and where it ends; something has to follow it."""
     words = _LETTERS.match(text, start)
     if words is not None:
-        for last in range(MOST_WORDS, 0, -1):
+        for last in range(MAX_WORDS, 0, -1):
             if words[last] is None:
                 continue
             unit = measure(text[words.start(1) : words.end(last)])
@@ -199,22 +211,22 @@ def _unit(text: str, start: int) -> tuple[str | None, int]:
 def _more(text: str, end: int) -> tuple[list[str], int]:
     """The same in other measures, or something on top: 100 g/3½ oz, 1 cup plus 2 tablespoons."""
     notes: list[str] = []
-    while (found := _MORE.match(text, end)) is not None:
-        unit, after = _unit(text, found.end())
+    while (more := _MORE.match(text, end)) is not None:
+        unit, after = _unit(text, more.end())
         if unit is None:
             break
         second = _NEXT.match(text, after)  # 2 lb 4 oz
         following = _unit(text, second.end()) if second else (None, after)
         after = following[1] if following[0] is not None else after
-        said = text[found.start(2) : after].strip()
-        notes.append(said if found[1] == "/" else f"plus {said}")
+        amount = text[more.start(2) : after].strip()
+        notes.append(amount if more[1] == "/" else f"plus {amount}")
         end = after
     return notes, end
 
 
 def _vague(text: str) -> tuple[float | None, str | None, str, list[str]]:
     """A pinch of salt: one, though nobody says so."""
-    unit, rest, notes = _measured(text)
+    unit, rest, notes = _measure_of(text)
     return (1.0, unit, rest, notes) if unit in VAGUE else (None, None, text, [])
 
 
@@ -230,12 +242,12 @@ def _behind(name: str) -> tuple[str | None, str]:
 
 def _name(text: str) -> tuple[str, list[str]]:
     """What it is, and what is said about it in brackets, behind a comma, or as everybody says it."""
-    notes = [one.strip() for one in _IN_BRACKETS.findall(text)]
+    notes = [note.strip() for note in _IN_BRACKETS.findall(text)]
     text = _IN_BRACKETS.sub("", text)
-    notes += [one.lower() for one in _TO_TASTE.findall(text)]
+    notes += [note.lower() for note in _TO_TASTE.findall(text)]
     text = _TO_TASTE.sub("", text)
     name, comma, behind = text.partition(",")
     if comma and name.strip():
         notes.insert(0, behind.strip(" ,.*"))
         text = name
-    return text.strip(" ,;.*"), [one for one in notes if one]
+    return text.strip(" ,;.*"), [note for note in notes if note]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 import json
 import re
-from typing import Any
 
 import orjson
 
+from penstock.lifecycle import JSON
 from penstock_apps.recipes.parsing.schema_org import Node, recipes_in
 
 STRATEGY = "schema_org_json_ld"
@@ -20,23 +20,23 @@ _WRAPPING = re.compile(
     r"^\s*(?:<!--|/\*\s*<!\[CDATA\[\s*\*/|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|/?/?\*?\s*\]\]>\s*(?:\*/)?)\s*$"
 )
 _TRAILING_COMMA = re.compile(r",(\s*[\]}])")
-_MOST_SCRIPTS = 50
+_MAX_SCRIPTS = 50
 
 
 def recipe_nodes(page: str) -> tuple[list[Node], bool]:
     """The recipes of a page's scripts, and whether one of the scripts could not be read."""
     nodes: list[Node] = []
     unread = False
-    for number, found in enumerate(_SCRIPT.finditer(page)):
-        if number >= _MOST_SCRIPTS:
+    for number, script in enumerate(_SCRIPT.finditer(page)):
+        if number >= _MAX_SCRIPTS:
             break
-        value = read_json(found[1])
+        value = read_json(script[1])
         unread = unread or value is None
         nodes += recipes_in(value)
     return nodes, unread
 
 
-def read_json(text: str) -> Any:
+def read_json(text: str) -> JSON:
     """A script's value; None where nothing helps. What people get wrong most is put right."""
     text = text.strip()
     try:
@@ -44,9 +44,9 @@ def read_json(text: str) -> Any:
     except ValueError:
         pass
     text = _WRAPPING.sub("", _WRAPPING.sub("", text)).strip().rstrip(";")
-    for mended in (text, _TRAILING_COMMA.sub(r"\1", text), _TRAILING_COMMA.sub(r"\1", html.unescape(text))):
+    for candidate in (text, _TRAILING_COMMA.sub(r"\1", text), _TRAILING_COMMA.sub(r"\1", html.unescape(text))):
         try:
-            return json.loads(mended, strict=False)  # raw line ends and tabs inside of texts
+            return json.loads(candidate, strict=False)  # raw line ends and tabs inside of texts
         except (ValueError, RecursionError):
             continue
     return None

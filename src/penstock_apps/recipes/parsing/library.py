@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from penstock_apps.recipes.addresses import host_of
-from penstock_apps.recipes.parsing.ingredients import understood
-from penstock_apps.recipes.parsing.parsed import ParsedRecipe
+from penstock_apps.recipes.parsing.ingredients import read_ingredient
+from penstock_apps.recipes.parsing.recipe import ParsedRecipe
 from penstock_apps.recipes.parsing.schema_org import servings
 from penstock_apps.recipes.parsing.texts import lines, plain
 
@@ -26,37 +26,37 @@ def by_site_rules(page: str, address: str) -> ParsedRecipe | None:
         scraper = scrape_html(page, org_url=address, supported_only=False)
     except Exception:  # noqa: BLE001 - a library that reads strangers' pages raises whatever it meets there
         return None
-    ingredients = _asked(scraper.ingredients) or []
-    steps = _asked(scraper.instructions_list) or []
-    found = ParsedRecipe(
-        title=plain(_asked(scraper.title) or "")[:500],
-        description=_asked(scraper.description) or None,
-        ingredients=[understood(plain(one)) for one in ingredients if plain(one)],
-        steps=[text for one in steps for text in lines(one)],
-        yields=_asked(scraper.yields) or None,
+    ingredients = _read(scraper.ingredients) or []
+    steps = _read(scraper.instructions_list) or []
+    recipe = ParsedRecipe(
+        title=plain(_read(scraper.title) or "")[:500],
+        description=_read(scraper.description) or None,
+        ingredients=[read_ingredient(text) for line in ingredients if (text := plain(line))],
+        steps=[text for step in steps for text in lines(step)],
+        yields=_read(scraper.yields) or None,
         prep_minutes=_minutes(scraper.prep_time),
         cook_minutes=_minutes(scraper.cook_time),
         total_minutes=_minutes(scraper.total_time),
-        image_url=_asked(scraper.image) or None,
-        author=_asked(scraper.author) or None,
+        image_url=_read(scraper.image) or None,
+        author=_read(scraper.author) or None,
     )
-    found.servings = servings([found.yields]) if found.yields else None
-    return found if found.is_whole else None
+    recipe.servings = servings([recipe.yields]) if recipe.yields else None
+    return recipe if recipe.is_whole else None
 
 
 def strategy_of(address: str) -> str:
-    """Which rules those were, for people who look after them."""
+    """The name of the rules, for operators."""
     return f"{STRATEGY}:{host_of(address)}"
 
 
-def _asked(question: Callable[[], Value]) -> Value | None:
+def _read(read_property: Callable[[], Value]) -> Value | None:
     """One property; the library raises where a page has none."""
     try:
-        return question()
+        return read_property()
     except Exception:  # noqa: BLE001 - see above
         return None
 
 
-def _minutes(question: Callable[[], Any]) -> int | None:
-    value = _asked(question)
+def _minutes(read_property: Callable[[], object]) -> int | None:
+    value = _read(read_property)
     return value if isinstance(value, int) and 0 < value < 1_000_000 else None

@@ -1,4 +1,4 @@
-"""What fetching a page may take: apart from how it is done, which takes a while to load."""
+"""Limits of fetching a page, apart from the code that fetches, which takes a while to load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """What a page may take."""
+    """How long, how large and how far away a page may be."""
 
     seconds: float = 20.0
     bytes: int = 5 * 1024**2

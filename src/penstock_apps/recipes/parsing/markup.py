@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from lxml import html
 from lxml.etree import ParserError
 
-from penstock_apps.recipes.parsing.ingredients import understood
-from penstock_apps.recipes.parsing.parsed import ParsedRecipe
+from penstock.lifecycle import JSON
+from penstock_apps.recipes.parsing.ingredients import read_ingredient
+from penstock_apps.recipes.parsing.recipe import ParsedRecipe
 from penstock_apps.recipes.parsing.schema_org import Node, is_recipe
 from penstock_apps.recipes.parsing.texts import plain
 
@@ -46,11 +46,11 @@ def tree_of(page: str) -> html.HtmlElement | None:
 
 def recipe_nodes(tree: html.HtmlElement, words: Words) -> list[Node]:
     """Recipes that the elements' attributes tell of, in the shape JSON-LD has."""
-    types = [one for one in tree.xpath(f"//@{words.type}") if is_recipe({"@type": one.split()})]
+    types = [type_ for type_ in tree.xpath(f"//@{words.type}") if is_recipe({"@type": type_.split()})]
     if not types:
         return []
     properties = _properties(tree, words)
-    return [_node(one.getparent(), words, properties, 0) for one in types]
+    return [_node(type_.getparent(), words, properties, 0) for type_ in types]
 
 
 def _properties(tree: html.HtmlElement, words: Words) -> Properties:
@@ -61,8 +61,8 @@ def _properties(tree: html.HtmlElement, words: Words) -> Properties:
     """
     owners: dict[html.HtmlElement, html.HtmlElement | None] = {}
     properties: Properties = {}
-    for found in tree.xpath(f"//@{words.property}"):
-        element = found.getparent()
+    for attribute in tree.xpath(f"//@{words.property}"):
+        element = attribute.getparent()
         path = []
         around = element.getparent()
         while around is not None and around not in owners:
@@ -81,7 +81,7 @@ def _properties(tree: html.HtmlElement, words: Words) -> Properties:
 def _node(element: html.HtmlElement, words: Words, properties: Properties, depth: int) -> Node:
     node: Node = {"@type": element.get(words.type, "").split()}
     for child in properties.get(element, ()) if depth < _DEEPEST else ():
-        value: Any = None
+        value: JSON = None
         if child.get(words.thing) is not None:
             value = _node(child, words, properties, depth + 1)
         if value is None or len(value) == 1:
@@ -110,33 +110,35 @@ def _value(element: html.HtmlElement) -> str:
 
 def _blocks(element: html.HtmlElement) -> list[str]:
     items = element.xpath(".//li | .//p") if len(element) else ()
-    inner = [one for one in items if not one.xpath(".//li | .//p")]
-    texts = [plain(one.text_content()) for one in inner] if inner else [plain(element.text_content())]
-    return [one for one in texts if one]
+    inner = [item for item in items if not item.xpath(".//li | .//p")]
+    texts = [plain(item.text_content()) for item in inner] if inner else [plain(element.text_content())]
+    return [text for text in texts if text]
 
 
 def microformat(tree: html.HtmlElement) -> ParsedRecipe | None:
     """A recipe by the classes of h-recipe or hrecipe."""
-    found = tree.xpath("//*[contains(concat(' ', normalize-space(@class), ' '), ' h-recipe ') or "
-                       "contains(concat(' ', normalize-space(@class), ' '), ' hrecipe ')]")  # fmt: skip
-    if not found:
+    elements = tree.xpath("//*[contains(concat(' ', normalize-space(@class), ' '), ' h-recipe ') or "
+                          "contains(concat(' ', normalize-space(@class), ' '), ' hrecipe ')]")  # fmt: skip
+    if not elements:
         return None
-    one = found[0]
-    title = _by_class(one, "p-name", "fn")
-    steps = [text for part in _having(one, "e-instructions", "instructions") for text in _blocks(part)]
-    ingredients = _by_class(one, "p-ingredient", "ingredient")
-    return ParsedRecipe(title[0] if title else "", ingredients=[understood(text) for text in ingredients], steps=steps)
+    element = elements[0]
+    title = _by_class(element, "p-name", "fn")
+    steps = [text for part in _having(element, "e-instructions", "instructions") for text in _blocks(part)]
+    ingredients = _by_class(element, "p-ingredient", "ingredient")
+    return ParsedRecipe(
+        title[0] if title else "", ingredients=[read_ingredient(text) for text in ingredients], steps=steps
+    )
 
 
 def _by_class(element: html.HtmlElement, *classes: str) -> list[str]:
-    return [text for one in _having(element, *classes) if (text := plain(one.text_content()))]
+    return [text for part in _having(element, *classes) if (text := plain(part.text_content()))]
 
 
 def _having(element: html.HtmlElement, *classes: str) -> list[html.HtmlElement]:
     for name in classes:
-        found = element.xpath(f".//*[contains(concat(' ', normalize-space(@class), ' '), ' {name} ')]")
-        if found:
-            return list(found)
+        elements = element.xpath(f".//*[contains(concat(' ', normalize-space(@class), ' '), ' {name} ')]")
+        if elements:
+            return list(elements)
     return []
 
 
@@ -145,11 +147,11 @@ def by_headings(tree: html.HtmlElement) -> ParsedRecipe | None:
     ingredients, steps = _list_behind(tree, _INGREDIENTS), _list_behind(tree, _STEPS)
     if not ingredients or not steps:
         return None
-    titles = [plain(one.text_content()) for one in tree.xpath("//h1")]
-    titles += [plain(one) for one in tree.xpath("//meta[@property='og:title']/@content")]
-    titles += [plain(one.text_content()) for one in tree.xpath("//title")]
-    title = next((one for one in titles if one), "")
-    return ParsedRecipe(title[:500], ingredients=[understood(one) for one in ingredients], steps=steps)
+    titles = [plain(heading.text_content()) for heading in tree.xpath("//h1")]
+    titles += [plain(content) for content in tree.xpath("//meta[@property='og:title']/@content")]
+    titles += [plain(element.text_content()) for element in tree.xpath("//title")]
+    title = next((text for text in titles if text), "")
+    return ParsedRecipe(title[:500], ingredients=[read_ingredient(line) for line in ingredients], steps=steps)
 
 
 def _list_behind(tree: html.HtmlElement, says: re.Pattern[str]) -> list[str]:
@@ -159,5 +161,5 @@ def _list_behind(tree: html.HtmlElement, says: re.Pattern[str]) -> list[str]:
             continue
         behind = heading.xpath("following::*[self::ul or self::ol][1]")
         if behind:
-            return [one for item in behind[0].xpath(".//li") if (one := plain(item.text_content()))]
+            return [line for item in behind[0].xpath(".//li") if (line := plain(item.text_content()))]
     return []

@@ -68,24 +68,24 @@ _PHRASES = {
     ),
 }  # fmt: skip
 # These letters mean different things in capitals and in small: a T is three times a t.
-_CASED = {"T": "tablespoon", "Tb": "tablespoon", "Tbs": "tablespoon", "t": "teaspoon", "c": "cup", "C": "cup"}
+_BY_CASE = {"T": "tablespoon", "Tb": "tablespoon", "Tbs": "tablespoon", "t": "teaspoon", "c": "cup", "C": "cup"}
 
 CONTAINERS = frozenset({"bag", "bottle", "box", "can", "carton", "container", "envelope", "jar", "package", "tin"})
-"""Whose size is often told before them: a 15-ounce can."""
+"""Their size often stands before them: a 15-ounce can."""
 VAGUE = frozenset({"pinch", "dash", "splash", "drizzle", "knob", "handful"})
 """Which need no number: a pinch is one."""
 BEHIND = frozenset({"clove", "sprig", "stalk"})
 """Which may follow what they measure: two garlic cloves."""
-MOST_WORDS = 3
+MAX_WORDS = 3
 
 
 def _without_accents(text: str) -> str:
-    return "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
+    return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
 
 
 _MEANING: dict[str, str] = {}
-for _unit, _said in [(unit, words.split()) for unit, words in _WORDS.items()] + [*_PHRASES.items()]:
-    for _word in _said:
+for _unit, _names in [(unit, words.split()) for unit, words in _WORDS.items()] + [*_PHRASES.items()]:
+    for _word in _names:
         _MEANING[_word] = _unit
         _MEANING.setdefault(_without_accents(_word), _unit)
 
@@ -96,5 +96,5 @@ def measure(words: str) -> str | None:
     >>> measure("Tbsp."), measure("c. à soupe"), measure("T"), measure("t"), measure("eggs")
     ('tablespoon', 'tablespoon', 'tablespoon', 'teaspoon', None)
     """
-    said = words.replace(".", "")
-    return _CASED.get(said) or _MEANING.get(said.lower())
+    name = words.replace(".", "")
+    return _BY_CASE.get(name) or _MEANING.get(name.lower())

@@ -8,10 +8,10 @@ from penstock_apps.recipes.failures import PageFailure
 from penstock_apps.recipes.parsing import json_ld, library, markup
 from penstock_apps.recipes.parsing.language_model import STRATEGY as LLM
 from penstock_apps.recipes.parsing.language_model import WARNING, LanguageModel
-from penstock_apps.recipes.parsing.parsed import Found, ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import FoundRecipe, ParsedRecipe
 from penstock_apps.recipes.parsing.schema_org import Node, read
 
-_BROKEN = "Part of the page's data could not be read."
+_PART_UNREADABLE = "Part of the page's data could not be read."
 _SEVERAL = "The page has several recipes; this is the fullest of them."
 _PARTIAL = {
     "ingredients": "No ingredients were found.",
@@ -20,28 +20,28 @@ _PARTIAL = {
 }
 
 
-def recipe_of(page: str, address: str, model: LanguageModel | None = None) -> Found:
+def recipe_of(page: str, address: str, model: LanguageModel | None = None) -> FoundRecipe:
     """The recipe on a page; ``PageFailure.NO_RECIPE`` where there is none."""
-    partial: Found | None = None
-    for found in _ways(page, address):
-        if found.recipe.is_whole:
-            return found
-        if partial is None or found.recipe.weight > partial.recipe.weight:
-            partial = found
+    partial: FoundRecipe | None = None
+    for candidate in _ways(page, address):
+        if candidate.recipe.is_whole:
+            return candidate
+        if partial is None or candidate.recipe.weight > partial.recipe.weight:
+            partial = candidate
     if model is not None:
-        said = model.recipe_of(page, address)
-        if said is not None:
-            return Found(said, LLM, used_llm=True, warnings=(WARNING,))
+        recipe = model.recipe_of(page, address)
+        if recipe is not None:
+            return FoundRecipe(recipe, LLM, used_llm=True, warnings=(WARNING,))
     if partial is not None and partial.recipe.title and (partial.recipe.ingredients or partial.recipe.steps):
         missing = [text for name, text in _PARTIAL.items() if not getattr(partial.recipe, name)]
-        return Found(partial.recipe, partial.strategy, warnings=(*partial.warnings, *missing))
+        return FoundRecipe(partial.recipe, partial.strategy, warnings=(*partial.warnings, *missing))
     raise PageFailure.NO_RECIPE.error()
 
 
-def _ways(page: str, address: str) -> Iterator[Found]:
+def _ways(page: str, address: str) -> Iterator[FoundRecipe]:
     """What each way finds, in order; later ones are not tried unless somebody asks for more."""
     nodes, unread = json_ld.recipe_nodes(page)
-    yield from _fullest(nodes, address, json_ld.STRATEGY, (_BROKEN,) if unread else ())
+    yield from _fullest(nodes, address, json_ld.STRATEGY, (_PART_UNREADABLE,) if unread else ())
     tree = markup.tree_of(page)
     if tree is None:
         return
@@ -52,14 +52,14 @@ def _ways(page: str, address: str) -> Iterator[Found]:
     yield from _of(markup.by_headings(tree), "headings")
 
 
-def _fullest(nodes: list[Node], address: str, strategy: str, warnings: tuple[str, ...]) -> Iterator[Found]:
+def _fullest(nodes: list[Node], address: str, strategy: str, warnings: tuple[str, ...]) -> Iterator[FoundRecipe]:
     recipes = [read(node, address) for node in nodes]
     if recipes:
-        several = len({one.title for one in recipes if one.is_whole}) > 1
-        best = max(recipes, key=lambda one: one.weight)
-        yield Found(best, strategy, warnings=(*warnings, _SEVERAL) if several else warnings)
+        several = len({recipe.title for recipe in recipes if recipe.is_whole}) > 1
+        best = max(recipes, key=lambda recipe: recipe.weight)
+        yield FoundRecipe(best, strategy, warnings=(*warnings, _SEVERAL) if several else warnings)
 
 
-def _of(recipe: ParsedRecipe | None, strategy: str) -> Iterator[Found]:
+def _of(recipe: ParsedRecipe | None, strategy: str) -> Iterator[FoundRecipe]:
     if recipe is not None:
-        yield Found(recipe, strategy)
+        yield FoundRecipe(recipe, strategy)

@@ -8,14 +8,14 @@ import re
 
 _MARK = re.compile(r"<[^<>]{0,2000}>")
 _BREAK = re.compile(r"<\s*(?:/\s*(?:p|li|div|h[1-6]|tr)|br\s*/?)\s*>", re.IGNORECASE)
-_NUMBERED = re.compile(r"^(?:step\s*)?\d{1,2}\s*[.):]\s+", re.IGNORECASE)
+_STEP_NUMBER = re.compile(r"^(?:step\s*)?\d{1,2}\s*[.):]\s+", re.IGNORECASE)
 _CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]+)""", re.IGNORECASE)
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HEAD = 4_096
 
 
 def plain(text: str) -> str:
-    """Text without marks and entities, its blanks made one.
+    """Text without marks and entities, with single blanks.
 
     >>> plain("<b>Soup</b> &amp;  bread")
     'Soup & bread'
@@ -32,31 +32,31 @@ def lines(text: str) -> list[str]:
     if "&lt;" in text:
         text = html.unescape(text)
     parts = _MARK.sub(" ", _BREAK.sub("\n", text)).splitlines()
-    return [_NUMBERED.sub("", one) for part in parts if (one := plain(part))]
+    return [_STEP_NUMBER.sub("", line) for part in parts if (line := plain(part))]
 
 
-def decoded(body: bytes, told: str | None) -> str:
-    """A page's text: by its mark, what the server told, what it says itself, and else as UTF-8 or Western European."""
+def decode_page(body: bytes, server_charset: str | None) -> str:
+    """A page's text: by its byte order mark, the server's charset, its own, and else as UTF-8 or Western European."""
     for mark, name in _MARKS:
         if body.startswith(mark):
             return body.decode(name, "replace")
-    said = _CHARSET.search(body[:_HEAD])
-    for claimed in (told, said[1].decode("ascii", "replace") if said else None):
-        if claimed and (known := _known(claimed)):
-            return body.decode(known, "replace")
+    own = _CHARSET.search(body[:_HEAD])
+    for charset in (server_charset, own[1].decode("ascii", "replace") if own else None):
+        if charset and (codec := _codec(charset)):
+            return body.decode(codec, "replace")
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:
         return body.decode("cp1252", "replace")
 
 
-def _known(name: str) -> str | None:
+def _codec(name: str) -> str | None:
     """A codec for text by the name a page gives it; what browsers read as Western European is that here, too."""
-    lowered = name.strip().lower()
-    if lowered in ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"):
+    charset = name.strip().lower()
+    if charset in ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"):
         return "cp1252"
     try:
-        found = codecs.lookup(lowered)
+        codec = codecs.lookup(charset)
     except (LookupError, ValueError):
         return None
-    return found.name if getattr(found, "_is_text_encoding", True) else None
+    return codec.name if getattr(codec, "_is_text_encoding", True) else None

@@ -1,4 +1,4 @@
-"""The mailbox: recipes that wait for who asked for them, and those that were saved."""
+"""The mailbox: recipes that wait to be saved, and those that were."""
 
 from __future__ import annotations
 

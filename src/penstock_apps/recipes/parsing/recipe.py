@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from penstock_apps.recipes.parsing.ingredients import Ingredient
+from penstock_apps.recipes.payloads import RecipeData, RecipeResult
 
 
 @dataclass(slots=True)
@@ -25,9 +25,23 @@ class ParsedRecipe:
     tags: list[str] = field(default_factory=list)
     author: str | None = None
 
-    def as_json(self, address: str) -> dict[str, Any]:
+    def as_json(self, address: str) -> RecipeData:
         """For the database and the API."""
-        return {**asdict(self), "source_url": address}
+        return {
+            "title": self.title,
+            "description": self.description,
+            "ingredients": [ingredient.as_json() for ingredient in self.ingredients],
+            "steps": self.steps,
+            "servings": self.servings,
+            "yields": self.yields,
+            "prep_minutes": self.prep_minutes,
+            "cook_minutes": self.cook_minutes,
+            "total_minutes": self.total_minutes,
+            "image_url": self.image_url,
+            "tags": self.tags,
+            "author": self.author,
+            "source_url": address,
+        }
 
     @property
     def is_whole(self) -> bool:
@@ -41,7 +55,7 @@ class ParsedRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRecipe:
     """A recipe, how it was found, and what to be careful about."""
 
     recipe: ParsedRecipe
@@ -49,7 +63,7 @@ class Found:
     used_llm: bool = False
     warnings: tuple[str, ...] = ()
 
-    def as_json(self, address: str) -> dict[str, Any]:
+    def as_json(self, address: str) -> RecipeResult:
         """A job's result."""
         return {
             "success": True,

@@ -1,12 +1,12 @@
-"""Counted things, as people say them."""
+"""Numbers with their nouns, as people say them."""
 
 from __future__ import annotations
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """A number with its noun.
 
-    >>> counted(1, "page"), counted(2_000, "word")
+    >>> pluralize(1, "page"), pluralize(2_000, "word")
     ('1 page', '2,000 words')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,68 @@
+"""What recipe jobs hold: their params, the input of their item, and their result."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict, TypeGuard
+
+from penstock.lifecycle import JSON
+
+
+class RecipeParams(TypedDict):
+    """What a job is submitted with."""
+
+    url: str
+    url_hash: str
+    use_llm_fallback: bool
+    job_type: NotRequired[str]
+    """What an imported job was in the old queue."""
+    imported: NotRequired[bool]
+
+
+class PageInput(TypedDict):
+    """The one item of a job: the page to read."""
+
+    url: str
+
+
+class IngredientData(TypedDict):
+    """A line of the ingredients, understood as far as it goes."""
+
+    text: str
+    name: str
+    quantity: float | None
+    quantity_to: float | None
+    unit: str | None
+    note: str | None
+
+
+class RecipeData(TypedDict):
+    """A recipe as it was found on a page."""
+
+    title: str
+    description: str | None
+    ingredients: list[IngredientData]
+    steps: list[str]
+    servings: int | None
+    yields: str | None
+    prep_minutes: int | None
+    cook_minutes: int | None
+    total_minutes: int | None
+    image_url: str | None
+    tags: list[str]
+    author: str | None
+    source_url: str
+
+
+class RecipeResult(TypedDict):
+    """What comes of a job, and of its item."""
+
+    success: bool
+    recipe: RecipeData
+    used_llm: bool
+    parser_strategy: str
+    warnings: list[str]
+
+
+def is_recipe_result(value: JSON) -> TypeGuard[RecipeResult]:
+    """Is it a recipe? The result of an imported job may be anything."""
+    return isinstance(value, dict) and isinstance(value.get("recipe"), dict)
