@@ -441,8 +441,8 @@ def _describe_problem(settings: type[BaseSettings], problem: Any) -> str:
     if field is None:
         return message
     is_secret = "SecretStr" in str(field.annotation)
-    given = "" if is_secret or repr(problem["input"]) in message else f" (got {problem['input']!r})"
-    return f"{field.validation_alias}: {message}{given}"
+    value_text = "" if is_secret or repr(problem["input"]) in message else f" (got {problem['input']!r})"
+    return f"{field.validation_alias}: {message}{value_text}"
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -469,19 +469,19 @@ def load_settings(**overrides: object) -> Settings:
 
 def show_settings(settings: BaseSettings) -> list[SettingShown]:
     """Each setting with its value, where it comes from and what it means; passwords are not shown."""
-    shown = []
+    shown_settings = []
     for name, field in type(settings).model_fields.items():
         variable, value = str(field.validation_alias), getattr(settings, name)
         if value == field.default:
             source = "default"
         else:
             source = "environment" if os.environ.get(variable) is not None else "program"
-        text = _without_password(written(field, value))
-        shown.append(SettingShown(variable, text, source, field.description or ""))
-    return shown
+        text = _without_password(environment_text(field, value))
+        shown_settings.append(SettingShown(variable, text, source, field.description or ""))
+    return shown_settings
 
 
-def written(field: FieldInfo, value: Any) -> str:
+def environment_text(field: FieldInfo, value: Any) -> str:
     """A value of a setting as it would be written in the environment."""
     return next((mark.text(value) for mark in field.metadata if isinstance(mark, WrittenAs)), str(value))
 

@@ -199,7 +199,7 @@ def test_where_the_app_cannot_be_had_it_is_alone_in_its_worker(app: Penstock) ->
         assert begun.wait(PATIENCE)
         app.jobs.resume(job.id)
         # Its process cannot find the kind; the next claim of it waits for the neighbour.
-        wait_for(lambda: worker.solitude.wanted, "it wants to be alone")
+        wait_for(lambda: worker.solitude.is_wanted, "it wants to be alone")
         app.submit("neighbour", 2)
         go_on.set()
         done = app.jobs.wait(job.id, timeout=PATIENCE)

@@ -464,7 +464,7 @@ def test_leases_are_not_renewed_past_time_limit_and_grace(small: Penstock) -> No
         def executor(self) -> Held:
             return self
 
-        def held(self) -> list[Call]:
+        def calls_in_hand(self) -> list[Call]:
             return calls
 
         def drop(self, **named: Any) -> None:
@@ -518,7 +518,7 @@ def test_canceled_while_its_time_runs_out_it_has_one_end(app: Penstock, release:
         worker.signals.listen()
         assert begun.wait(PATIENCE)
         [lane] = worker._lanes
-        [call] = lane.executor.held()
+        [call] = lane.executor.calls_in_hand()
         if first == "timeout":
             lane.executor.overrun(call, TimeLimitExceeded("too late"))
         app.jobs.cancel(job.id)
@@ -545,7 +545,7 @@ def test_paused_while_its_time_runs_out_it_goes_on_when_resumed(app: Penstock, r
         assert begun.wait(PATIENCE)
         app.jobs.pause(job.id)
         [lane] = worker._lanes
-        lane.executor.held()[0].deadline = 0.0
+        lane.executor.calls_in_hand()[0].deadline = 0.0
         assert worker.signals.wait("recorded", timeout=PATIENCE)
         [item] = app.items.list(job.id)
         assert (item.status, item.error_code, item.attempts) == (ItemStatus.PENDING, "WORKER_TIMEOUT", 1)

@@ -294,7 +294,7 @@ def test_one_lanes_heartbeat_is_not_anothers(app: Penstock, gated: Callable[...,
             self.calls = [Call(one, Gated(), None) for one in claimed(app, kind, 1)]
             self.executor = self
 
-        def held(self) -> list[Call]:
+        def calls_in_hand(self) -> list[Call]:
             return self.calls
 
     def fail(_: int) -> float:

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings
 from penstock.application import resolve
 from penstock.applications import find_applications
 from penstock.ingest import SourceSettings
-from penstock.settings import Settings, written
+from penstock.settings import Settings, environment_text
 from tools.reference import meanings
 from tools.reference.markdown import code, document, fenced, table
 
@@ -96,7 +96,7 @@ def _bounds(metadata: list[Any]) -> str:
 def _variables(settings: type[BaseSettings]) -> str:
     rows = []
     for field in settings.model_fields.values():
-        default = "" if field.default in (None, "", ()) else written(field, field.default)
+        default = "" if field.default in (None, "", ()) else environment_text(field, field.default)
         is_secret = "SecretStr" in str(field.annotation)
         shown = code(default) if default and not is_secret else ""
         rows.append((code(field.validation_alias), shown, field.description or ""))

@@ -89,7 +89,7 @@ class Controllers:
         )
         return self._lease
 
-    def recorded(self, outcomes: Sequence[Outcome], *, elapsed_ms: float | None, waiting: bool) -> None:
+    def observe_record(self, outcomes: Sequence[Outcome], *, elapsed_ms: float | None, waiting: bool) -> None:
         """These outcomes were written; ``elapsed_ms`` is how long the lane was busy with them."""
         if elapsed_ms is not None:
             self._observe_cost(outcomes, elapsed_ms)

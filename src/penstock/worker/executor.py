@@ -43,7 +43,7 @@ class ItemExecutor:
         self._by_role: dict[ItemRole, Runner] = {}
         self._calls: dict[int, Call] = {}
         self._quarantine = Quarantine(kind, app, self.take_in)
-        self._quarantined: set[int] = set()
+        self._quarantined_items: set[int] = set()
         self.answers = AnswerReader(self._conclude_apart, name=f"penstock-outcomes-{kind.name}")
         """Where what an answer means is decided, if that runs code that is not ours."""
         self.items_runner = self._runner(ItemRole.ITEM)
@@ -53,21 +53,21 @@ class ItemExecutor:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def held(self) -> list[Call]:
+    def calls_in_hand(self) -> list[Call]:
         """What is in hand now; for any thread."""
         return list(self._calls.values())
 
     @property
-    def quarantined(self) -> int:
+    def quarantined_calls(self) -> int:
         """How many of these run in a process of their own, and so take no place of the kind's runner."""
-        return len(self._quarantined)
+        return len(self._quarantined_items)
 
-    def calls_of(self, ended: Sequence[ItemResult]) -> list[Call | None]:
+    def calls_of(self, results: Sequence[ItemResult]) -> list[Call | None]:
         """The calls that ended so; None for one that is not ours any more, or that was claimed again since."""
-        calls = [self._calls.get(result.item_id) for result in ended]
+        calls = [self._calls.get(result.item_id) for result in results]
         return [
             call if call is not None and call.owner.lease is result.lease else None
-            for call, result in zip(calls, ended, strict=True)
+            for call, result in zip(calls, results, strict=True)
         ]
 
     def forget(self, call: Call) -> None:
@@ -75,7 +75,7 @@ class ItemExecutor:
         item_id = call.owner.item_id
         if self._calls.get(item_id) is call:
             del self._calls[item_id]
-            self._quarantined.discard(item_id)
+            self._quarantined_items.discard(item_id)
 
     def forget_all(self) -> None:
         """Nothing is in hand any more."""
@@ -117,7 +117,7 @@ class ItemExecutor:
                 call.runner = self._runner(item.role)
                 return False
             self._calls[item.item_id] = call = apart
-            self._quarantined.add(item.item_id)
+            self._quarantined_items.add(item.item_id)
             apart.runner.start([apart])
         except Exception as error:  # noqa: BLE001 - whatever keeps a call from starting is its outcome
             self.take_in([(call, None, error)])
@@ -141,15 +141,15 @@ class ItemExecutor:
 
     # Ending -------------------------------------------------------------------------------------------------------
 
-    def take_in(self, ended: Sequence[EndedCall]) -> None:
+    def take_in(self, ended_calls: Sequence[EndedCall]) -> None:
         """Calls ended; in the runner's thread, while the lane's is with the database."""
-        concluded: list[ItemResult] = []
-        for ended_call in ended:
+        results: list[ItemResult] = []
+        for ended_call in ended_calls:
             if self._runs_foreign_code(ended_call):
                 self.answers.put(ended_call)
             else:
-                concluded += self._conclude(ended_call)
-        self.completions.put(concluded)
+                results += self._conclude(ended_call)
+        self.completions.put(results)
 
     def end(self, call: Call, outcome: Outcome) -> None:
         """End a call whatever its runner does; in any thread."""
@@ -165,38 +165,40 @@ class ItemExecutor:
 
     def end_call(self, call: Call, outcome: Outcome) -> Sequence[ItemResult]:
         """The end of a call, to be written; nothing when it has ended already."""
-        claimed: ClaimedItem = call.owner
+        item: ClaimedItem = call.owner
         if not call.end():
             if outcome != outcomes.released():  # of one that was told to stop, that is what is expected
                 _log.info(
                     "a call that was given up has ended, which changes nothing",
                     kind=self.kind.name,
-                    job=str(claimed.job_id),
-                    item=claimed.item_id,
+                    job=str(item.job_id),
+                    item=item.item_id,
                 )
             return ()
-        return (ItemResult(claimed.item_id, claimed.lease, claimed.job_id, claimed.role, outcome),)
+        return (ItemResult(item.item_id, item.lease, item.job_id, item.role, outcome),)
 
-    def _runs_foreign_code(self, ended: EndedCall) -> bool:
+    def _runs_foreign_code(self, ended_call: EndedCall) -> bool:
         """Does concluding it run code that is not ours, and that others must not wait for?"""
-        _, value, error = ended
+        _, value, error = ended_call
         if error is None:
             return type(value) is Unread
         return self.kind.classify is not None and type(error) is not Stopped
 
-    def _conclude(self, ended: EndedCall) -> Sequence[ItemResult]:
-        call, value, error = ended
+    def _conclude(self, ended_call: EndedCall) -> Sequence[ItemResult]:
+        call, value, error = ended_call
         apart = self._quarantine.judge if self._quarantine.has(call) else None
         return self.end_call(call, outcome_of_call(self.kind, call, value, error, self._max_result_bytes, apart=apart))
 
-    def _conclude_apart(self, ended: EndedCall) -> None:
-        self.completions.put(self._conclude(ended))
+    def _conclude_apart(self, ended_call: EndedCall) -> None:
+        self.completions.put(self._conclude(ended_call))
 
     # Stopping -----------------------------------------------------------------------------------------------------
 
     def drop(self, *, jobs: Collection[UUID] = (), items: Collection[int] = ()) -> None:
         """Stop the calls of jobs that were stopped, or of items that are not ours any more."""
-        self.interrupt([call for call in self.held() if call.owner.job_id in jobs or call.owner.item_id in items])
+        self.interrupt(
+            [call for call in self.calls_in_hand() if call.owner.job_id in jobs or call.owner.item_id in items]
+        )
 
     def interrupt(self, calls: Sequence[Call]) -> None:
         """Have the runners stop these calls."""
@@ -204,8 +206,8 @@ class ItemExecutor:
         for call in calls:
             if call.runner is not None:
                 by_runner.setdefault(call.runner, []).append(call)
-        for runner, stopped in by_runner.items():
-            runner.stop(stopped)
+        for runner, runner_calls in by_runner.items():
+            runner.stop(runner_calls)
 
     def stop_waiting(self) -> None:
         """Hand back the calls that wait for a place; what runs goes on."""
@@ -214,10 +216,12 @@ class ItemExecutor:
 
     def give_up(self) -> None:
         """What could not be stopped is handed back all the same: its runner hangs, or what is made of its answer."""
-        left = [call for call in self.held() if call.is_open]
-        if left:
-            _log.warning("handlers did not stop; their items are handed back", kind=self.kind.name, items=len(left))
-        for call in left:
+        open_calls = [call for call in self.calls_in_hand() if call.is_open]
+        if open_calls:
+            _log.warning(
+                "handlers did not stop; their items are handed back", kind=self.kind.name, items=len(open_calls)
+            )
+        for call in open_calls:
             if call.runner is not None:
                 call.runner.abandon(call)
             self.end(call, outcomes.released())

@@ -111,12 +111,12 @@ class Lane:
         self._stopping = threading.Event()
         self._pause = threading.Event()
         self._stop_at: float | None = None
-        self._interrupted = False
+        self._has_interrupted = False
         self.missing: set[Call] = set()
         self._claim_again_at = 0.0
         self._in_line = True
         self._failures = 0
-        self._begun = False
+        self._has_begun = False
         self._shut_out = 0
         self._marks = Watermarks()
         slots = self.executor.items_runner.concurrency
@@ -178,12 +178,12 @@ class Lane:
 
     def run_once(self) -> None:
         """Wait for something to do, and do it once."""
-        ended = self.completions.take(
+        results = self.completions.take(
             timeout=self._patience(),
             gather=self._settings.flush_ms / 1000.0,
             enough=self.controllers.claim_size.setting,
         )
-        self._unwritten += ended
+        self._unwritten += results
         if self.completions.take_wake():
             self._claim_again_at = 0.0
         self._solitude.look(self, stopping=self._stopping.is_set())
@@ -197,7 +197,7 @@ class Lane:
         if due:
             self._claim()
         if writes:
-            self._written(self._recorder.record(self._unwritten), self.executor.calls_of(self._unwritten))
+            self._take_record(self._recorder.record(self._unwritten), self.executor.calls_of(self._unwritten))
 
     def _claim_while_writing(self, writer: Executor) -> None:
         """A database server can do both at once; what each of them changes here, it changes in this thread."""
@@ -207,7 +207,7 @@ class Lane:
         try:
             self._claim()
         finally:
-            self._written(writing.result(), calls)
+            self._take_record(writing.result(), calls)
 
     def _patience(self) -> float:
         """How long there is nothing to do, unless somebody says otherwise."""
@@ -229,7 +229,7 @@ class Lane:
 
     def _has_room(self) -> bool:
         """Is less than half a slice out, or a place in the runner free? With care, only the latter counts."""
-        if self._solitude.wanted or self.executor.items_runner.is_exhausted:
+        if self._solitude.is_wanted or self.executor.items_runner.is_exhausted:
             return False
         out = self._out()
         if self._careful:
@@ -238,7 +238,7 @@ class Lane:
 
     def _out(self) -> int:
         """How much the kind's runner has to do; what is quarantined has a place of its own."""
-        return max(0, self._in_hand - self.executor.quarantined)
+        return max(0, self._in_hand - self.executor.quarantined_calls)
 
     @property
     def _in_hand(self) -> int:
@@ -248,16 +248,16 @@ class Lane:
     # Claiming -----------------------------------------------------------------------------------------------------
 
     def _claim(self) -> None:
-        if not self._begun:
+        if not self._has_begun:
             # The sweep comes later; what the clock has put off while nobody worked need not wait for it.
             self._store.write(lambda transaction: mend_postponed(transaction, self.kind), bounded=True)
-            self._begun = True
+            self._has_begun = True
         size = self.controllers.claims()
         out = self._out()
         if self.controllers.claim_size.average_item_ms is None:
             size = max(1, self.controllers.slots - out)
         length = self.controllers.lease_seconds(size + out)
-        claimed = claim(
+        claim_result = claim(
             self._store,
             self.kind.name,
             self._worker_name,
@@ -267,35 +267,35 @@ class Lane:
             job_id=self._job_id,
             marks=self._marks,
         )
-        self._careful = claimed.careful
+        self._careful = claim_result.careful
         now = time.monotonic()
-        self._claim_again_at = now + self._wait_after(claimed)
-        self._in_line = claimed.wait is not None
-        if not claimed.items:
+        self._claim_again_at = now + self._wait_after(claim_result)
+        self._in_line = claim_result.wait is not None
+        if not claim_result.items:
             self._rest()
             return
         self.idle.clear()
         if self._busy_since is None:
             self._busy_since = now
-        calls = [self._calls.call(item, now + length / 2) for item in claimed.items]
-        if not claimed.suspect_deaths:
+        calls = [self._calls.call(item, now + length / 2) for item in claim_result.items]
+        if not claim_result.suspect_deaths:
             self.executor.start(calls)
-        elif not self.executor.start_suspect(calls[0], claimed.suspect_deaths):
+        elif not self.executor.start_suspect(calls[0], claim_result.suspect_deaths):
             self._solitude.ask(self, calls[0])
         self._signals.announce("claimed")
         if self._job_id is None and self._store.dialect.claims_in_one_statement and self._marks.look_due:
             look(self._store, self.kind.name, self._marks)
 
-    def _wait_after(self, claimed: Claim) -> float:
+    def _wait_after(self, claim_result: Claim) -> float:
         """How long until the next claim, if nobody says otherwise."""
         sure_in = self._marks.sure_in
         longest = self._poll_seconds() if sure_in is None else min(sure_in, self._poll_seconds())
-        wait = longest if claimed.wait is None else min(claimed.wait, longest)
-        if claimed.items:
+        wait = longest if claim_result.wait is None else min(claim_result.wait, longest)
+        if claim_result.items:
             self._shut_out = 0
             return wait
         # What is due but locked is asked for again soon: another claim is quick, somebody's transaction may not be.
-        self._shut_out = min(self._shut_out + 1, 10) if claimed.wait == 0.0 else 0
+        self._shut_out = min(self._shut_out + 1, 10) if claim_result.wait == 0.0 else 0
         return max(wait, min(_LEAST_WAIT * 2.0**self._shut_out, _LONGEST_SHUT_OUT))
 
     def _rest(self) -> None:
@@ -307,24 +307,25 @@ class Lane:
 
     # Recording ----------------------------------------------------------------------------------------------------
 
-    def _written(self, recorded: Recorded, calls: Sequence[Call | None]) -> None:
-        batch, self._unwritten = self._unwritten, recorded.left
-        if recorded.left:
-            left = {(result.item_id, result.lease) for result in recorded.left}
-            written = [pair for pair in zip(batch, calls, strict=True) if (pair[0].item_id, pair[0].lease) not in left]
-            if not written:
+    def _take_record(self, record: Recorded, calls: Sequence[Call | None]) -> None:
+        batch, self._unwritten = self._unwritten, record.unwritten
+        if record.unwritten:
+            unwritten = {(result.item_id, result.lease) for result in record.unwritten}
+            pairs = zip(batch, calls, strict=True)
+            written_pairs = [pair for pair in pairs if (pair[0].item_id, pair[0].lease) not in unwritten]
+            if not written_pairs:
                 return
-            batch, calls = [result for result, _ in written], [call for _, call in written]
-        landed = recorded.landed
+            batch, calls = [result for result, _ in written_pairs], [call for _, call in written_pairs]
+        landed_ids = record.landed_ids
         came_back = False
-        suspects = self._solitude.wanted
+        suspects = self._solitude.is_wanted
         failures: list[Failure] = []
         for (item_id, _, _, _, outcome), call in zip(batch, calls, strict=True):
             if call is not None:
                 self.executor.forget(call)
                 if suspects:
                     self._solitude.leave(call)
-                if item_id in landed and (failure := failure_of(call.owner, outcome)) is not None:
+                if item_id in landed_ids and (failure := failure_of(call.owner, outcome)) is not None:
                     failures.append(failure)
             came_back = came_back or outcome.status is ItemStatus.PENDING
         now = time.monotonic()
@@ -333,14 +334,14 @@ class Lane:
             elapsed_ms = (now - self._busy_since) * 1000.0
             self._busy_since = now if self._in_hand else None
         slots = self.controllers.slots
-        self.controllers.recorded(
+        self.controllers.observe_record(
             [result.outcome for result in batch], elapsed_ms=elapsed_ms, waiting=self._in_hand >= slots or self._in_line
         )
         if self.controllers.slots != slots:
             self.executor.items_runner.resize(self.controllers.slots)
         log_slice(self.kind.name, batch)
         self._failure_hooks.report(failures)
-        lost = len(batch) - len(landed)
+        lost = len(batch) - len(landed_ids)
         if lost:
             self.late_outcomes += lost
             _log.warning("late outcomes changed nothing", kind=self.kind.name, items=lost)
@@ -355,7 +356,7 @@ class Lane:
     def in_progress(self) -> list[Call]:
         """The same, but for those whose outcome only waits for the end of somebody else's transaction."""
         waiting = self._recorder.waiting
-        return [call for call in self.executor.held() if call.owner.item_id not in waiting]
+        return [call for call in self.executor.calls_in_hand() if call.owner.item_id not in waiting]
 
     def stop(self, grace: float) -> None:
         """Claim nothing more; hand back what has not started, and after ``grace`` seconds what has."""
@@ -376,14 +377,14 @@ class Lane:
 
     def hand_back(self) -> None:
         """Write how everything in hand ended, or hand it back; for when the lane's own thread hangs, in another."""
-        ended = {
+        results = {
             result.item_id: result
             for result in (*self._unwritten, *self.completions.take(timeout=0.0, gather=0.0, enough=0))
         }
-        for call in self.executor.held():
+        for call in self.executor.calls_in_hand():
             for result in self.executor.end_call(call, outcomes.released()):
-                ended.setdefault(result.item_id, result)
-        if ended and self._recorder.record(list(ended.values())).left:
+                results.setdefault(result.item_id, result)
+        if results and self._recorder.record(list(results.values())).unwritten:
             raise StoreLocked("somebody's open transaction has jobs of which outcomes are to be written")
         self.executor.forget_all()  # should the lane's thread come back, it has nothing more to wait for
 
@@ -393,8 +394,8 @@ class Lane:
         self.executor.stop_waiting()
         if self._stop_at is None or time.monotonic() < self._stop_at:
             return
-        if not self._interrupted:
-            self._interrupted = True
-            self.executor.interrupt(self.executor.held())
+        if not self._has_interrupted:
+            self._has_interrupted = True
+            self.executor.interrupt(self.executor.calls_in_hand())
         if time.monotonic() >= self._stop_at + _LET_GO_SECONDS:
             self.executor.give_up()

@@ -36,7 +36,7 @@ class LeaseKeeper:
         """One heartbeat for each lane; the first error, if there is one, is raised after the last."""
         failure: Exception | None = None
         for lane in self._lanes:
-            calls = lane.executor.held()
+            calls = lane.executor.calls_in_hand()
             if calls:
                 try:
                     self._beat_for(lane, calls)

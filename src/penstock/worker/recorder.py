@@ -43,9 +43,9 @@ _log = structlog.get_logger("penstock.lane")
 class Recorded(NamedTuple):
     """What became of a batch."""
 
-    landed: set[int]
+    landed_ids: set[int]
     """The ids of the items whose outcome is in the database now."""
-    left: list[ItemResult]
+    unwritten: list[ItemResult]
     """What is still to be written; all else was written, or came too late."""
 
 

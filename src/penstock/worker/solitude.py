@@ -40,7 +40,7 @@ class Solitude:
         self._until = 0.0
 
     @property
-    def wanted(self) -> bool:
+    def is_wanted(self) -> bool:
         """Does some lane have the worker for itself, or wait for that? Then no lane claims."""
         return self._lane is not None
 

@@ -40,7 +40,7 @@ def watch(lane: Lane, grace: float) -> None:
         _say("what an item's answer means was not decided in time", lane, call, seconds=grace)
         lane.executor.end(call, outcome_of_slow_reading(lane.kind, call.owner, error, grace))
     being_concluded = set(answers.calls())
-    open_calls = [call for call in lane.executor.held() if call.is_open and call not in being_concluded]
+    open_calls = [call for call in lane.executor.calls_in_hand() if call.is_open and call not in being_concluded]
     _end_overdue(lane, open_calls, time.monotonic() - grace)
     _end_lost(lane, open_calls, being_concluded)
     for runner in lane.executor.runners:

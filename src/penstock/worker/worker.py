@@ -210,9 +210,11 @@ class Worker:
             while thread.is_alive() and time.monotonic() < self._deadline - _LAST_SECONDS:
                 thread.join(0.1)
             if thread.is_alive():
-                _log.error("a lane hangs, and is left behind", kind=lane.kind.name, items=len(lane.executor.held()))
+                _log.error(
+                    "a lane hangs, and is left behind", kind=lane.kind.name, items=len(lane.executor.calls_in_hand())
+                )
                 handed_back &= self._do_last("hand back", lane.hand_back)
-            elif lane.executor.held():
+            elif lane.executor.calls_in_hand():
                 handed_back = False
         return handed_back
 
@@ -316,7 +318,7 @@ class Worker:
         for kind, sample in samples.items():
             lanes = [lane for lane in self._lanes if lane.kind.name == kind]
             sample |= {
-                "held": sum(len(lane.executor.held()) for lane in lanes),
+                "held": sum(len(lane.executor.calls_in_hand()) for lane in lanes),
                 "abandoned": sum(lane.executor.abandoned for lane in lanes),
                 "late_outcomes": sum(lane.late_outcomes for lane in lanes),
                 "store_errors": sum(lane.store_errors for lane in lanes),
@@ -350,7 +352,7 @@ class Worker:
 
     def _sign(self) -> None:
         """Record that this worker is alive, what it holds, and what it gave up that still runs."""
-        held_items = {lane.kind.name: len(lane.executor.held()) for lane in self._lanes}
+        held_items = {lane.kind.name: len(lane.executor.calls_in_hand()) for lane in self._lanes}
         abandoned = {lane.kind.name: lane.executor.abandoned for lane in self._lanes}
         topics = sorted(self._transport.topics())
         data = {"kinds": list(held_items), "held": held_items, "abandoned": abandoned, "topics": topics}

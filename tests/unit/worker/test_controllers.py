@@ -67,7 +67,7 @@ class Wheel:
     def goes(self, seconds: float, *ended: outcomes.Outcome, waiting: bool = True) -> int:
         """These ended after so many seconds; the answer is the slots then."""
         self.watch.now += seconds
-        self.controllers.recorded(ended, elapsed_ms=seconds * 1000.0, waiting=waiting)
+        self.controllers.observe_record(ended, elapsed_ms=seconds * 1000.0, waiting=waiting)
         return self.controllers.slots
 
 
