@@ -67,7 +67,7 @@ class Controllers:
         self._lease = settings.lock_floor_ms / 1000.0
         self._elapsed_ms = 0.0
         self._window = _Window(clock())
-        self._window = _Window(clock())
+        self._sample_window = _Window(clock())
 
     @property
     def slots(self) -> int:
@@ -94,7 +94,7 @@ class Controllers:
         if elapsed_ms is not None:
             self._observe_cost(outcomes, elapsed_ms)
         self._window.count(outcomes)
-        self._window.count(outcomes)
+        self._sample_window.count(outcomes)
         now = self._clock()
         elapsed = now - self._window.since
         if elapsed >= _WINDOW_SECONDS:
@@ -123,7 +123,7 @@ class Controllers:
     def sample(self) -> dict[str, Any] | None:
         """What happened since the last sample, and the settings now; None when nothing did."""
         now = self._clock()
-        window, self._window = self._window, _Window(now)
+        window, self._sample_window = self._sample_window, _Window(now)
         if not window.items and not window.rows:
             return None
         elapsed = max(now - window.since, 1e-6)
@@ -148,7 +148,7 @@ class Controllers:
 
     def note_persisted(self, rows: int) -> None:
         """So many planned items were written."""
-        self._window.rows += rows
+        self._sample_window.rows += rows
 
 
 class _Window:
