@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 
 import penstock
 from tools.reference.markdown import code, codes, document, fenced, first_sentence, inline, matched, prose, table
@@ -39,6 +40,7 @@ _OPTIONS = {
     ("Penstock", "kind"): ("penstock.lifecycle.policy", "PolicyOptions"),
     ("Penstock", "submit"): ("penstock.app.bound", "SubmitOptions"),
 }
+_SHOWN_WHOLE = {"Penstock": ("penstock.app.bound", "BoundApp")}
 _ELSEWHERE = {"Settings": "Its fields are the [settings](settings.md)."}
 
 
@@ -74,7 +76,16 @@ def _anchor(heading: str) -> str:
 
 def _section(heading: str, words: str, names: tuple[str, ...], homes: dict[str, str]) -> str:
     parts = [f"## {heading}", *([words] if words else [])]
-    return "\n\n".join([*parts, *(_name(find(homes[name], name)) for name in names)])
+    return "\n\n".join([*parts, *(_name(_with_inherited(find(homes[name], name))) for name in names)])
+
+
+def _with_inherited(one: Named) -> Named:
+    """A class that people use whole, with the members it has from its base."""
+    if one.name not in _SHOWN_WHOLE:
+        return one
+    own = {member.name for member in one.members}
+    inherited = (member for member in find(*_SHOWN_WHOLE[one.name]).members if member.name not in own)
+    return replace(one, members=(*inherited, *one.members))
 
 
 def _name(one: Named) -> str:
