@@ -371,9 +371,9 @@ def test_a_child_full_of_leftovers_does_not_get_a_call_it_would_fail(make_pool: 
         (ctypes.string_at, 0, "SIGSEGV"),
         (signal.raise_signal, signal.SIGKILL, "SIGKILL"),
         (fork_and_exit, None, "exited with code 4"),
-        (write_to_pool, b"\xff" * 100, "nonsense"),
-        (write_to_pool, (2).to_bytes(8) + b"\x63?", "nonsense"),
-        (write_to_pool, (5).to_bytes(8) + b"\x03junk", "nonsense"),
+        (write_to_pool, b"\xff" * 100, "something invalid"),
+        (write_to_pool, (2).to_bytes(8) + b"\x63?", "something invalid"),
+        (write_to_pool, (5).to_bytes(8) + b"\x03junk", "something invalid"),
     ],
 )
 def test_a_crash_is_told_and_the_child_replaced(
