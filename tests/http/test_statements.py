@@ -28,7 +28,7 @@ def statements(app: Penstock) -> Iterator[list[str]]:
 def broken(app: Penstock) -> UUID:
     """A job that ended with some failed items, and whose finalizer failed too."""
 
-    @app.kind("broken", reprocess=True)
+    @app.kind("broken", retries=0, reprocess=True)
     class Broken:
         def process(self, item: ItemContext) -> None:
             raise Permanent("no", code="NO")
