@@ -43,6 +43,7 @@ def observe(store: Store, observer: Observer) -> Iterator[None]:
     take turns
     before COMMIT
     after COMMIT
+    >>> store.close()
     """
 
     def new_transaction(connection: Connection, store: Store, single_statement: bool) -> Transaction:

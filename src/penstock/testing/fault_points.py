@@ -12,6 +12,7 @@ make of a dead client.
 ...     store.write(lambda transaction: None)
 >>> points
 ['before COMMIT', 'after COMMIT']
+>>> store.close()
 """
 
 from __future__ import annotations
