@@ -20,6 +20,7 @@ from tests.browser.kinds import goods
 from tests.browser.served import WholeServer
 from tests.browser.trouble import Trouble
 from tests.http.conftest import SECRET, Served, serving
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,12 +75,13 @@ def wait_for_ever(server: WholeServer, user: str, items: Iterable[Any]) -> UUID:
 
 def refresh_until(page: Page, found: Locator, count: int) -> None:
     """Press the button until a job has planned its items and as many are listed."""
-    for _ in range(50):
+
+    def refresh() -> bool:
         with page.expect_response(lambda answer: "/api/pending" in answer.url or "/items" in answer.url):
             page.get_by_role("button", name="Refresh").click()
-        if found.count() == count:
-            break
-    expect(found).to_have_count(count)
+        return found.count() == count
+
+    eventually(refresh, 60.0)
 
 
 def test_filters_stand_in_the_address(server: WholeServer, page_of: PageOf) -> None:
@@ -198,12 +200,13 @@ def test_the_list_is_read_again_by_itself(server: WholeServer, page_of: PageOf) 
     page.goto("/ui/pending")
     expect(page.get_by_role("heading", name="Nothing waits")).to_be_visible()
     server.hold(user, items=3)
-    for _ in range(50):
+
+    def wait_for_a_reading() -> bool:
         with page.expect_response("**/api/pending?*"):
             page.clock.run_for(10_000)
-        if rows(page).count() == 3:
-            break
-    expect(rows(page)).to_have_count(3)
+        return rows(page).count() == 3
+
+    eventually(wait_for_a_reading, 60.0)
 
 
 def test_many_that_wait_are_a_window_of_few(server: WholeServer, page_of: PageOf) -> None:
