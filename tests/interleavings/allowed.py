@@ -42,6 +42,7 @@ class Allowed:
 
 _PASSED_OVER = "a follower that somebody has locked at that moment is passed over, and the sweep lets it end or start"
 _PARTLY = "of two jobs it passes over the one that somebody has locked, and takes the other"
+_READ_BACK = "the answer is the job as it is when it is read back: it may have ended since it was found"
 ALLOWED: tuple[Allowed, ...] = (
     *(
         Allowed(f"* {follower}", by_worker, _PASSED_OVER)
@@ -49,6 +50,8 @@ ALLOWED: tuple[Allowed, ...] = (
         for by_worker in ("done *", "fail *", "claim *", "rescue*", "settle left behind")
     ),
     Allowed("rescue*", "*", _PARTLY, scene="two_running"),
+    Allowed("abandon unused", "submit *", _PARTLY, scene="limited_unused"),
+    *(Allowed(f"{change} L", "submit by ann with i", _READ_BACK) for change in ("cancel", "resume")),
 )
 
 

@@ -15,6 +15,9 @@ KEPT = {
     "messages of one key change places": "messages_out_of_order / relay + relay + publish elsewhere / 0221111100",
     "reprocess and record lock in opposite orders": "given_timed_out_finalizing / reprocess L + done h2 / 00100100",
     "a follower fails alone": "limited_waited / claim of L + fail waiting / 011110",
+    "a result is copied twice for one owner": (
+        "succeeded / submit by dora, if not fresh + submit by dora, if not fresh / 011111100000"
+    ),
     "more wait than the bound allows": "bounded / submit without key + submit without key / 0101",
 }
 

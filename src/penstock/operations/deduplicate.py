@@ -38,6 +38,10 @@ def answer_with_what_is_there(transaction: Transaction, kind: Kind, new: NewJob,
     also the one that the owner follows in.
     """
     result = fresh_result(transaction, kind, request)
+    if result is not None and not result.waits:
+        # One after the other: of two that ask for the same owner, the second is answered with the first one's copy.
+        transaction.take_turns(f"copy for {request.owner!r} of {kind.name} {request.unique_key}")
+        result = fresh_result(transaction, kind, request)
     if result is not None:
         if result.waits:
             return _submission(transaction, result.id, SubmitOutcome.CACHED)
