@@ -25,7 +25,7 @@ POLL = 0.01
 class Mortal:
     """A worker process that says when it has begun to work."""
 
-    def __init__(self, command: list[str | Path]) -> None:
+    def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.is_working = threading.Event()
         self._listener = threading.Thread(target=self._listen)
@@ -49,7 +49,7 @@ class Herd:
     """A few worker processes; one that is killed is replaced."""
 
     def __init__(self, programs: Path, url: str, log: Path, size: int) -> None:
-        self._command = [programs / "python", mortal_worker.__file__, url, log]
+        self._command = [str(programs / "python"), mortal_worker.__file__, url, str(log)]
         self._workers = [Mortal(self._command) for _ in range(size)]
 
     def kill_one(self, chance: random.Random) -> bool:

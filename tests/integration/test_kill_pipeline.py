@@ -31,7 +31,7 @@ class Mortal:
     """A worker process; one that is killed is replaced."""
 
     def __init__(self, programs: Path, url: str, log: Path) -> None:
-        self._command = [programs / "python", mortal_pipeline.__file__, url]
+        self._command = [str(programs / "python"), mortal_pipeline.__file__, url]
         self._log = log
         self._process = self._started()
 

@@ -43,7 +43,7 @@ def held(migrated_url: str, sockets: Path, programs: Path) -> Iterator[tuple[Pen
 
     app.submit("hold", owner="ada")
     holder = subprocess.Popen(
-        [programs / "python", holding_worker.__file__, migrated_url], stdout=subprocess.PIPE, text=True
+        [str(programs / "python"), holding_worker.__file__, migrated_url], stdout=subprocess.PIPE, text=True
     )
     try:
         assert holder.stdout is not None

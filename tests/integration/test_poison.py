@@ -29,7 +29,7 @@ EMBEDDED = ["python", program.__file__]
 class Supervisor:
     """Starts a worker again whenever it has died."""
 
-    def __init__(self, command: list[str | Path], url: str, suspect_deaths: int, log: Path) -> None:
+    def __init__(self, command: list[str], url: str, suspect_deaths: int, log: Path) -> None:
         self._command = command
         self._environment = os.environ | {
             "PENSTOCK_DATABASE_URL": url,
@@ -75,7 +75,7 @@ def test_a_poisonous_row_fails_alone(
     beside = app.submit("rows", items=range(1, POISON)).job
     other = app.submit("neighbour", items=range(NEIGHBOURS)).job
     supervisor = Supervisor(
-        [programs / command[0], *command[1:]], migrated_url, suspect_deaths, tmp_path / "workers.log"
+        [str(programs / command[0]), *command[1:]], migrated_url, suspect_deaths, tmp_path / "workers.log"
     )
     deadline = time.monotonic() + PATIENCE
     try:

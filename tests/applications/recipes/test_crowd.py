@@ -38,7 +38,7 @@ def server(programs: Path, database_url: str, site: Site) -> Iterator[str]:
         "PENSTOCK_GUEST_REQUESTS_PER_MINUTE": "100000",
         "PENSTOCK_LOG_LEVEL": "ERROR",
     }
-    command = [programs / "penstock", "serve", "--port", "0"]
+    command = [str(programs / "penstock"), "serve", "--port", "0"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
