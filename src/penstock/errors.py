@@ -16,6 +16,8 @@
     ├── SwitchedOff             the operator does not offer that here, or not now
     ├── StoreUnavailable        the database cannot be reached, or did not answer
     │   └── StoreLocked         … another open transaction holds a row that is needed
+    ├── BrokerUnavailable       no message broker can be reached, or it did not confirm in time
+    ├── MessageRefused          a subscriber can never take a message; it is put aside with the reason
     ├── StoreRefused            the database will not keep a value
     │   └── StatementRefused    … or will not run a statement: a defect of the program
     ├── ConfigurationError      a setting is missing or contradicts another
@@ -53,6 +55,8 @@ __all__ = [
     "SwitchedOff",
     "StoreUnavailable",
     "StoreLocked",
+    "BrokerUnavailable",
+    "MessageRefused",
     "StoreRefused",
     "ConfigurationError",
     "LibraryMissing",
@@ -167,6 +171,18 @@ class StoreLocked(StoreUnavailable):
     """Another open transaction holds a row that is needed; nothing was changed, and the call may be repeated."""
 
     code = "STORE_LOCKED"
+
+
+class BrokerUnavailable(PenstockError):
+    """The message broker cannot be reached, or did not confirm a message in time. Nothing is lost: messages wait."""
+
+    code = "BROKER_UNAVAILABLE"
+
+
+class MessageRefused(PenstockError):
+    """What a subscriber raises about a message that it can never take: it goes to the dead letters, with the reason."""
+
+    code = "MESSAGE_REFUSED"
 
 
 class StoreRefused(PenstockError):

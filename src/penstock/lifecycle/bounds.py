@@ -90,10 +90,13 @@ IDEMPOTENCY_KEY = TextBound("idempotency_key", 255, "which request is the same")
 IP_ADDRESS = TextBound("ip_address", 64, "where a request came from")
 TOPIC = TextBound("topic", 255, "what a message is about")
 MESSAGE_KEY = TextBound("key", 255, "messages of one key are sent in their order")
+MESSAGE_ID = TextBound("message.id", 255, "what a message is known by, however often it comes")
+SUBSCRIBER = TextBound("subscriber", 64, "whose effects of a message are counted")
 FILE_NAME = TextBound("name", 1024, "the last part of a file's name")
 MEDIA_TYPE = TextBound("media_type", 255, "what a file is said to be")
 TEXTS = (
-    KIND, OWNER, CALLER, UNIQUE_KEY, IDEMPOTENCY_KEY, IP_ADDRESS, TOPIC, MESSAGE_KEY, FILE_NAME, MEDIA_TYPE,
+    KIND, OWNER, CALLER, UNIQUE_KEY, IDEMPOTENCY_KEY, IP_ADDRESS, TOPIC, MESSAGE_KEY, MESSAGE_ID, SUBSCRIBER,
+    FILE_NAME, MEDIA_TYPE,
 )  # fmt: skip
 
 PRIORITY = NumberBound("priority", -(2**15), 2**15 - 1, "of a job, or of all jobs of a kind; the higher comes first")

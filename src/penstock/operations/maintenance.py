@@ -27,6 +27,7 @@ from penstock.lifecycle.states import FLOWING, WELL_ENDED, ErrorType, ItemRole, 
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
 from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.control import reschedule
+from penstock.operations.inbox import forget_accepted
 from penstock.operations.outbox import forget_sent
 from penstock.operations.record import ItemResult, record
 from penstock.operations.samples import forget_samples
@@ -97,7 +98,7 @@ def sweep(
         stale=_unless_locked(store, partial(rescue_stuck, seconds=stale_seconds)),
         postponed=sum(_until_done(store, partial(mend_postponed, kind=kind)) for kind in kinds),
     )
-    for forget in (forget_sent, forget_samples, forget_workers):
+    for forget in (forget_sent, forget_accepted, forget_samples, forget_workers):
         _unless_locked(store, forget)
     return swept
 

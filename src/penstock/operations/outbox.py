@@ -4,13 +4,15 @@ Appending is part of the caller's transaction, so there is never a message about
 *takes* a batch under a token (a lease) for a minute, *looks* which of them may go, hands each to the transport with no
 transaction open, and marks what was sent. Each of these is one statement, and none waits for a lock.
 
+A transport may answer a send with a *delivery*, to be waited for: then the relay goes on, and waits for many at once.
+
 **Order.** A message is sent only when all earlier ones of its topic and key were sent, as far as they can be seen:
 
 - Two takes at the same moment pass over each other's rows, so a relay may get a message while another has the one
   before it. Therefore it looks again once its take is committed, and hands back what is behind a message that is
   neither sent nor its own.
-- Within a take a message is marked before the next one of its key is sent. Who comes after a crash sends at most that
-  one again, never an older one behind a newer one.
+- Within a take a message is confirmed and marked before the next one of its key is sent. Who comes after a crash sends
+  at most that one again, never an older one behind a newer one.
 - Only who has the token may mark. A relay that finds its token gone stops, and so does one whose minute is nearly over.
 
 ``docs/explanation/messages.md`` has the promises, and what they do not cover.
@@ -18,26 +20,38 @@ transaction open, and marks what was sent. Each of these is one statement, and n
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
-from uuid import UUID, uuid4
+from types import TracebackType
+from typing import Concatenate, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
+from uuid import UUID, uuid4, uuid5
 from weakref import WeakKeyDictionary
 
+from penstock.errors import BrokerUnavailable, InvalidInput, MessageRefused
 from penstock.lifecycle.bounds import MESSAGE_KEY, TOPIC
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.payloads import JSON, encode, storable_text
 from penstock.lifecycle.retry import Backoff
+from penstock.operations.transport import (
+    EVERY_TOPIC,
+    Delivery,
+    Message,
+    Send,
+    dead_letter_topic,
+    is_dead_letter_topic,
+)
 from penstock.store.engine import Store
 from penstock.store.queries import outbox as queries
 from penstock.store.transaction import Transaction
 
 _BACKOFF = Backoff(1.0, 2.0, 300.0)
+_OUTAGE_BACKOFF = Backoff(1.0, 2.0, 5.0)
+"""For what no message is to blame for: all of them go soon after the broker is back."""
 _KEEP_SECONDS = 7 * 86400.0
 _TAKEN_SECONDS = 60.0
 _SENDING_SECONDS = 45.0
@@ -45,18 +59,8 @@ _SENDING_SECONDS = 45.0
 AT_ONCE = 100
 MAX_COUNTED = 10_000
 """A backlog is counted so far and no further: as many mean as many or more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message on its way out."""
-
-    id: int
-    """The same each time it is sent, and never another message's."""
-    topic: str
-    key: str | None
-    payload: JSON
-    created_at: datetime
+_MESSAGE_IDS = UUID("6c9fbb2e-6a0c-4a0f-8d0d-3f8e1f1f4d53")
+"""What ids of messages are made in: it must never change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +80,10 @@ class Backlog:
     """How long the oldest of those has waited."""
 
 
-Send = Callable[[Message], None]
+Line: TypeAlias = tuple[str, str]
+"""A topic and a key: messages of one line are sent in their order."""
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-
-
-class Transport(Protocol):
-    """What carries messages out of the outbox."""
-
-    def topics(self) -> frozenset[str]:
-        """The topics that have subscribers now."""
-
-    def send(self, message: Message) -> None:
-        """Deliver one message of these topics; what it raises is an error of that message."""
 
 
 def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | None, max_bytes: int) -> None:
@@ -105,35 +100,118 @@ def relay(store: Store, send: Send, *, topics: Collection[str] | None = None) ->
 
     One that fails is tried again later, with those of its key behind it.
     """
-    return sum(_relay(store, send, topic) for topic in ([None] if topics is None else sorted(topics)))
+    if topics is None or EVERY_TOPIC in topics:
+        return _relay(store, send, None)
+    return sum(_relay(store, send, topic) for topic in sorted(topics))
 
 
 def _relay(store: Store, send: Send, topic: str | None) -> int:
     take = Take.begin(store, topic)
     if take is None:
         return 0
-    held_up: set[tuple[str, str]] = set()
-    sent_count = 0
-    for message in take.messages():
-        line = None if message.key is None else (message.topic, message.key)
-        if line in held_up:
-            continue
-        if not take.may_send(line):
-            break
-        try:
-            with _sending(store, message.id):
-                send(Message(message.id, message.topic, message.key, message.payload, message.created_at))
-        except KeyboardInterrupt:
-            raise  # somebody at a terminal ends the program; what was taken is due again after a minute
-        except BaseException as error:  # noqa: BLE001 - whatever the transport raises, the message stays and is tried again
-            if line is not None:
-                held_up.add(line)
-            take.note_failure(message, describe_error(error))
-        else:
-            take.note_sent(message.id, line)
-            sent_count += 1
+    with Shipment(store, take, send) as shipment:
+        for message in take.messages():
+            line = None if message.key is None else (message.topic, message.key)
+            shipment.confirm_line(line)
+            if line in shipment.held_up:
+                continue
+            if shipment.is_broker_away or not take.may_send(line):
+                break
+            shipment.send(message, line)
+        shipment.confirm()
     take.end()
-    return sent_count
+    return shipment.sent_count
+
+
+class _UnderWay(NamedTuple):
+    message: queries.TakenMessage
+    line: Line | None
+    delivery: Delivery
+
+
+class Shipment:
+    """The messages of a take that are on their way: sent, and not confirmed yet; never two of one line."""
+
+    def __init__(self, store: Store, take: Take, send: Send) -> None:
+        self._take = take
+        self._send = send
+        self._flights = _in_flight(store)
+        self._under_way: list[_UnderWay] = []
+        self._lines: set[Line] = set()
+        self.held_up: set[Line] = set()
+        """The lines of which one could not be sent."""
+        self.is_broker_away = False
+        self.sent_count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # Somebody at a terminal ended the program: what was taken is due again after a minute.
+        self._flights.difference_update(entry.message.id for entry in self._under_way)
+
+    def send(self, message: queries.TakenMessage, line: Line | None) -> None:
+        """Hand a message to the transport."""
+        # While it is in flight no other relay of this process takes it, however long its subscriber needs.
+        self._flights.add(message.id)
+        try:
+            delivery = self._send(_message(message))
+        except KeyboardInterrupt:
+            self._flights.discard(message.id)
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever the transport raises, the message stays and is tried again
+            self._note_error(message, line, error)
+            return
+        if delivery is None:
+            self._note_sent(message, line)
+            return
+        self._under_way.append(_UnderWay(message, line, delivery))
+        if line is not None:
+            self._lines.add(line)
+
+    def confirm_line(self, line: Line | None) -> None:
+        """Wait for what is under way, if that holds up the next of this line."""
+        if line in self._lines:
+            self.confirm()
+
+    def confirm(self) -> None:
+        """Wait for everything that is under way, and note how it ended."""
+        while self._under_way:
+            message, line, delivery = self._under_way[0]
+            try:
+                delivery.wait()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - as above
+                self._note_error(message, line, error)
+            else:
+                self._note_sent(message, line)
+            del self._under_way[0]
+        self._lines.clear()
+
+    def _note_sent(self, message: queries.TakenMessage, line: Line | None) -> None:
+        self._flights.discard(message.id)
+        self._take.note_sent(message.id, line)
+        self.sent_count += 1
+
+    def _note_error(self, message: queries.TakenMessage, line: Line | None, error: BaseException) -> None:
+        self._flights.discard(message.id)
+        if isinstance(error, MessageRefused) and self._take.put_aside(message, error.message):
+            self.sent_count += 1
+            return
+        if line is not None:
+            self.held_up.add(line)
+        self.is_broker_away = self.is_broker_away or isinstance(error, BrokerUnavailable)
+        self._take.note_failure(message, error)
+
+
+def _message(row: queries.TakenMessage) -> Message:
+    """A message as the world knows it: its number is this database's alone, its id is nobody else's."""
+    moment = row.created_at.astimezone(UTC).isoformat()
+    message_id = uuid5(_MESSAGE_IDS, "\n".join((str(row.id), moment, row.topic, row.key or "")))
+    return Message(str(message_id), row.topic, row.key, row.payload, row.created_at)
 
 
 class Take:
@@ -145,7 +223,7 @@ class Take:
         self._until = until
         self._ids: Sequence[int] = ()
         self._unmarked_ids: list[int] = []
-        self._unmarked_lines: set[tuple[str, str]] = set()
+        self._unmarked_lines: set[Line] = set()
         self._open_count = 0
         self._lost = False
 
@@ -166,22 +244,45 @@ class Take:
             partial(queries.taken_messages, lease=self._lease, messages=self._ids), single_statement=True
         )
 
-    def may_send(self, line: tuple[str, str] | None) -> bool:
+    def may_send(self, line: Line | None) -> bool:
         """Is the next message still ours to send? One of the same key before it is marked first."""
         if line in self._unmarked_lines:
             self._mark()
         return not self._lost and _now(self._store) < self._until
 
-    def note_sent(self, message_id: int, line: tuple[str, str] | None) -> None:
+    def note_sent(self, message_id: int, line: Line | None) -> None:
         """Note that the transport has accepted this message."""
         self._unmarked_ids.append(message_id)
         if line is not None:
             self._unmarked_lines.add(line)
 
-    def note_failure(self, message: queries.TakenMessage, error: str) -> None:
+    def note_failure(self, message: queries.TakenMessage, error: BaseException) -> None:
         """Note that this message could not be sent: it is postponed."""
-        error, seconds = storable_text(error)[:2000], _BACKOFF.delay(message.attempts + 1)
-        self._open_count -= self._write(queries.postpone, message.id, error=error, seconds=seconds)
+        backoff = _OUTAGE_BACKOFF if isinstance(error, BrokerUnavailable) else _BACKOFF
+        text, seconds = storable_text(describe_error(error))[:2000], backoff.delay(message.attempts + 1)
+        self._open_count -= self._write(queries.postpone, message.id, error=text, seconds=seconds)
+
+    def put_aside(self, message: queries.TakenMessage, reason: str) -> bool:
+        """Turn a message that nobody can take into a dead letter; False when it is one already, or cannot be one."""
+        if is_dead_letter_topic(message.topic):
+            return False
+        payload = {"reason": storable_text(reason), "message": message.payload}
+
+        def operation(transaction: Transaction) -> int:
+            marked_count = queries.mark_sent(transaction, self._lease, [message.id])
+            if marked_count:
+                topic = dead_letter_topic(message.topic)
+                # The message itself was within the bound; what is said about it does not count.
+                append(transaction, topic, payload, key=message.key, max_bytes=sys.maxsize)
+            return marked_count
+
+        try:
+            marked_count = self._store.write(operation)
+        except InvalidInput:
+            return False  # its topic has no room for the suffix
+        self._open_count -= marked_count
+        self._lost = self._lost or not marked_count
+        return True
 
     def end(self) -> None:
         """Mark what was sent, and hand back the rest."""
@@ -218,17 +319,6 @@ def _in_flight(store: Store) -> set[int]:
     return _flights.setdefault(store, set())
 
 
-@contextmanager
-def _sending(store: Store, message_id: int) -> Iterator[None]:
-    """A message is in flight: no other relay of this process takes it, however long its subscriber needs."""
-    flights = _in_flight(store)
-    flights.add(message_id)
-    try:
-        yield
-    finally:
-        flights.discard(message_id)
-
-
 def _now(store: Store) -> float:
     """Seconds of the monotonic clock, or of the clock that a test moves."""
     fixed_now = store.clock.held()
@@ -241,6 +331,9 @@ def backlog(transaction: Transaction, topics: Collection[str]) -> Backlog:
     ``topics`` are the topics that running workers subscribe to.
     """
     row = queries.backlog(transaction, list(topics), limit=MAX_COUNTED)
+    if EVERY_TOPIC in topics:
+        oldest = min((moment for moment in (row.oldest, row.oldest_unsubscribed) if moment is not None), default=None)
+        row = row._replace(oldest=oldest, oldest_unsubscribed=None, unsubscribed=0)
 
     def seconds_since(since: datetime | None) -> float | None:
         return None if since is None else max(0.0, (row.now - since).total_seconds())
@@ -265,6 +358,8 @@ def drop_unsubscribed(transaction: Transaction, live_topics: Collection[str], *,
 
     Without this a topic that nobody wants would fill the database.
     """
+    if EVERY_TOPIC in live_topics:
+        return 0
     topics = queries.drop_unsubscribed(transaction, list(live_topics), seconds=days * 86400.0, limit=MAX_COUNTED)
     dropped_by_topic = Counter(topics)
     if dropped_by_topic:

@@ -318,6 +318,18 @@ Index(
     **only_where(_unsent),
 )  # fmt: skip
 
+inbox = Table(
+    "inbox",
+    metadata,
+    Column("subscriber", String(bounds.SUBSCRIBER.longest), nullable=False),
+    Column("topic", String(bounds.TOPIC.longest), nullable=False),
+    Column("message_id", String(bounds.MESSAGE_ID.longest), nullable=False),
+    Column("accepted_at", Moment, nullable=False),
+    PrimaryKeyConstraint("subscriber", "topic", "message_id"),
+)
+"""Which messages had their effect: each is written in the transaction of the effect."""
+Index("ix_inbox_accepted_at", inbox.c.accepted_at)
+
 
 def _unique_names() -> frozenset[str]:
     """Found by name, as a database names what a row violates."""

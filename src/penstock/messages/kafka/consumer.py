@@ -1,0 +1,249 @@
+"""A member of a consumer group: one thread polls, another hands what came to a function.
+
+**Polling never waits for work.** The broker takes a member for dead that does not poll for some minutes. So the thread
+that polls does nothing else: when enough records of a partition wait here it pauses that partition, and polls on.
+
+**Order** is that of each partition. A record that fails is tried again, later and later, and those of its partition wait
+behind it. After some tries it goes to the dead letters. While the database is away it is tried for as long as that takes.
+
+**Offsets.** A record counts as handled when the function has returned, or when it is safe among the dead letters. Then
+its offset is stored, and the client commits it within a second, when the group is rebalanced and when it is closed.
+Records of partitions that are taken away are dropped here, and are for their new owner. One that is just being handled
+is finished: its new owner handles it too, and the :mod:`inbox <penstock.operations.inbox>` has its effect happen once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import structlog
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from penstock.errors import BrokerUnavailable, MessageRefused, StoreUnavailable
+from penstock.lifecycle.error_text import describe_error
+from penstock.lifecycle.retry import Backoff
+from penstock.messages.kafka.client_options import Options
+from penstock.messages.kafka.dead_letters import write_dead_letter
+from penstock.messages.kafka.producer import KafkaProducer
+from penstock.messages.kafka.records import Record, as_record, read_message
+from penstock.operations.transport import Message
+
+MAX_TRIES = 10
+MAX_WAITING = 100
+"""Of each partition; at half of it a paused one goes on."""
+_POLL_SECONDS = 0.2
+_BACKOFF = Backoff(1.0, 2.0, 30.0)
+_OUTAGE_BACKOFF = Backoff(0.5, 2.0, 5.0)
+_TELL_SECONDS = 60.0
+_client_log = logging.getLogger("penstock.kafka")
+_log = structlog.get_logger("penstock.kafka")
+
+Handle: TypeAlias = Callable[[Message], None]
+Place: TypeAlias = tuple[str, int]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    record: Record
+    tries: int = 0
+    outages: int = 0
+    ready_at: float = 0.0
+
+
+class KafkaConsumer:
+    """Reads some topics as a member of a group, and has each message handled at least once."""
+
+    def __init__(
+        self, options: Options, topics: Sequence[str], handle: Handle, producer: KafkaProducer, *, max_bytes: int
+    ) -> None:
+        self._options = {
+            **options,
+            "enable.auto.offset.store": False,
+            "auto.commit.interval.ms": 1000,
+            # A group that is new reads what is there: nobody else will.
+            "auto.offset.reset": "earliest",
+            "partition.assignment.strategy": "cooperative-sticky",
+            # A topic that is made later is found within seconds.
+            "topic.metadata.refresh.interval.ms": 10_000,
+            "queued.max.messages.kbytes": 16_384,
+        }
+        self._topics = list(topics)
+        self._handle_message = handle
+        self._producer = producer
+        self._max_bytes = max_bytes
+        self._consumer: Consumer | None = None
+        self._changed = threading.Condition()
+        self._waiting: deque[_Waiting] = deque()
+        self._counts: Counter[Place] = Counter()
+        self._paused: set[Place] = set()
+        self._told_at: dict[str, float] = {}
+        self._is_closed = False
+
+    # The thread that polls ----------------------------------------------------------------------------------------
+
+    def poll(self) -> None:
+        """Fetch one record, if one comes within a moment; called again and again by one thread."""
+        consumer = self._connect()
+        fetched = consumer.poll(_POLL_SECONDS)
+        if fetched is not None:
+            error = fetched.error()
+            if error is None:
+                self._take_in(as_record(fetched))
+            else:
+                self._tell(error)
+        self._balance(consumer)
+
+    def _connect(self) -> Consumer:
+        if self._consumer is None:
+            consumer = Consumer({**self._options, "error_cb": self._tell}, logger=_client_log)
+            consumer.subscribe(self._topics, on_assign=self._on_assign, on_revoke=self._drop, on_lost=self._drop)
+            self._consumer = consumer
+        return self._consumer
+
+    def _take_in(self, record: Record) -> None:
+        with self._changed:
+            self._waiting.append(_Waiting(record))
+            self._counts[record.place] += 1
+            self._changed.notify_all()
+
+    def _balance(self, consumer: Consumer) -> None:
+        """Pause the partitions of which enough waits here, and let others go on."""
+        with self._changed:
+            full = [place for place, count in self._counts.items() if count >= MAX_WAITING and place not in self._paused]
+            eased = [place for place in self._paused if self._counts[place] <= MAX_WAITING // 2]
+            self._paused |= set(full)
+            self._paused -= set(eased)
+        for change, places in ((consumer.pause, full), (consumer.resume, eased)):
+            if places:
+                change([TopicPartition(*place) for place in places])
+
+    def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        with self._changed:  # the client does not pause what it is given anew
+            self._paused -= _places(partitions)
+
+    def _drop(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        """These partitions are another member's from now on."""
+        gone = _places(partitions)
+        with self._changed:
+            self._waiting = deque(entry for entry in self._waiting if entry.record.place not in gone)
+            for place in gone:
+                del self._counts[place]
+            self._paused -= gone
+
+    # The thread that handles --------------------------------------------------------------------------------------
+
+    def handle(self) -> None:
+        """Handle the next record, or wait a moment for one; called again and again by one thread."""
+        entry = self._next()
+        if entry is None:
+            return
+        try:
+            self._handle_message(read_message(entry.record, max_bytes=self._max_bytes))
+        except MessageRefused as error:
+            is_done = self._put_aside(entry, error.message)
+        except (StoreUnavailable, BrokerUnavailable) as error:
+            is_done = False
+            entry.outages += 1
+            self._put_back(entry, _OUTAGE_BACKOFF.delay(entry.outages), error)
+        except BaseException as error:  # noqa: BLE001 - whatever a subscriber raises, the record is tried again
+            entry.tries += 1
+            is_done = entry.tries >= MAX_TRIES and self._put_aside(
+                entry, f"it failed {entry.tries} times, at last with {describe_error(error)}"
+            )
+            if not is_done and entry.tries < MAX_TRIES:
+                self._put_back(entry, _BACKOFF.delay(entry.tries), error)
+        else:
+            is_done = True
+        if is_done:
+            self._note_handled(entry.record)
+
+    def _next(self) -> _Waiting | None:
+        """The next record whose partition is not held up by one that waits for its next try."""
+        with self._changed:
+            entry = self._first_ready()
+            if entry is None and not self._is_closed:
+                self._changed.wait(_POLL_SECONDS)
+                entry = self._first_ready()
+            if entry is not None:
+                self._waiting.remove(entry)
+            return entry
+
+    def _first_ready(self) -> _Waiting | None:
+        now = time.monotonic()
+        held_up: set[Place] = set()
+        for entry in self._waiting:
+            if entry.ready_at > now:
+                held_up.add(entry.record.place)
+            elif entry.record.place not in held_up:
+                return entry
+        return None
+
+    def _put_back(self, entry: _Waiting, seconds: float, error: BaseException) -> None:
+        """Try a record again later, before all that are behind it; unless its partition was taken away meanwhile."""
+        _log.warning(
+            "a message could not be handled; it is tried again",
+            topic=entry.record.topic, partition=entry.record.partition, offset=entry.record.offset,
+            tries=entry.tries, seconds=seconds, error=describe_error(error),
+        )  # fmt: skip
+        entry.ready_at = time.monotonic() + seconds
+        with self._changed:
+            if entry.record.place in self._counts:
+                self._waiting.appendleft(entry)
+
+    def _put_aside(self, entry: _Waiting, reason: str) -> bool:
+        """Write a record to the dead letters; where that fails it is kept, and tried again."""
+        record = entry.record
+        try:
+            write_dead_letter(self._producer, record, reason, tries=entry.tries, max_bytes=self._max_bytes)
+        except BaseException as error:  # noqa: BLE001 - the record must not be lost, whatever keeps it from being written
+            entry.outages += 1
+            self._put_back(entry, _OUTAGE_BACKOFF.delay(entry.outages), error)
+            return False
+        _log.warning(
+            "a message was put aside",
+            topic=record.topic, partition=record.partition, offset=record.offset, reason=reason,
+        )  # fmt: skip
+        return True
+
+    def _note_handled(self, record: Record) -> None:
+        with self._changed:
+            if record.place in self._counts:
+                self._counts[record.place] -= 1
+        consumer = self._consumer
+        if consumer is None:
+            return
+        try:
+            consumer.store_offsets(offsets=[TopicPartition(record.topic, record.partition, record.offset + 1)])
+        except (KafkaException, RuntimeError):
+            # Its partition is another member's by now, or we were closed: it is handled again there.
+            _log.info("a handled message is another member's by now", topic=record.topic, offset=record.offset)
+
+    # ---------------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Commit what was handled, and leave the group; both threads have stopped."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            consumer.close()
+
+    def _tell(self, error: KafkaError) -> None:
+        """Say what is wrong, each thing once a minute: the client reports it again and again."""
+        text = error.str()
+        now = time.monotonic()
+        if now - self._told_at.get(text, float("-inf")) > _TELL_SECONDS:
+            self._told_at = {said: at for said, at in self._told_at.items() if now - at <= _TELL_SECONDS}
+            self._told_at[text] = now
+            _log.warning("the broker cannot be read from as it should", error=text, topics=self._topics)
+
+
+def _places(partitions: Sequence[TopicPartition]) -> set[Place]:
+    return {(partition.topic, partition.partition) for partition in partitions}

@@ -1,0 +1,44 @@
+"""The transport that carries messages over Kafka, for the relay and the workers of one database."""
+
+from __future__ import annotations
+
+from penstock.errors import MessageRefused
+from penstock.messages.kafka.client import KafkaClient
+from penstock.messages.kafka.consumer import KafkaConsumer
+from penstock.messages.kafka.producer import KafkaDelivery
+from penstock.messages.kafka.records import message_headers, write_value
+from penstock.messages.subscriptions import Subscriptions
+from penstock.operations.transport import EVERY_TOPIC, Message
+from penstock.settings import Settings
+
+
+class KafkaMessages:
+    """Sends every topic to the broker, and brings those that have subscribers here."""
+
+    def __init__(self, settings: Settings, subscriptions: Subscriptions) -> None:
+        self._client = KafkaClient(settings)
+        self._subscriptions = subscriptions
+
+    def topics(self) -> frozenset[str]:
+        """All of them: who reads them is the broker's affair."""
+        return frozenset({EVERY_TOPIC})
+
+    def send(self, message: Message) -> KafkaDelivery:
+        """Begin to write a message; the answer is to be waited for."""
+        value = write_value(message.payload, max_bytes=self._client.max_bytes)
+        key = None if message.key is None else message.key.encode()
+        headers = message_headers(message.id, message.created_at)
+        return self._client.producer.write(message.topic, value, key=key, headers=headers)
+
+    def open_consumer(self) -> KafkaConsumer | None:
+        """A member of the group that reads what is subscribed to here; None where nothing is."""
+        topics = sorted(self._subscriptions.topics())
+        return self._client.consumer(topics, self._deliver) if topics else None
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._client.close()
+
+    def _deliver(self, message: Message) -> None:
+        if not self._subscriptions.deliver(message):
+            raise MessageRefused(f"nobody subscribes to {message.topic!r} here")
