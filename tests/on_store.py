@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock import Penstock
 from penstock.lifecycle.kind import Kinds
-from penstock.messages import InProcessMessages
+from penstock.messages import Subscriptions
 from penstock.settings import load_settings
 from penstock.store.engine import Store
 
@@ -25,4 +25,5 @@ class OnStore(Penstock):
 
     def forget_subscribers(self) -> None:
         """Nobody subscribes to anything."""
-        self._runtime.transport = InProcessMessages()
+        self._runtime.subscriptions = Subscriptions()
+        self._runtime._transport = None

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from structlog.testing import capture_logs
 
 from penstock.operations import outbox
+from penstock.operations.transport import Message
 from penstock.store.tables import outbox as rows
 from penstock.testing.drive import MAX_BYTES, Workbench
 from tests.conformance.transports import Transport, append, backlog
@@ -23,7 +24,7 @@ def test_in_the_order_they_were_written(bench: Workbench) -> None:
 
 def test_a_message_says_what_it_is(bench: Workbench) -> None:
     append(bench.store, {"n": 1})
-    seen: list[outbox.Message] = []
+    seen: list[Message] = []
     outbox.relay(bench.store, seen.append)
     [message] = seen
     assert (message.topic, message.key, message.payload, message.created_at) == (
@@ -64,7 +65,7 @@ def test_a_failure_is_written_down_and_tried_later_and_later(bench: Workbench) -
 def test_those_whose_relay_died_are_sent_again(bench: Workbench) -> None:
     append(bench.store, 1, 2)
 
-    def dies(message: outbox.Message) -> None:
+    def dies(message: Message) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

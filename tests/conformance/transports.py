@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.operations import outbox
+from penstock.operations.transport import Message
 from penstock.store.engine import Store
 from penstock.testing.drive import MAX_BYTES
 
@@ -29,7 +30,7 @@ class Transport:
         self.sent: list[Any] = []
         self.refuses = set(refuses)
 
-    def __call__(self, message: outbox.Message) -> None:
+    def __call__(self, message: Message) -> None:
         if message.payload in self.refuses:
             raise ConnectionError("broker\0down")
         self.sent.append(message.payload)
@@ -42,6 +43,6 @@ class Slow(Transport):
         super().__init__()
         self.during = during
 
-    def __call__(self, message: outbox.Message) -> None:
+    def __call__(self, message: Message) -> None:
         super().__call__(message)
         self.during.pop(message.payload, lambda: None)()

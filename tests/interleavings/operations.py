@@ -19,6 +19,7 @@ from penstock.operations.plan import add_planned
 from penstock.operations.record import LeaseLost, record, record_free
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import submit_created
+from penstock.operations.transport import Message
 from penstock.store.transaction import Transaction
 from penstock.testing.drive import LEASE, MAX_BYTES, SUSPECT_DEATHS, item_result, unhurried_marks
 from tests.interleavings.scenes import DONE, FAILED, KEY, RETRIED, Stage
@@ -196,7 +197,7 @@ def _sweeps(those: _Operations) -> None:
 def _relays(those: _Operations) -> None:
     stage = those.stage
 
-    def send(message: outbox.Message) -> None:
+    def send(message: Message) -> None:
         stage.messages.append((message.key, message.payload))
 
     those.add("relay", lambda _slot: outbox.relay(stage.store, send), by_worker=True, passes_over=True)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.schema import CreateSchema
 
 from penstock.operations import outbox
+from penstock.operations.transport import Message
 from penstock.store.engine import Store, open_store
 from penstock.store.placement import WITH_PREFIX
 from penstock.store.revisions import pending, run_revision
@@ -59,7 +60,7 @@ def test_messages_stay_and_numbers_go_on(before: Store) -> None:
     migrate(before)
     with before.engine.begin() as connection:
         old_append(before, connection, 3)  # a program of the revision before goes on beside us
-    seen: list[outbox.Message] = []
+    seen: list[Message] = []
     assert outbox.relay(before, seen.append, topics=["t"]) == 4
     assert [(message.payload, message.key) for message in seen] == [(number, "k") for number in range(4)]
     with before.engine.begin() as connection:

@@ -19,6 +19,7 @@ from penstock.operations.reprocess import reprocess
 from penstock.operations.request import Request
 from penstock.operations.submit import submit_created
 from penstock.operations.submit_many import submit_many
+from penstock.operations.transport import Message
 from penstock.store.tables import jobs
 from penstock.testing.drive import LEASE, MAX_BYTES, NEVER_STALE, SUSPECT_DEATHS, Workbench, item_result
 
@@ -514,7 +515,7 @@ def outbox_relay(bench: Workbench) -> Operation:
 
 @case
 def outbox_relay_of_what_fails(bench: Workbench) -> Operation:
-    def send(message: outbox.Message) -> None:
+    def send(message: Message) -> None:
         if message.payload == 1:
             raise OSError("down")
 

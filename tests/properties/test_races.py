@@ -23,6 +23,7 @@ from penstock.lifecycle.job import ClaimedItem, SubmitOutcome
 from penstock.lifecycle.states import ItemRole, JobState
 from penstock.operations import control, heartbeat, outbox
 from penstock.operations.reprocess import reprocess
+from penstock.operations.transport import Message
 from penstock.store.engine import Store
 from penstock.store.tables import job_items, jobs
 from penstock.testing.drive import LEASE, MAX_BYTES, Workbench
@@ -200,7 +201,7 @@ def test_two_relays_keep_the_order_of_a_key(bench: Workbench, together: Together
             for key in ("a", "b"):
                 outbox.append(transaction, "t", number, key=key, max_bytes=MAX_BYTES)
 
-    def send(message: outbox.Message) -> None:
+    def send(message: Message) -> None:
         sent.append((str(message.key), message.payload))
 
     for _ in rounds(20):

@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tools.kafka import JARS, KafkaUnavailable, missing_jars
@@ -101,7 +100,8 @@ class Broker:
 
     def create_topics(self, *names: str, partitions: int = 1) -> None:
         """Topics that are there when this returns."""
-        made = self._admin().create_topics([NewTopic(name, partitions, 1) for name in names], operation_timeout=30.0)
+        admin = self._admin()  # kept until the answers are there: they end with it
+        made = admin.create_topics([NewTopic(name, partitions, 1) for name in names], operation_timeout=30.0)
         for future in made.values():
             future.result(timeout=30.0)
 
@@ -190,4 +190,4 @@ def _free_port() -> int:
         return port
 
 
-__all__ = ["Broker", "KafkaException", "KafkaUnavailable", "private_kafka"]
+__all__ = ["Broker", "KafkaUnavailable", "private_kafka"]

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from penstock.operations.files import StoredFile
     from penstock.operations.import_jobs import PastJob
     from penstock.operations.maintenance import MaintenanceReport
-    from penstock.operations.outbox import Backlog, Message
+    from penstock.operations.outbox import Backlog
     from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, Summary, TimeRange
     from penstock.operations.read_jobs import JobCursor, JobFilter, JobPage
     from penstock.operations.samples import LaneSample
+    from penstock.operations.transport import Message
     from penstock.operations.workers import WorkerSeen
 else:
     from penstock.lazy import lazy_names
@@ -42,10 +43,11 @@ else:
             "penstock.operations.files": "StoredFile",
             "penstock.operations.import_jobs": "PastJob",
             "penstock.operations.maintenance": "MaintenanceReport",
-            "penstock.operations.outbox": "Backlog Message",
+            "penstock.operations.outbox": "Backlog",
             "penstock.operations.read_items": "ErrorGroup ItemCursor ItemRow Summary TimeRange",
             "penstock.operations.read_jobs": "JobCursor JobFilter JobPage",
             "penstock.operations.samples": "LaneSample",
+            "penstock.operations.transport": "Message",
             "penstock.operations.workers": "WorkerSeen",
         },
     )

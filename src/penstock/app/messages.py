@@ -1,4 +1,7 @@
-"""``app.messages``: publish in a transaction, subscribe to topics; what is not sent yet is in the outbox."""
+"""``app.messages``: publish in a transaction, subscribe to topics; what is not sent yet is in the outbox.
+
+What carries them is a setting (``PENSTOCK_TRANSPORT``): functions of the workers, or a broker.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from collections.abc import Callable
 
 from penstock.app.runtime import Runtime
 from penstock.lifecycle.payloads import JSON
-from penstock.messages import Subscriber
-from penstock.operations import outbox
+from penstock.messages.subscriptions import Subscriber
+from penstock.operations import inbox, outbox
 from penstock.operations.outbox import Backlog
+from penstock.operations.transport import Message
 from penstock.operations.workers import subscribed_topics
 from penstock.store.callers_connection import CallersConnection
 
@@ -38,10 +42,20 @@ class Messages:
         """
 
         def register(subscriber: Subscriber) -> Subscriber:
-            self._runtime.transport.subscribe(topic, subscriber)
+            self._runtime.subscriptions.add(topic, subscriber)
             return subscriber
 
         return register
+
+    def accept(self, message: Message, *, subscriber: str, connection: CallersConnection) -> bool:
+        """Write down that this transaction applies the message; False when another one has.
+
+        Messages come at least once. With this in the transaction of its effect, a message has it once for each
+        ``subscriber``, whose name must stay the same.
+        """
+        return self._runtime.write(
+            connection, lambda transaction: inbox.accept(transaction, message, subscriber=subscriber)
+        )
 
     def backlog(self) -> Backlog:
         """How many messages wait to be sent, and for how long; and how many of them nobody subscribes to."""

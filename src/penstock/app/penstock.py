@@ -228,5 +228,6 @@ class Penstock(BoundApp):
             gauges=self.kinds.gauges(),
             app=self,
             on_failure=runtime.failure_hooks,
+            on_sweep=runtime.sweep_hooks,
             **options,
         )

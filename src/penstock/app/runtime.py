@@ -8,10 +8,12 @@ from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from penstock.clock import Clock
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, LibraryMissing
 from penstock.lifecycle.kind import Kinds
 from penstock.logs import hand_to_logging
-from penstock.messages import InProcessMessages
+from penstock.messages.in_process import InProcessMessages
+from penstock.messages.subscriptions import Subscriptions
+from penstock.operations.transport import Transport
 from penstock.settings import Settings, load_settings
 from penstock.store.callers_connection import CallersConnection
 from penstock.store.database_url import translate_errors
@@ -36,8 +38,11 @@ class Runtime:
         self._store: Store | None = None
         self._schemas = [OURS]
         self.kinds = Kinds()
-        self.transport = InProcessMessages()
+        self.subscriptions = Subscriptions()
+        self._transport: Transport | None = None
         self.failure_hooks: list[OnFailure] = []
+        self.sweep_hooks: list[Callable[[], None]] = []
+        """What applications want done in each maintenance pass."""
 
     @property
     def settings(self) -> Settings:
@@ -61,6 +66,14 @@ class Runtime:
                         raise
                 self._store = store
             return self._store
+
+    @property
+    def transport(self) -> Transport:
+        """What carries messages, as the settings say."""
+        with self._lock:
+            if self._transport is None:
+                self._transport = _make_transport(self.settings, self.subscriptions)
+            return self._transport
 
     @property
     def schemas(self) -> Sequence[Schema]:
@@ -92,8 +105,11 @@ class Runtime:
             return operation(transaction)
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and let go of the broker."""
         with self._lock:
+            if self._transport is not None:
+                self._transport.close()
+                self._transport = None
             if self._store is not None:
                 self._store.close()
                 self._store = None
@@ -123,3 +139,17 @@ class Runtime:
         # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
         elif not is_current(store, self._schemas):
             migrate(store, self._schemas)
+
+
+def _make_transport(settings: Settings, subscriptions: Subscriptions) -> Transport:
+    if settings.transport != "kafka":
+        return InProcessMessages(subscriptions)
+    try:
+        from penstock.messages.kafka.transport import KafkaMessages
+    except ModuleNotFoundError as error:
+        if error.name != "confluent_kafka":
+            raise
+        raise LibraryMissing(
+            "PENSTOCK_TRANSPORT is kafka, which needs confluent-kafka, not installed here: install penstock[kafka]"
+        ) from None
+    return KafkaMessages(settings, subscriptions)

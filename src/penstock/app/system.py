@@ -114,7 +114,16 @@ class System:
         )
         outbox.relay(store, transport.send, topics=transport.topics())
         store.write(self._drop_unsubscribed, bounded=True)
+        for hook in self._runtime.sweep_hooks:
+            hook()
         return report
+
+    def in_each_sweep(self, hook: Callable[[], None]) -> None:
+        """Call ``hook`` in each maintenance pass, of workers too: for what an application has to look after.
+
+        Passes are made by many processes at once, so it must be safe to be called by all of them.
+        """
+        self._runtime.sweep_hooks.append(hook)
 
     def backfill(self) -> int:
         """Write each job's owner and kind to its items again, where they say otherwise; the answer is how many did."""

@@ -1,6 +1,7 @@
 """Where messages of the outbox go, and how others come in: functions of this process, or a Kafka broker.
 
-``in_process.py`` is the default. ``kafka/`` needs ``penstock[kafka]``, and is loaded when ``PENSTOCK_TRANSPORT`` says so.
+``in_process.py`` is the default. ``kafka/`` needs ``penstock[kafka]``, and is loaded when ``PENSTOCK_TRANSPORT`` says
+so.
 """
 
 from __future__ import annotations

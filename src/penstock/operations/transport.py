@@ -34,7 +34,7 @@ class Delivery(Protocol):
 
 
 class Consumer(Protocol):
-    """What brings messages from elsewhere to subscribers. The first two are called again and again, by a thread each."""
+    """What brings messages from elsewhere to subscribers; two threads call it again and again."""
 
     def poll(self) -> None:
         """Fetch what has come, within a moment."""

@@ -24,9 +24,9 @@ from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import FLOWING
 from penstock.operations import outbox
 from penstock.operations.maintenance import LastLook, holds_any, rescue_from, sweep
-from penstock.operations.outbox import Transport
 from penstock.operations.read_jobs import any_in_flight, get_job
 from penstock.operations.samples import Gauges, keep_samples
+from penstock.operations.transport import Consumer, Transport
 from penstock.operations.workers import SIGNING_SECONDS, appear, leave, subscribed_topics
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
@@ -82,6 +82,7 @@ class Worker:
         gauges: Mapping[str, Gauges] | None = None,
         app: App | None = None,
         on_failure: Sequence[OnFailure] = (),
+        on_sweep: Sequence[Callable[[], None]] = (),
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
         self.signals = TestSignals()
@@ -93,6 +94,8 @@ class Worker:
         self._app = app
         self._gauges = {kind: BoundedCall(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
         self._failures = Failures(on_failure)
+        self._on_sweep = on_sweep
+        self._consumer: Consumer | None = None
         self._chosen_kinds: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
         self._loop_thread: EventLoopThread | None = None
         self._making = threading.Lock()
@@ -119,6 +122,9 @@ class Worker:
 
     def start(self) -> None:
         """Begin to work, in threads of its own."""
+        self._start(consumes=True)
+
+    def _start(self, *, consumes: bool) -> None:
         machine = HostLoad()
         for kind in self._chosen_kinds:
             self._lanes.append(
@@ -145,6 +151,13 @@ class Worker:
             Loop("relay", self._settings.heartbeat_seconds, self._relay),
             self._sampling,
         ]
+        # Who works for a while only leaves messages of others to those who stay.
+        self._consumer = self._transport.open_consumer() if consumes and self._job_id is None else None
+        if self._consumer is not None:
+            self._duties += [
+                Loop("messages", 0.0, self._consumer.poll),
+                Loop("subscribers", 0.0, self._consumer.handle),
+            ]
         looking_around = Loop("neighbours", self._settings.heartbeat_seconds, self._look_around)
         looking_around.run_once()  # whoever was here before us may have been killed
         self._duties.append(looking_around)
@@ -184,6 +197,8 @@ class Worker:
             if not duty.join(self._share()):
                 _log.warning("a duty hangs, and is left behind", duty=duty.name)
         last: list[tuple[str, Callable[[], None]]] = [("wakeups", self._wakeups.stop), ("samples", self._last_sample)]
+        if self._consumer is not None:
+            last.append(("messages", self._consumer.close))
         if self._signing is not None:
             last.append(("signing out", self._sign_out))
         if self._presence is not None:
@@ -239,7 +254,7 @@ class Worker:
         """Work until nothing of these kinds (or of the one job) waits or runs; False when that took longer than
         ``timeout`` seconds. ``grace`` is for what is in hand then.
         """
-        self.start()
+        self._start(consumes=False)
         try:
             return self._wait_until_idle(None if timeout is None else time.monotonic() + timeout)
         finally:
@@ -310,7 +325,16 @@ class Worker:
         if swept.total:
             (_log.warning if swept.leases_expired else _log.info)("swept", **asdict(swept))
         self._store.write(self._drop_unsubscribed, bounded=True)
+        for hook in self._on_sweep:
+            self._call_hook(hook)
         self.signals.announce("swept")
+
+    def _call_hook(self, hook: Callable[[], None]) -> None:
+        """What an application does in a pass; nothing but a line in the log, where that fails."""
+        try:
+            hook()
+        except BaseException as error:  # noqa: BLE001 - the next pass tries again, and other hooks have theirs
+            _log.warning("what an application does in each sweep failed", error=describe_error(error))
 
     def _keep_samples(self) -> None:
         """Write down what the lanes' controllers chose, and what they saw, of those that had something to do."""

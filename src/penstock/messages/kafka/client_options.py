@@ -59,7 +59,8 @@ def _tls_options(settings: Settings) -> Options:
         )
     for variable, (_, path) in named.items():
         _require_readable(variable, path)
-    return {"ssl.endpoint.identification.algorithm": "https"} | {option: str(path) for option, path in named.values()}
+    options: Options = {option: str(path) for option, path in named.values()}
+    return options | {"ssl.endpoint.identification.algorithm": "https"}
 
 
 def _require_readable(variable: str, path: Path) -> None:

@@ -3,8 +3,9 @@
 **Polling never waits for work.** The broker takes a member for dead that does not poll for some minutes. So the thread
 that polls does nothing else: when enough records of a partition wait here it pauses that partition, and polls on.
 
-**Order** is that of each partition. A record that fails is tried again, later and later, and those of its partition wait
-behind it. After some tries it goes to the dead letters. While the database is away it is tried for as long as that takes.
+**Order** is that of each partition. A record that fails is tried again, later and later, and those of its partition
+wait behind it. After some tries it goes to the dead letters. While the database is away it is tried for as long as that
+takes.
 
 **Offsets.** A record counts as handled when the function has returned, or when it is safe among the dead letters. Then
 its offset is stored, and the client commits it within a second, when the group is rebalanced and when it is closed.
@@ -30,6 +31,7 @@ from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.retry import Backoff
 from penstock.messages.kafka.client_options import Options
 from penstock.messages.kafka.dead_letters import write_dead_letter
+from penstock.messages.kafka.failures import misconfigured
 from penstock.messages.kafka.producer import KafkaProducer
 from penstock.messages.kafka.records import Record, as_record, read_message
 from penstock.operations.transport import Message
@@ -77,34 +79,35 @@ class KafkaConsumer:
         self._handle_message = handle
         self._producer = producer
         self._max_bytes = max_bytes
-        self._consumer: Consumer | None = None
         self._changed = threading.Condition()
         self._waiting: deque[_Waiting] = deque()
         self._counts: Counter[Place] = Counter()
         self._paused: set[Place] = set()
         self._told_at: dict[str, float] = {}
         self._is_closed = False
+        self._consumer = self._join()
 
     # The thread that polls ----------------------------------------------------------------------------------------
 
     def poll(self) -> None:
         """Fetch one record, if one comes within a moment; called again and again by one thread."""
-        consumer = self._connect()
-        fetched = consumer.poll(_POLL_SECONDS)
+        fetched = self._consumer.poll(_POLL_SECONDS)
         if fetched is not None:
             error = fetched.error()
             if error is None:
                 self._take_in(as_record(fetched))
             else:
                 self._tell(error)
-        self._balance(consumer)
+        self._balance()
 
-    def _connect(self) -> Consumer:
-        if self._consumer is None:
+    def _join(self) -> Consumer:
+        """Connecting is left to the client's threads; only settings that cannot be used are refused here."""
+        try:
             consumer = Consumer({**self._options, "error_cb": self._tell}, logger=_client_log)
-            consumer.subscribe(self._topics, on_assign=self._on_assign, on_revoke=self._drop, on_lost=self._drop)
-            self._consumer = consumer
-        return self._consumer
+        except KafkaException as exception:
+            raise misconfigured(exception) from None
+        consumer.subscribe(self._topics, on_assign=self._on_assign, on_revoke=self._drop, on_lost=self._drop)
+        return consumer
 
     def _take_in(self, record: Record) -> None:
         with self._changed:
@@ -112,14 +115,16 @@ class KafkaConsumer:
             self._counts[record.place] += 1
             self._changed.notify_all()
 
-    def _balance(self, consumer: Consumer) -> None:
+    def _balance(self) -> None:
         """Pause the partitions of which enough waits here, and let others go on."""
         with self._changed:
-            full = [place for place, count in self._counts.items() if count >= MAX_WAITING and place not in self._paused]
+            full = [
+                place for place, count in self._counts.items() if count >= MAX_WAITING and place not in self._paused
+            ]
             eased = [place for place in self._paused if self._counts[place] <= MAX_WAITING // 2]
             self._paused |= set(full)
             self._paused -= set(eased)
-        for change, places in ((consumer.pause, full), (consumer.resume, eased)):
+        for change, places in ((self._consumer.pause, full), (self._consumer.resume, eased)):
             if places:
                 change([TopicPartition(*place) for place in places])
 
@@ -215,11 +220,8 @@ class KafkaConsumer:
         with self._changed:
             if record.place in self._counts:
                 self._counts[record.place] -= 1
-        consumer = self._consumer
-        if consumer is None:
-            return
         try:
-            consumer.store_offsets(offsets=[TopicPartition(record.topic, record.partition, record.offset + 1)])
+            self._consumer.store_offsets(offsets=[TopicPartition(record.topic, record.partition, record.offset + 1)])
         except (KafkaException, RuntimeError):
             # Its partition is another member's by now, or we were closed: it is handled again there.
             _log.info("a handled message is another member's by now", topic=record.topic, offset=record.offset)
@@ -231,9 +233,7 @@ class KafkaConsumer:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-        consumer, self._consumer = self._consumer, None
-        if consumer is not None:
-            consumer.close()
+        self._consumer.close()
 
     def _tell(self, error: KafkaError) -> None:
         """Say what is wrong, each thing once a minute: the client reports it again and again."""

@@ -20,7 +20,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaExc
 
 from penstock.errors import BrokerUnavailable, InvalidInput, PenstockError
 from penstock.messages.kafka.client_options import Options
-from penstock.messages.kafka.failures import error_of
+from penstock.messages.kafka.failures import error_of, misconfigured
 from penstock.messages.kafka.producer import KafkaProducer
 from penstock.messages.kafka.records import MESSAGE_ID_HEADER, Record, as_record, short_text
 from penstock.operations.transport import dead_letter_topic, is_dead_letter_topic
@@ -103,7 +103,7 @@ class DeadLetters:
             names = reader.topics()
         return sorted(name.removesuffix(dead_letter_topic("")) for name in names if is_dead_letter_topic(name))
 
-    def list(self, topic: str, *, limit: int) -> list[DeadLetter]:
+    def waiting(self, topic: str, *, limit: int) -> list[DeadLetter]:
         """The oldest of them that wait."""
         with _reading(self._options) as reader:
             return [DeadLetter(record) for record in islice(reader.read(dead_letter_topic(topic)), limit)]
@@ -133,8 +133,8 @@ class DeadLetters:
         for letter in letters:
             if letter.left_out_bytes is not None:
                 raise InvalidInput(
-                    f"the dead letter of {letter.first_place} cannot be replayed: its {letter.left_out_bytes:,} bytes were "
-                    "too many to be kept; drop those up to it with --limit, or write it again from its first place",
+                    f"the dead letter of {letter.first_place} cannot be replayed: its {letter.left_out_bytes:,} bytes "
+                    "were too many to be kept; drop those up to it, or write it again from its first place",
                     code="DEAD_LETTER_LEFT_OUT",
                 )
         deliveries = [
@@ -200,7 +200,10 @@ class _Reader:
 
 @contextmanager
 def _reading(options: Options) -> Iterator[_Reader]:
-    consumer = Consumer(options)
+    try:
+        consumer = Consumer(options)
+    except KafkaException as exception:
+        raise misconfigured(exception) from None
     try:
         yield _Reader(consumer)
     finally:

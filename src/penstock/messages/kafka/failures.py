@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import KafkaError, KafkaException
 
-from penstock.errors import BrokerUnavailable, PayloadTooLarge, PenstockError
+from penstock.errors import BrokerUnavailable, ConfigurationError, PayloadTooLarge, PenstockError
 
 _UNKNOWN_TOPIC = frozenset({KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART})
 _AWAY = frozenset({
@@ -28,6 +28,12 @@ def translate(error: KafkaError, *, topic: str, reason: str | None = None) -> Pe
     if code in _AWAY or error.retriable():
         return BrokerUnavailable(f"no broker has confirmed it: {reason or error.str()}")
     return PenstockError(f"the broker refused a message of topic {topic!r}: {error.str()}", code="BROKER_REFUSED")
+
+
+def misconfigured(exception: KafkaException) -> ConfigurationError:
+    """The client cannot begin with these settings: a file that is no certificate, for one."""
+    text = f"Kafka cannot be used as the settings (PENSTOCK_KAFKA_…) say: {error_of(exception).str()}"
+    return ConfigurationError(text, code="KAFKA_MISCONFIGURED")
 
 
 def error_of(exception: KafkaException) -> KafkaError:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MESSAGE_ID_HEADER = "message-id"
 CREATED_AT_HEADER = "created-at"
 _LONGEST_HEADER = 2_000
+_NO_TIME = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: Mapping[str, bytes] = field(default_factory=dict)
-    written_at: datetime = datetime.fromtimestamp(0, UTC)
+    written_at: datetime = _NO_TIME
 
     @property
     def place(self) -> tuple[str, int]:
@@ -60,9 +61,12 @@ class Record:
 def as_record(message: ClientMessage) -> Record:
     """A record of the client's, which has no error; of two headers of one name the last counts."""
     topic, partition, offset = message.topic(), message.partition(), message.offset()
-    assert topic is not None and partition is not None and offset is not None, "what was fetched has a place"
+    if topic is None or partition is None or offset is None:
+        raise AssertionError("what was fetched has a place")
     _, milliseconds = message.timestamp()
-    headers = {name: value for name, value in message.headers() or () if isinstance(value, bytes)}
+    given = message.headers() or []
+    pairs = given.items() if isinstance(given, dict) else given
+    headers = {name: value for name, value in pairs if isinstance(value, bytes)}
     return Record(
         topic, partition, offset, _as_bytes(message.key()), _as_bytes(message.value()), headers, _moment(milliseconds)
     )
@@ -77,7 +81,7 @@ def _moment(milliseconds: int) -> datetime:
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (ValueError, OverflowError, OSError):
-        return datetime.fromtimestamp(0, UTC)
+        return _NO_TIME
 
 
 def read_message(record: Record, *, max_bytes: int) -> Message:
