@@ -29,9 +29,10 @@ def read_page(item: ItemContext[RecipeParams, PageInput]) -> RecipeResult:
     params = item.params
     settings = settings_of_this_process()
     page = fetch(params["url"], settings.fetch_limits)
-    recipe = recipe_of(page.text, page.address, settings.language_model if params["use_llm_fallback"] else None)
+    recipe = recipe_of(page.text, page.address, settings.language_model, llm_allowed=params["use_llm_fallback"])
     # Pages, and what is written in them as JSON, hold characters that no database keeps.
     result: RecipeResult = storable_texts(recipe.as_json(params["url"]))
+    result["llm_may_help"] = recipe.llm_may_help
     return result
 
 
@@ -68,7 +69,11 @@ class ParseRecipe:
         answer = self._repository.parser_answer(job.id) if self._settings.parsed_elsewhere else None
         if answer is not None and not answer.success:
             raise Permanent(answer.error_message or "the parser found nothing", code="PARSE_FAILED")
-        if self._repository.fresh(job.params["url_hash"], self._settings.ttl_days) is None:
+        params = job.params
+        known_recipe = self._repository.fresh(
+            params["url_hash"], self._settings.ttl_days, llm_allowed=params["use_llm_fallback"]
+        )
+        if known_recipe is None:
             yield {"url": job.params["url"]}
 
     def finalize(self, job: JobContext[RecipeParams, RecipeResult]) -> RecipeResult:
@@ -78,8 +83,11 @@ class ParseRecipe:
             raise Permanent(item.last_error or "", code=item.error_code)
         result = next(job.results(), None)
         if result is not None:
-            self._app.in_transaction(lambda connection: self._repository.keep(connection, url_hash, result))
+            llm_may_help = result.pop("llm_may_help", False)
+            self._app.in_transaction(
+                lambda connection: self._repository.keep(connection, url_hash, result, llm_may_help=llm_may_help)
+            )
             return result
-        kept_result = self._repository.result(url_hash)
+        kept_result = self._repository.result(url_hash, llm_allowed=job.params["use_llm_fallback"])
         assert kept_result is not None, "a plan without items has found a fresh recipe"
         return kept_result

@@ -17,20 +17,22 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     delete,
+    false,
     insert,
     select,
     text,
     tuple_,
+    union_all,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 from penstock import Penstock
-from penstock.errors import ConfigurationError, FileNotFound
-from penstock.lifecycle import JSON
-from penstock_apps.recipes.payloads import IngredientData, RecipeResult
-from penstock_apps.recipes.tables import parse_result, recipe, resource, saved_recipe
+from penstock.errors import ConfigurationError, FileNotFound, PayloadNotStorable
+from penstock.lifecycle import JSON, storable_texts
+from penstock_apps.recipes.payloads import IngredientData, RecipeResult, parsed_moment
+from penstock_apps.recipes.tables import llm_recipe, parse_result, recipe, resource, saved_recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,37 @@ class ParserAnswer:
     error_message: str | None
 
 
+def _newest_answer(columns: tuple[str, ...], *, llm_allowed: bool, is_fresh: bool) -> Select[Any]:
+    """The newest that is known of a page, of what a person may be given.
+
+    Who refuses a model gets what pages say themselves. Who allows one gets what it made of the page, too; half a recipe
+    comes last for them, and does not count as fresh: a model may find the rest.
+    """
+    own = _known_answers(recipe, columns, is_fresh=is_fresh)
+    if not llm_allowed:
+        return own
+    own = own.add_columns(recipe.c.llm_may_help)
+    if is_fresh:
+        own = own.where(~recipe.c.llm_may_help)
+    by_model = _known_answers(llm_recipe, columns, is_fresh=is_fresh).add_columns(false().label("llm_may_help"))
+    answers = union_all(own, by_model).subquery("answers").c
+    return (
+        select(*(answers[name] for name in columns)).order_by(answers.llm_may_help, answers.parsed_at.desc()).limit(1)
+    )
+
+
+def _known_answers(table: Table, columns: tuple[str, ...], *, is_fresh: bool) -> Select[Any]:
+    query = select(*(table.c[name] for name in columns)).where(table.c.url_hash == bindparam("url_hash"))
+    return query.where(table.c.parsed_at > bindparam("since")) if is_fresh else query
+
+
 # Built once, and without the whole result: a recipe that is known is what is asked for most.
-_LATEST = select(recipe.c.title, recipe.c.ingredients, recipe.c.parsed_at).where(
-    recipe.c.url_hash == bindparam("url_hash")
-)
-_FRESH = _LATEST.where(recipe.c.parsed_at > bindparam("since"))
+_KNOWN = ("title", "ingredients", "parsed_at")
+_FRESH = {allowed: _newest_answer(_KNOWN, llm_allowed=allowed, is_fresh=True) for allowed in (False, True)}
+_LATEST = {allowed: _newest_answer(_KNOWN, llm_allowed=allowed, is_fresh=False) for allowed in (False, True)}
+_RESULT = {
+    allowed: _newest_answer(("result", "parsed_at"), llm_allowed=allowed, is_fresh=False) for allowed in (False, True)
+}
 
 
 class RecipeRepository:
@@ -78,19 +106,22 @@ class RecipeRepository:
 
     # Pages and what was parsed of them ----------------------------------------------------------------------------
 
-    def fresh(self, url_hash: str, days: float) -> KnownRecipe | None:
-        """What was parsed of a page, unless that is too long ago."""
-        return self._find_known(_FRESH, {"url_hash": url_hash, "since": datetime.now(UTC) - timedelta(days=days)})
+    def fresh(self, url_hash: str, days: float, *, llm_allowed: bool) -> KnownRecipe | None:
+        """What was parsed of a page, unless that is too long ago or a model may find more."""
+        since = datetime.now(UTC) - timedelta(days=days)
+        return self._find_known(_FRESH[llm_allowed], {"url_hash": url_hash, "since": since})
 
-    def latest(self, url_hash: str) -> KnownRecipe | None:
+    def latest(self, url_hash: str, *, llm_allowed: bool) -> KnownRecipe | None:
         """What was parsed of a page last, however long ago."""
-        return self._find_known(_LATEST, {"url_hash": url_hash})
+        return self._find_known(_LATEST[llm_allowed], {"url_hash": url_hash})
 
-    def result(self, url_hash: str) -> RecipeResult | None:
+    def result(self, url_hash: str, *, llm_allowed: bool) -> RecipeResult | None:
         """The whole result of that, as a job has it."""
-        query = select(recipe.c.result).where(recipe.c.url_hash == url_hash)
+        query = _RESULT[llm_allowed]
         result: RecipeResult | None = self._app.in_transaction(
-            lambda connection: connection.execute(query).scalar_one_or_none(), reads=True, single_statement=True
+            lambda connection: connection.execute(query, {"url_hash": url_hash}).scalar(),
+            reads=True,
+            single_statement=True,
         )
         return result
 
@@ -105,16 +136,19 @@ class RecipeRepository:
         row = {"url_hash": url_hash, "url": url, "created_at": datetime.now(UTC)}
         connection.execute(_insert(connection, resource).values(row).on_conflict_do_nothing())
 
-    def keep(self, connection: Connection, url_hash: str, result: RecipeResult) -> None:
-        """Keep what was parsed of a page, in place of what was known."""
+    def keep(self, connection: Connection, url_hash: str, result: RecipeResult, *, llm_may_help: bool = False) -> None:
+        """Keep what was parsed of a page in place of what was known; what a model made of it is kept apart."""
         recipe_data = result["recipe"]
-        row = {
+        row: dict[str, JSON] = {
             "title": recipe_data["title"],
             "ingredients": recipe_data["ingredients"],
             "result": result,
-            "parsed_at": datetime.now(UTC),
+            "parsed_at": parsed_moment(result) or datetime.now(UTC),
         }
-        statement = _insert(connection, recipe).values(url_hash=url_hash, **row)
+        table = llm_recipe if result["used_llm"] else recipe
+        if table is recipe:
+            row["llm_may_help"] = llm_may_help
+        statement = _insert(connection, table).values(url_hash=url_hash, **row)
         connection.execute(statement.on_conflict_do_update(index_elements=["url_hash"], set_=row))
 
     # What parsers elsewhere answer --------------------------------------------------------------------------------
@@ -144,6 +178,7 @@ class RecipeRepository:
         self, connection: Connection, user: str, title: str, body: dict[str, JSON], parse_job_id: UUID | None
     ) -> UUID:
         """Keep a recipe for somebody, inside of a transaction."""
+        _require_storable(title, body)
         recipe_id, now = uuid4(), datetime.now(UTC)
         row = {"id": recipe_id, "user_id": user, "title": title, "body": body, "parse_job_id": parse_job_id}
         connection.execute(insert(saved_recipe).values(**row, created_at=now, updated_at=now))
@@ -170,6 +205,7 @@ class RecipeRepository:
 
     def change(self, recipe_id: UUID, user: str, title: str, body: dict[str, JSON]) -> None:
         """Write over one of somebody's recipes."""
+        _require_storable(title, body)
         statement = update(saved_recipe).where(_theirs(recipe_id, user))
         values = {"title": title, "body": body, "updated_at": datetime.now(UTC)}
         count = self._app.in_transaction(lambda connection: connection.execute(statement.values(values)).rowcount)
@@ -204,6 +240,13 @@ def _insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.
     if connection.dialect.name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)
+
+
+def _require_storable(title: str, body: dict[str, JSON]) -> None:
+    """Refuse what PostgreSQL refuses and SQLite would keep: people are told the same by every database."""
+    for name, value in {"title": title, **body}.items():
+        if storable_texts(value) != value:
+            raise PayloadNotStorable(f"{name} has characters that cannot be kept (NUL or lone surrogates)", field=name)
 
 
 def _theirs(recipe_id: UUID, user: str) -> ColumnElement[bool]:

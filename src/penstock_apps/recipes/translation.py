@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from penstock import Job, JobState
 from penstock.lifecycle import JSON
 from penstock_apps.recipes.addresses import host_of
-from penstock_apps.recipes.payloads import is_recipe_result
+from penstock_apps.recipes.payloads import is_recipe_result, parsed_moment
 from penstock_apps.recipes.repository import KnownRecipe, SavedRecipe
 from penstock_apps.recipes.vocabularies import PARSE_REQUESTS, RECIPES
 
@@ -39,7 +39,7 @@ def in_mailbox(job: Job, kept_for: timedelta) -> dict[str, JSON]:
     url = _url(job)
     return {
         "id": str(job.id),
-        "job_type": "url",
+        "job_type": _job_type(job),
         "url": url,
         "status": status_of(job),
         "completed_at": job.completed_at,
@@ -99,7 +99,8 @@ def _parsed_recipe(job: Job, known_page: KnownRecipe | None) -> dict[str, JSON]:
     """The job's own result; what is known of the page where that has been pruned."""
     if is_recipe_result(job.result):
         recipe = job.result["recipe"]
-        return {"title": recipe["title"], "ingredients": recipe["ingredients"], "parsedAt": job.completed_at}
+        parsed_at = parsed_moment(job.result) or job.completed_at
+        return {"title": recipe.get("title"), "ingredients": recipe.get("ingredients", []), "parsedAt": parsed_at}
     return (
         {"title": None, "ingredients": [], "parsedAt": job.completed_at}
         if known_page is None
@@ -112,6 +113,11 @@ def _expires_at(job: Job, kept_for: timedelta) -> datetime | None:
     if job.completed_at is None or job.state is not JobState.SUCCEEDED:
         return None
     return job.completed_at + kept_for
+
+
+def _job_type(job: Job) -> str:
+    """What the old queue called a job that was imported; all others ask for a page."""
+    return str(job.params.get("job_type", "url")) if isinstance(job.params, dict) else "url"
 
 
 def _url(job: Job) -> str | None:

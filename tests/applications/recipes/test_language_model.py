@@ -15,7 +15,7 @@ from penstock.settings import read_settings
 from penstock_apps.recipes.parsing.language_model import LanguageModel
 from penstock_apps.recipes.parsing.reading import recipe_of
 from penstock_apps.recipes.settings import RecipeSettings
-from tests.applications.recipes.pages import ADDRESS, PAGES, SOUP
+from tests.applications.recipes.pages import ADDRESS, PAGES, SOUP, WITHOUT_STEPS
 from tests.applications.recipes.site import Site, open_site
 
 TALE = "<html><script>ignore()</script><body><p>Take two tablespoons of oil.</p><p>Warm them.</p></body></html>"
@@ -67,10 +67,37 @@ def test_an_answer_in_a_fence_is_read(models: Site) -> None:
 
 
 def test_a_model_that_cannot_be_asked_is_asked_again_later(models: Site) -> None:
-    for one in (model(models, SOUP, status=500), LanguageModel("http://127.0.0.1:1/v1", "m", seconds=5.0)):
+    down = LanguageModel("http://127.0.0.1:1/v1", "m", seconds=5.0)
+    for one in (model(models, SOUP, status=500), model(models, SOUP, status=429), down):
         with pytest.raises(Retryable) as refused:
             recipe_of(TALE, ADDRESS, one)
         assert refused.value.code == "LLM_FAILED"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 301])
+def test_a_model_that_refuses_is_not_asked_again(models: Site, status: int) -> None:
+    with pytest.raises(Permanent) as refused:
+        recipe_of(TALE, ADDRESS, model(models, SOUP, status=status))
+    assert refused.value.code == "LLM_REFUSED"
+    assert str(status) in refused.value.message
+
+
+@pytest.mark.parametrize("status", [401, 429, 500])
+def test_what_a_page_says_itself_is_kept_where_a_model_is_of_no_help(models: Site, status: int) -> None:
+    found = recipe_of(WITHOUT_STEPS, ADDRESS, model(models, SOUP, status=status))
+    assert (found.strategy, found.used_llm, found.llm_may_help) == ("schema_org_json_ld", False, True)
+    assert found.warnings == (
+        "No steps were found.", "The language model could not be asked; this is what the page says itself.",
+    )  # fmt: skip
+
+
+def test_a_model_may_help_only_where_there_is_one_that_has_not_answered(models: Site) -> None:
+    silent = model(models, {"name": None})
+    assert recipe_of(WITHOUT_STEPS, ADDRESS, silent, llm_allowed=False).llm_may_help
+    assert not models.asked, "who refuses a model is taken at their word"
+    assert not recipe_of(WITHOUT_STEPS, ADDRESS, silent).llm_may_help
+    assert not recipe_of(WITHOUT_STEPS, ADDRESS).llm_may_help
+    assert not recipe_of(PAGES["plain"], ADDRESS, silent, llm_allowed=False).llm_may_help
 
 
 def test_an_answer_that_is_no_answer_is_nothing(models: Site) -> None:

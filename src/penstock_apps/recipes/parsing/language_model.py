@@ -21,6 +21,7 @@ STRATEGY = "llm"
 WARNING = "LLM fallback used; please verify ingredients."
 _MAX_CHARACTERS = 24_000
 _MAX_BYTES = 1_000_000
+_LATER = (408, 425, 429)
 _PROMPT = (
     "You read a web page's text and answer with one JSON object and nothing else, in the words of schema.org's Recipe: "
     "name, description, recipeIngredient (a list of texts as they stand on the page), recipeInstructions (a list of "
@@ -62,9 +63,13 @@ class LanguageModel:
                 answer = client.post(f"{self.url.rstrip('/')}/chat/completions", json=question)
         except httpx2.HTTPError as error:
             raise PageFailure.LLM.error(str(error) or type(error).__name__) from error
-        if answer.status_code != 200 or len(answer.content) > _MAX_BYTES:
-            raise PageFailure.LLM.error(f"it answers {answer.status_code}")
-        return _json_in(answer.content)
+        status = answer.status_code
+        if status in _LATER or status >= 500:
+            raise PageFailure.LLM.error(f"it answers {status}")
+        if status != 200:
+            # A key or a model that is wrong is not right the next time: an operator has to see to it.
+            raise PageFailure.LLM_REFUSED.error(f"it answers {status}")
+        return _json_in(answer.content) if len(answer.content) <= _MAX_BYTES else None
 
 
 def _json_in(body: bytes) -> JSON:
