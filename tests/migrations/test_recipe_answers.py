@@ -52,5 +52,7 @@ def test_what_a_model_made_is_for_those_who_allow_it(database_url: str) -> None:
     known = found["model", True]
     assert known is not None
     assert (known.title, known.ingredients, known.parsed_at) == ("model", [], NOW)
-    assert repository.result("model", llm_allowed=True) == {"used_llm": True}
+    result = repository.result("model", llm_allowed=True)
+    assert result is not None
+    assert result["used_llm"]
     app.close()

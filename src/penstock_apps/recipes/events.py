@@ -24,7 +24,7 @@ from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.settings import RecipeSettings
 
 STRATEGY = "elsewhere"
-_UNWANTED = "the parser asked a language model, which the request refused"
+_REFUSED_LLM = "the parser asked a language model, which the request refused"
 _log = structlog.get_logger("penstock.recipes")
 
 
@@ -72,7 +72,7 @@ class Results:
         What a model made is no answer for who refused one; it is kept all the same, for those who allow it.
         """
         is_unwanted = result.success and result.usedLlm and not params["use_llm_fallback"]
-        error_message = _UNWANTED if is_unwanted else result.errorMessage
+        error_message = _REFUSED_LLM if is_unwanted else result.errorMessage
 
         def operation(connection: DatabaseConnection) -> bool:
             repository = self._recipes.repository

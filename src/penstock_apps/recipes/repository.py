@@ -65,37 +65,38 @@ class ParserAnswer:
     error_message: str | None
 
 
-def _newest_answer(columns: tuple[str, ...], *, llm_allowed: bool, is_fresh: bool) -> Select[Any]:
-    """The newest that is known of a page, of what a person may be given.
+# What is known of pages ----------------------------------------------------------------------------------------------
 
-    Who refuses a model gets what pages say themselves. Who allows one gets what it made of the page, too; half a recipe
-    comes last for them, and does not count as fresh: a model may find the rest.
-    """
-    own = _known_answers(recipe, columns, is_fresh=is_fresh)
-    if not llm_allowed:
-        return own
-    own = own.add_columns(recipe.c.llm_may_help)
-    if is_fresh:
-        own = own.where(~recipe.c.llm_may_help)
-    by_model = _known_answers(llm_recipe, columns, is_fresh=is_fresh).add_columns(false().label("llm_may_help"))
-    answers = union_all(own, by_model).subquery("answers").c
-    return (
-        select(*(answers[name] for name in columns)).order_by(answers.llm_may_help, answers.parsed_at.desc()).limit(1)
-    )
+Query = Select[Any]
 
 
-def _known_answers(table: Table, columns: tuple[str, ...], *, is_fresh: bool) -> Select[Any]:
+def _known_answers(table: Table, columns: tuple[str, ...], *, is_fresh: bool) -> Query:
     query = select(*(table.c[name] for name in columns)).where(table.c.url_hash == bindparam("url_hash"))
     return query.where(table.c.parsed_at > bindparam("since")) if is_fresh else query
 
 
+def _newest_answer(columns: tuple[str, ...], *, is_fresh: bool) -> dict[bool, Query]:
+    """The newest that is known of a page, of what a person may be given: is a model allowed?
+
+    Who refuses a model gets what pages say themselves. Who allows one gets what it made of the page, too; half a recipe
+    comes last for them, and does not count as fresh: a model may find the rest.
+    """
+    page_alone = _known_answers(recipe, columns, is_fresh=is_fresh)
+    own = page_alone.add_columns(recipe.c.llm_may_help)
+    if is_fresh:
+        own = own.where(~recipe.c.llm_may_help)
+    by_model = _known_answers(llm_recipe, columns, is_fresh=is_fresh).add_columns(false().label("llm_may_help"))
+    answers = union_all(own, by_model).subquery("answers").c
+    query = select(*(answers[name] for name in columns))
+    with_model = query.order_by(answers.llm_may_help, answers.parsed_at.desc()).limit(1)
+    return {False: page_alone, True: with_model}
+
+
 # Built once, and without the whole result: a recipe that is known is what is asked for most.
-_KNOWN = ("title", "ingredients", "parsed_at")
-_FRESH = {allowed: _newest_answer(_KNOWN, llm_allowed=allowed, is_fresh=True) for allowed in (False, True)}
-_LATEST = {allowed: _newest_answer(_KNOWN, llm_allowed=allowed, is_fresh=False) for allowed in (False, True)}
-_RESULT = {
-    allowed: _newest_answer(("result", "parsed_at"), llm_allowed=allowed, is_fresh=False) for allowed in (False, True)
-}
+_COLUMNS = ("title", "ingredients", "parsed_at")
+_FRESH = _newest_answer(_COLUMNS, is_fresh=True)
+_LATEST = _newest_answer(_COLUMNS, is_fresh=False)
+_RESULT = _newest_answer(("result", "parsed_at"), is_fresh=False)
 
 
 class RecipeRepository:
@@ -125,11 +126,11 @@ class RecipeRepository:
         )
         return result
 
-    def _find_known(self, query: Select[Any], parameters: dict[str, object]) -> KnownRecipe | None:
+    def _find_known(self, query: Query, parameters: dict[str, object]) -> KnownRecipe | None:
         row = self._app.in_transaction(
             lambda connection: connection.execute(query, parameters).one_or_none(), reads=True, single_statement=True
         )
-        return None if row is None else KnownRecipe(row[0], row[1], _aware(row[2]))
+        return None if row is None else KnownRecipe(row.title, row.ingredients, _aware(row.parsed_at))
 
     def note_page(self, connection: Connection, url_hash: str, url: str) -> None:
         """Record a page, unless it is known."""

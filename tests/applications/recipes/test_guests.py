@@ -35,7 +35,7 @@ def listed(client: httpx2.Client, **parameters: Any) -> list[str]:
 
 
 def remembered(client: httpx2.Client) -> list[UUID]:
-    return [UUID(text) for text in client.cookies.get(GUEST_COOKIE, "").split(".") if text]
+    return [UUID(text) for text in (client.cookies.get(GUEST_COOKIE) or "").split(".") if text]
 
 
 def test_a_request_is_followed_across_signing_in(kitchen: Kitchen) -> None:
@@ -133,7 +133,7 @@ def test_a_cookie_from_outside_can_be_anything(kitchen: Kitchen) -> None:
     bearer = kitchen.served.client("ada").headers["Authorization"]
     many = ".".join(uuid4().hex for _ in range(500))
     for text in ("", ".", "nonsense", '"quoted; stuff', f"x.{request}.{request}.é", f"{request}.{many}"):
-        headers = {"Authorization": bearer, "Cookie": f"{GUEST_COOKIE}={text}".encode()}
+        headers = {b"Authorization": bearer.encode(), b"Cookie": f"{GUEST_COOKIE}={text}".encode()}
         answer = kitchen.served.client_with().get("/parse-requests", headers=headers)
         assert answer.status_code == 200, text
         assert [one["requestId"] for one in answer.json()["requests"]] == ([request] if request in text else []), text

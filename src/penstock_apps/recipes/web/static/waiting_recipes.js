@@ -62,12 +62,12 @@ export function waitingRecipes({ open, onCount }) {
   }
 
   async function showMore() {
-    const last = list.lastElementChild;
+    const count = list.children.length;
     pages += 1;
     more.disabled = turnsPage = true;
     await load();
     more.disabled = turnsPage = false;
-    last.nextElementSibling?.querySelector("a.button")?.focus();
+    list.children[count]?.querySelector("a.button")?.focus();
   }
 
   function show(jobs, hasMore) {
