@@ -192,7 +192,7 @@ def test_a_long_mailbox_is_read_page_by_page(kitchen: Kitchen) -> None:
     kitchen.app.in_transaction(lambda link: aged(link, jobs[2]))
     seen: list[str] = []
     cursor = None
-    while True:
+    for _ in range(9):
         parameters: dict[str, Any] = {"limit": 2} | ({} if cursor is None else {"cursor": cursor})
         page = ada.get("/recipes/parse-url/jobs", params=parameters).json()
         seen += [one["id"] for one in page["jobs"]]

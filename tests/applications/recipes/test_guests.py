@@ -117,7 +117,7 @@ def test_own_and_guests_requests_are_one_list(kitchen: Kitchen) -> None:
     assert len(remembered(browser)) == 3
     seen: list[str] = []
     cursor = None
-    while True:
+    for _ in range(9):
         parameters: dict[str, Any] = {"limit": 2} | ({} if cursor is None else {"cursor": cursor})
         page = browser.get("/parse-requests", params=parameters).json()
         seen += [one["requestId"] for one in page["requests"]]
@@ -131,12 +131,14 @@ def test_a_cookie_from_outside_can_be_anything(kitchen: Kitchen) -> None:
     gate = kitchen.site.gate("/soup", PAGES["plain"])
     request = ask(kitchen.served.client(None), kitchen.site.url("/soup"))
     bearer = kitchen.served.client("ada").headers["Authorization"]
-    many = ".".join(uuid4().hex for _ in range(500))
-    for text in ("", ".", "nonsense", '"quoted; stuff', f"x.{request}.{request}.é", f"{request}.{many}"):
+    others = ".".join(uuid4().hex for _ in range(500))
+    texts = {"": 0, ".": 0, "nonsense": 0, '"quoted; stuff': 0, f"x.{request}.{request}.é": 1, f"{request}.{others}": 1,
+             f"{others}.{request}": 0}  # fmt: skip
+    for text, count in texts.items():
         headers = {b"Authorization": bearer.encode(), b"Cookie": f"{GUEST_COOKIE}={text}".encode()}
         answer = kitchen.served.client_with().get("/parse-requests", headers=headers)
         assert answer.status_code == 200, text
-        assert [one["requestId"] for one in answer.json()["requests"]] == ([request] if request in text else []), text
+        assert [one["requestId"] for one in answer.json()["requests"]] == [request] * count, text
     gate.set()
 
 
