@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from penstock import Permanent, Retryable
 from penstock.errors import ConfigurationError
 from penstock.settings import read_settings
+from penstock_apps.recipes.parsing import language_model
 from penstock_apps.recipes.parsing.language_model import LanguageModel
 from penstock_apps.recipes.parsing.reading import recipe_of
 from penstock_apps.recipes.settings import RecipeSettings
@@ -111,6 +114,28 @@ def test_an_answer_that_is_no_answer_is_nothing(models: Site) -> None:
     models.pages["/v1/chat/completions"] = odd
     with pytest.raises(Permanent):
         recipe_of(TALE, ADDRESS, asked)
+
+
+def test_an_answer_has_bounds_of_size_and_time(models: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = model(models, SOUP)
+    sent: list[int] = []
+
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        with suppress(ConnectionError):
+            while sum(sent) < 50_000_000:
+                sent.append(handler.wfile.write(b" " * 100_000))
+
+    models.pages["/v1/chat/completions"] = endless
+    with pytest.raises(Permanent) as refused:
+        recipe_of(TALE, ADDRESS, asked)
+    assert refused.value.code == "NOT_A_RECIPE"
+    assert sum(sent) < 50_000_000, "nobody reads the rest"
+    clock = SimpleNamespace(monotonic=iter((0.0, 1000.0)).__next__)
+    monkeypatch.setattr(language_model, "time", clock)
+    with pytest.raises(Retryable, match="it took too long"):
+        recipe_of(TALE, ADDRESS, model(models, SOUP))
 
 
 def test_settings_are_read_from_the_environment_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ it may be late, wrong, or not JSON at all.
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 
 import orjson
@@ -58,18 +59,31 @@ class LanguageModel:
             "temperature": 0,
             "messages": [{"role": "system", "content": _PROMPT}, {"role": "user", "content": text}],
         }
+        deadline = time.monotonic() + self.seconds
         try:
-            with httpx2.Client(timeout=self.seconds, headers=headers) as client:
-                answer = client.post(f"{self.url.rstrip('/')}/chat/completions", json=question)
+            with (
+                httpx2.Client(timeout=self.seconds, headers=headers) as client,
+                client.stream("POST", f"{self.url.rstrip('/')}/chat/completions", json=question) as answer,
+            ):
+                _require_good(answer.status_code)
+                body = b""
+                for part in answer.iter_bytes():
+                    body += part
+                    if len(body) > _MAX_BYTES:
+                        return None
+                    if time.monotonic() > deadline:
+                        raise PageFailure.LLM.error("it took too long")
         except httpx2.HTTPError as error:
             raise PageFailure.LLM.error(str(error) or type(error).__name__) from error
-        status = answer.status_code
-        if status in _LATER or status >= 500:
-            raise PageFailure.LLM.error(f"it answers {status}")
-        if status != 200:
-            # A key or a model that is wrong is not right the next time: an operator has to see to it.
-            raise PageFailure.LLM_REFUSED.error(f"it answers {status}")
-        return _json_in(answer.content) if len(answer.content) <= _MAX_BYTES else None
+        return _json_in(body)
+
+
+def _require_good(status: int) -> None:
+    if status in _LATER or status >= 500:
+        raise PageFailure.LLM.error(f"it answers {status}")
+    if status != 200:
+        # A key or a model that is wrong is not right the next time: an operator has to see to it.
+        raise PageFailure.LLM_REFUSED.error(f"it answers {status}")
 
 
 def _json_in(body: bytes) -> JSON:
