@@ -343,7 +343,7 @@ def test_a_body_over_the_limit_is_refused(small: Served, path: str, kind: str, c
     answer = ada.post(path, content=iter([body]) if chunked else body, headers={"Content-Type": kind})
     assert ("transfer-encoding" in answer.request.headers) is chunked
     assert (answer.status_code, answer.json()["code"]) == (413, "BODY_TOO_LARGE")
-    assert sorted(answer.json()) == ["code", "field", "message", "request_id"]
+    assert sorted(answer.json()) == ["code", "detail", "field", "message", "request_id"]
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
     assert ada.get("/api/jobs").status_code == 200
 
