@@ -55,9 +55,12 @@ class Recipes:
         idempotency_key: str | None = None,
         ip_address: str | None = None,
     ) -> Submission:
-        """A job for a page: a new one, one that follows another's, or the caller's own that runs already."""
-        address = normalize_url(url)
-        url_hash = key_of(address)
+        """A job for a page: a new one, one that follows another's, or the caller's own that runs already.
+
+        The page is found by its normalized address, and fetched by the one that was given.
+        """
+        name, address = normalize_url(url), url.strip()
+        url_hash = key_of(name)
         params = RecipeParams(url=address, url_hash=url_hash, use_llm_fallback=use_llm_fallback)
 
         def operation(connection: DatabaseConnection) -> Submission:
@@ -67,7 +70,7 @@ class Recipes:
                 params,
                 unique_key=url_hash,
                 idempotency_key=idempotency_key,
-                fingerprint=_fingerprint(address, use_llm_fallback=use_llm_fallback),
+                fingerprint=_fingerprint(name, use_llm_fallback=use_llm_fallback),
                 ip_address=ip_address,
                 title=address,
                 hold=self.settings.parsed_elsewhere,

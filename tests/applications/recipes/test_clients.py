@@ -46,8 +46,8 @@ def mailbox(client: httpx2.Client, **asked_for: Any) -> list[dict[str, Any]]:
 
 def test_submit_poll_open_from_the_mailbox_save_and_see_it_leave(kitchen: Kitchen) -> None:
     ada = kitchen.served.client()
-    url = kitchen.site.page("/soup", PAGES["plain"])
-    job = asked(ada, f"{url}/#top")
+    url = f"{kitchen.site.page('/soup/', PAGES['plain'])}#top"
+    job = asked(ada, url)
     finished(kitchen, job)
     shown = status(ada, job)
     assert (shown["id"], shown["status"], shown["error_code"], shown["error_message"]) == (job, "COMPLETE", None, None)
