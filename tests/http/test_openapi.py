@@ -50,7 +50,8 @@ KICKOFF = "POST /api/jobs/{job_id}/kickoff"
 STOP = "DELETE /api/jobs/{job_id}"
 UNSAYABLE = {
     "GET /api/jobs", "GET /parse-requests", "GET /recipes", "POST /api/jobs",
-    "POST /api/catalogs", "POST /recipes/parse-url/async", "POST /parse-requests", "POST /api/v1/recipes/parse",
+    "POST /api/catalogs", "POST /recipes/parse-url/async", "POST /recipes/parse-payload/async",
+    "POST /parse-requests", "POST /api/v1/recipes/parse",
     "PATCH /recipes/{recipe_id}", "GET /api/jobs/{job_id}/items", "GET /api/pending",
     "POST /api/jobs/{job_id}/reprocess",
 }  # fmt: skip
@@ -130,7 +131,8 @@ def world(tmp_path: Path) -> Iterator[World]:
         uploaded = [ada.post("/api/documents/jobs", files=upload).json()["jobId"] for _ in range(4)]
         ada.post(f"/api/documents/jobs/{uploaded[0]}/submit")
         made = ada.post("/api/catalogs", json={"name": "Holidays", "source_directories": [str(folder)]})
-        saved = [ada.post("/recipes", json={"title": "Soup"}).json()["id"] for _ in range(4)]
+        soups = [ada.post("/recipes", json={"title": "Soup"}).json() for _ in range(4)]
+        saved = [str(soup["id" if number % 2 else "uuid"]) for number, soup in enumerate(soups)]
         yield World(served, folder, jobs, uploaded, made.json()["id"], saved)
     app.close()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from uuid import UUID
 
 from penstock import Caller, Job, JobState, Kind, Penstock, Policy, Submission, owner
@@ -14,13 +15,15 @@ from penstock.app import JobCursor
 from penstock.errors import JobNotFound
 from penstock.lifecycle import JSON, Actor, SubmitOutcome
 from penstock.store import DatabaseConnection
-from penstock_apps.recipes.addresses import key_of, normalize_url
+from penstock_apps.recipes.addresses import host_of, key_of, normalize_url
+from penstock_apps.recipes.client_pages import ClientPage
 from penstock_apps.recipes.kinds import RECIPE, ParseRecipe
 from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult
 from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository, SavedRecipe
 from penstock_apps.recipes.settings import RecipeSettings
 
 _PAGE_SIZE = 200
+_SENT_TWICE = "10m"
 
 
 class Recipes:
@@ -83,6 +86,37 @@ class Recipes:
 
         return self._app.in_transaction(operation)
 
+    def submit_page(
+        self, page: ClientPage, *, user: str | None, use_llm_fallback: bool = True, ip_address: str | None = None
+    ) -> Submission:
+        """A job for a page that the client has opened itself, because its site refuses servers.
+
+        The same page sent again is the same job, while it is read and some time after: clients send a page when it is
+        loaded, and once more when it has settled. It is read here, also where others parse.
+        """
+        name, address = normalize_url(page.address), page.address.strip()
+        text = page.as_html(max_bytes=self.settings.fetch_max_bytes)
+        as_user = self._app.acting_as(owner(user))
+        file = as_user.files.keep(BytesIO(text), name=f"{host_of(address)}.html"[-255:], media_type="text/html")
+        params = RecipeParams(
+            url=address, url_hash=key_of(name), use_llm_fallback=use_llm_fallback, page_sha256=file.sha256
+        )
+
+        def operation(connection: DatabaseConnection) -> Submission:
+            self.repository.note_page(connection, params["url_hash"], address)
+            return as_user.submit(
+                self.kind,
+                params,
+                unique_key=key_of(f"{name} {file.sha256} {use_llm_fallback}"),
+                fresh_for=_SENT_TWICE,
+                ip_address=ip_address,
+                title=address,
+                file=file,
+                connection=connection,
+            )
+
+        return self._app.in_transaction(operation)
+
     def take_key(self, idempotency_key: str, url: str, *, user: str | None, ip_address: str | None) -> None:
         """Take a key for a request that may need no job; another request under it is refused."""
         fingerprint = _fingerprint(normalize_url(url), use_llm_fallback=True)
@@ -136,12 +170,17 @@ class Recipes:
         self.get(job_id, by=by)
         return self._app.acting_as(by).jobs.cancel(job_id, reason="User requested cancellation")
 
+    def abandon(self, job_id: UUID, *, by: Caller) -> Job:
+        """Dismiss a recipe that waits in the mailbox."""
+        self.get(job_id, by=by)
+        return self._app.acting_as(by).jobs.abandon(job_id, reason="dismissed")
+
     def save(self, user: str, title: str, body: dict[str, JSON], parse_job_id: UUID | None) -> SavedRecipe:
         """Keep a recipe, and commit the job it came from, both or neither."""
         if parse_job_id is not None:
             self.get(parse_job_id, by=owner(user))
 
-        def operation(connection: DatabaseConnection) -> UUID:
+        def operation(connection: DatabaseConnection) -> int:
             if parse_job_id is not None:
                 jobs = self._app.acting_as(owner(user)).jobs
                 jobs.commit(parse_job_id, reason="saved as a recipe", connection=connection)
