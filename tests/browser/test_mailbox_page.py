@@ -23,6 +23,7 @@ from tests.browser.trouble import Trouble
 
 SOUP = "Miller's soup"
 BREAD = "Bread from the mill"
+INGREDIENTS: list[Any] = [{"text": "olive oil", "quantity_display": "2", "unit": "tbsp"}, "Salt", "500 g flour"]
 CLICK = "<img src=x onerror=\"document.title='taken'\">"
 HOSTILE = (
     '<script type="application/ld+json">{"@type": "Recipe", "name": "&lt;img src=x onerror=alert(1)&gt; soup", '
@@ -292,7 +293,7 @@ def test_saved_recipes_are_changed_and_removed(server: WholeServer, page_of: Pag
     user = server.somebody()
     kept = recipes_of(server)
     for number in range(30):
-        kept.save(user, f"Recipe {number}", {"notes": "old", "servings": 3}, None)
+        kept.save(user, f"Recipe {number}", {"notes": "old", "servings": 3, "ingredients": INGREDIENTS}, None)
     page = page_of(user)
     page.goto("/ui/mailbox")
     page.get_by_role("tab", name="Saved recipes").click()
@@ -304,12 +305,14 @@ def test_saved_recipes_are_changed_and_removed(server: WholeServer, page_of: Pag
     expect(cards).to_have_count(30)
     expect(page.get_by_role("button", name="More recipes")).to_have_count(0)
     card(page, "Recipe 29").get_by_role("link", name="Open", exact=True).click()
+    expect(page.get_by_label("Ingredients")).to_have_value("2 tbsp olive oil\nSalt\n500 g flour")
     page.get_by_label("Notes").fill("")
     page.get_by_label("Title").fill("The best")
     page.get_by_role("button", name="Save the changes").click()
     expect(cards.first).to_have_text("The best")
     changed = kept.repository.all_saved(user, after=None, limit=1)[0]
     assert (changed.title, changed.body["servings"], changed.body.get("notes")) == ("The best", 3, None)
+    assert changed.body["ingredients"][0] == INGREDIENTS[0], "what another client saved stays what it was"
     card(page, "The best").get_by_role("button", name="Remove").click()
     page.get_by_role("button", name="Remove it").click()
     expect(cards.first).to_have_text("Recipe 28")

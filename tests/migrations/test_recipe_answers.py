@@ -20,9 +20,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def database_url(migrated_url: str) -> str:
-    """The recipes as the first version left them: one of a page, one of a model, one of a time that said neither."""
+    """The recipes as the revision before left them: one of a page, one of a model, one of a time that said neither."""
     app = Penstock(migrated_url)
-    first = replace(recipes_application, migrations=Migrations("penstock_apps.recipes", head="0001"))
+    first = replace(recipes_application, migrations=Migrations("penstock_apps.recipes", head="0002"))
     app.install(first, RecipeSettings())
     app.system.migrate()
     table = "recipe" if migrated_url.startswith("sqlite") else "penstock.recipe"

@@ -142,11 +142,10 @@ class _OldParams(TypedDict):
 
 
 def _old_params(row: Mapping[str, JSON]) -> _OldParams:
-    """What was asked for there. An address we would refuse is kept as it is, and has no key."""
-    url = row.get("url")
+    """What was asked for there. An address we would refuse is kept too, and has no key."""
+    url = None if row.get("url") is None else str(row["url"]).strip()
     try:
-        url = None if url is None else normalize_url(url)
-        url_hash = None if url is None else key_of(url)
+        url_hash = None if url is None else key_of(normalize_url(url))
     except InvalidInput:
         url_hash = None
     return {

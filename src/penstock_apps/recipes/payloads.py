@@ -12,8 +12,12 @@ class RecipeParams(TypedDict):
     """What a job is submitted with."""
 
     url: str
+    """The address as it was given, which is fetched."""
     url_hash: str
+    """The key of its normalized form, by which the page is found."""
     use_llm_fallback: bool
+    page_sha256: NotRequired[str]
+    """The kept file with the page, where a client has opened it itself."""
     job_type: NotRequired[str]
     """What an imported job was in the old queue: url, ocr or social."""
     imported: NotRequired[bool]
@@ -29,11 +33,19 @@ class IngredientData(TypedDict):
     """A line of the ingredients, understood as far as it goes."""
 
     text: str
-    name: str
-    quantity: float | None
+    """What it is, without the amount; the whole line where no amount was understood."""
+    quantity: str | None
+    """The amount as a person writes it: "1 1/2", "2-3"."""
+    quantity_display: str | None
+    """The same, by the name which the queue's client knows."""
+    quantity_value: float | None
     quantity_to: float | None
+    """The upper end of a range."""
     unit: str | None
+    name: str
     note: str | None
+    line: str
+    """The line as it stands on the page."""
 
 
 class RecipeData(TypedDict):
@@ -45,11 +57,14 @@ class RecipeData(TypedDict):
     steps: list[str]
     servings: int | None
     yields: str | None
-    prep_minutes: int | None
-    cook_minutes: int | None
-    total_minutes: int | None
+    prep_time_minutes: int | None
+    cook_time_minutes: int | None
+    total_time_minutes: int | None
+    estimated_time_minutes: int | None
+    """The total, or what preparing and cooking take together."""
     image_url: str | None
     tags: list[str]
+    notes: list[str]
     author: str | None
     source_url: str
 

@@ -34,11 +34,15 @@ from penstock.lifecycle import JSON, storable_texts
 from penstock_apps.recipes.payloads import IngredientData, RecipeResult, parsed_moment
 from penstock_apps.recipes.tables import llm_recipe, parse_result, recipe, resource, saved_recipe
 
+RecipeId = int | UUID
+"""A saved recipe by its number, or by the id that no other database gives."""
+
 
 @dataclass(frozen=True, slots=True)
 class KnownRecipe:
     """What was parsed last of a page, as clients are shown it."""
 
+    url_hash: str
     title: str | None
     ingredients: list[IngredientData]
     parsed_at: datetime
@@ -48,7 +52,8 @@ class KnownRecipe:
 class SavedRecipe:
     """A recipe somebody keeps."""
 
-    id: UUID
+    id: int
+    uuid: UUID
     user_id: str
     title: str
     body: dict[str, JSON]
@@ -130,7 +135,9 @@ class RecipeRepository:
         row = self._app.in_transaction(
             lambda connection: connection.execute(query, parameters).one_or_none(), reads=True, single_statement=True
         )
-        return None if row is None else KnownRecipe(row.title, row.ingredients, _aware(row.parsed_at))
+        if row is None:
+            return None
+        return KnownRecipe(str(parameters["url_hash"]), row.title, row.ingredients, _aware(row.parsed_at))
 
     def note_page(self, connection: Connection, url_hash: str, url: str) -> None:
         """Record a page, unless it is known."""
@@ -177,15 +184,15 @@ class RecipeRepository:
 
     def save(
         self, connection: Connection, user: str, title: str, body: dict[str, JSON], parse_job_id: UUID | None
-    ) -> UUID:
-        """Keep a recipe for somebody, inside of a transaction."""
+    ) -> int:
+        """Keep a recipe for somebody, inside of a transaction; the answer is its number."""
         _require_storable(title, body)
-        recipe_id, now = uuid4(), datetime.now(UTC)
-        row = {"id": recipe_id, "user_id": user, "title": title, "body": body, "parse_job_id": parse_job_id}
-        connection.execute(insert(saved_recipe).values(**row, created_at=now, updated_at=now))
-        return recipe_id
+        now = datetime.now(UTC)
+        row = {"uuid": uuid4(), "user_id": user, "title": title, "body": body, "parse_job_id": parse_job_id}
+        statement = insert(saved_recipe).values(**row, created_at=now, updated_at=now)
+        return int(connection.execute(statement.returning(saved_recipe.c.id)).scalar_one())
 
-    def get_saved(self, recipe_id: UUID, user: str) -> SavedRecipe:
+    def get_saved(self, recipe_id: RecipeId, user: str) -> SavedRecipe:
         """One of somebody's recipes."""
         query = select(saved_recipe).where(_theirs(recipe_id, user))
         row = self._app.in_transaction(lambda connection: connection.execute(query).one_or_none(), reads=True)
@@ -197,14 +204,14 @@ class RecipeRepository:
         """Somebody's recipes, newest first."""
         query = select(saved_recipe).where(saved_recipe.c.user_id == user)
         if after is not None:
-            query = query.where(tuple_(saved_recipe.c.created_at, saved_recipe.c.id) < tuple_(*after))
-        query = query.order_by(saved_recipe.c.created_at.desc(), saved_recipe.c.id.desc()).limit(limit)
+            query = query.where(tuple_(saved_recipe.c.created_at, saved_recipe.c.uuid) < tuple_(*after))
+        query = query.order_by(saved_recipe.c.created_at.desc(), saved_recipe.c.uuid.desc()).limit(limit)
         return [
             _saved_recipe(row)
             for row in self._app.in_transaction(lambda connection: connection.execute(query).all(), reads=True)
         ]
 
-    def change(self, recipe_id: UUID, user: str, title: str, body: dict[str, JSON]) -> None:
+    def change(self, recipe_id: RecipeId, user: str, title: str, body: dict[str, JSON]) -> None:
         """Write over one of somebody's recipes."""
         _require_storable(title, body)
         statement = update(saved_recipe).where(_theirs(recipe_id, user))
@@ -213,7 +220,7 @@ class RecipeRepository:
         if not count:
             raise _not_there(recipe_id)
 
-    def remove(self, recipe_id: UUID, user: str) -> None:
+    def remove(self, recipe_id: RecipeId, user: str) -> None:
         """Forget one of somebody's recipes."""
         statement = delete(saved_recipe).where(_theirs(recipe_id, user))
         if not self._app.in_transaction(lambda connection: connection.execute(statement).rowcount):
@@ -250,18 +257,20 @@ def _require_storable(title: str, body: dict[str, JSON]) -> None:
             raise PayloadNotStorable(f"{name} has characters that cannot be kept (NUL or lone surrogates)", field=name)
 
 
-def _theirs(recipe_id: UUID, user: str) -> ColumnElement[bool]:
-    return (saved_recipe.c.id == recipe_id) & (saved_recipe.c.user_id == user)
+def _theirs(recipe_id: RecipeId, user: str) -> ColumnElement[bool]:
+    column = saved_recipe.c.uuid if isinstance(recipe_id, UUID) else saved_recipe.c.id
+    return (column == recipe_id) & (saved_recipe.c.user_id == user)
 
 
-def _not_there(recipe_id: UUID) -> FileNotFound:
+def _not_there(recipe_id: RecipeId) -> FileNotFound:
     return FileNotFound(f"there is no recipe {recipe_id}", code="RECIPE_NOT_FOUND")
 
 
 def _saved_recipe(row: Row[Any]) -> SavedRecipe:
     return SavedRecipe(
-        row.id, row.user_id, row.title, row.body, row.parse_job_id, _aware(row.created_at), _aware(row.updated_at)
-    )
+        row.id, row.uuid, row.user_id, row.title, row.body, row.parse_job_id,
+        _aware(row.created_at), _aware(row.updated_at),
+    )  # fmt: skip
 
 
 def _aware(moment: datetime) -> datetime:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from itertools import islice
 from uuid import UUID, uuid4
 
@@ -18,7 +19,8 @@ from penstock.app import JobCursor
 from penstock.errors import JobNotFound, TransitionRefused
 from penstock.lifecycle import JSON, Actor, SubmitOutcome
 from penstock.store import DatabaseConnection
-from penstock_apps.recipes.addresses import key_of, normalize_url
+from penstock_apps.recipes.addresses import host_of, key_of, normalize_url
+from penstock_apps.recipes.client_pages import ClientPage
 from penstock_apps.recipes.kinds import RECIPE, ParseRecipe
 from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult, work_key
 from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository, SavedRecipe
@@ -26,6 +28,7 @@ from penstock_apps.recipes.settings import RecipeSettings
 from penstock_apps.recipes.vocabularies import RECIPES
 
 _PAGE_SIZE = 200
+_SENT_TWICE = "10m"
 
 
 class Recipes:
@@ -60,9 +63,12 @@ class Recipes:
         idempotency_key: str | None = None,
         ip_address: str | None = None,
     ) -> Submission:
-        """A job for a page: a new one, one that follows another's, or the caller's own that runs already."""
-        address = normalize_url(url)
-        url_hash = key_of(address)
+        """A job for a page: a new one, one that follows another's, or the caller's own that runs already.
+
+        The page is found by its normalized address, and fetched by the one that was given.
+        """
+        name, address = normalize_url(url), url.strip()
+        url_hash = key_of(name)
         params = RecipeParams(url=address, url_hash=url_hash, use_llm_fallback=use_llm_fallback)
         # Whoever has the id of a guest's request may look at it, so it must not be near any other id.
         job_id = uuid4() if user is None else None
@@ -74,7 +80,7 @@ class Recipes:
                 params,
                 unique_key=work_key(url_hash, use_llm_fallback=use_llm_fallback),
                 idempotency_key=idempotency_key,
-                fingerprint=_fingerprint(address, use_llm_fallback=use_llm_fallback),
+                fingerprint=_fingerprint(name, use_llm_fallback=use_llm_fallback),
                 ip_address=ip_address,
                 title=address,
                 hold=self.settings.parsed_elsewhere,
@@ -85,6 +91,37 @@ class Recipes:
                 message = self._request_message(submission.job)
                 self._app.messages.publish(self.settings.requests_topic, message, key=url_hash, connection=connection)
             return submission
+
+        return self._app.in_transaction(operation)
+
+    def submit_page(
+        self, page: ClientPage, *, user: str | None, use_llm_fallback: bool = True, ip_address: str | None = None
+    ) -> Submission:
+        """A job for a page that the client has opened itself, because its site refuses servers.
+
+        The same page sent again is the same job, while it is read and some time after: clients send a page when it is
+        loaded, and once more when it has settled. It is read here, also where others parse.
+        """
+        name, address = normalize_url(page.address), page.address.strip()
+        text = page.as_html(max_bytes=self.settings.fetch_max_bytes)
+        as_user = self._app.acting_as(owner(user))
+        file = as_user.files.keep(BytesIO(text), name=f"{host_of(address)}.html"[-255:], media_type="text/html")
+        params = RecipeParams(
+            url=address, url_hash=key_of(name), use_llm_fallback=use_llm_fallback, page_sha256=file.sha256
+        )
+
+        def operation(connection: DatabaseConnection) -> Submission:
+            self.repository.note_page(connection, params["url_hash"], address)
+            return as_user.submit(
+                self.kind,
+                params,
+                unique_key=key_of(f"{name} {file.sha256} {use_llm_fallback}"),
+                fresh_for=_SENT_TWICE,
+                ip_address=ip_address,
+                title=address,
+                file=file,
+                connection=connection,
+            )
 
         return self._app.in_transaction(operation)
 
@@ -166,12 +203,18 @@ class Recipes:
         with self._refusing_in_words(job, by, "canceled while it is PENDING or RUNNING"):
             return self._app.acting_as(by).jobs.cancel(job_id, reason="User requested cancellation")
 
+    def abandon(self, job_id: UUID, *, by: Caller) -> Job:
+        """Dismiss a recipe that waits in the mailbox."""
+        job = self.get(job_id, by=by)
+        with self._refusing_in_words(job, by, "dismissed while it is COMPLETE"):
+            return self._app.acting_as(by).jobs.abandon(job_id, reason="dismissed")
+
     def save(self, user: str, title: str, body: dict[str, JSON], parse_job_id: UUID | None) -> SavedRecipe:
         """Keep a recipe, and commit the job it came from, both or neither."""
         by = owner(user)
         job = None if parse_job_id is None else self.get(parse_job_id, by=by)
 
-        def operation(connection: DatabaseConnection) -> UUID:
+        def operation(connection: DatabaseConnection) -> int:
             if job is not None:
                 jobs = self._app.acting_as(by).jobs
                 jobs.commit(job.id, reason="saved as a recipe", connection=connection)

@@ -8,11 +8,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from sqlalchemy import select
 
 from penstock import JobState
 from penstock.app import Message
 from penstock_apps.recipes.addresses import key_of
 from penstock_apps.recipes.settings import RecipeSettings
+from penstock_apps.recipes.tables import resource
 from tests.applications.recipes.conftest import Kitchen
 
 PATIENCE = 60.0
@@ -81,6 +83,19 @@ def test_a_request_is_told_once_and_a_word_completes_it(kitchen: Kitchen, heard:
     later = kitchen.served.client("bob").get(f"/parse-requests/{asked_again}").json()
     assert at_once.json()["recipe"] == later["recipe"], "parsedAt, too"
     assert heard[REQUESTS].empty()
+
+
+def test_the_address_is_told_and_kept_as_it_was_given(kitchen: Kitchen, heard: dict[str, SimpleQueue[Any]]) -> None:
+    """The first one's spelling is kept for the page; each message has that of its request."""
+    ada = kitchen.served.client()
+    given = ["https://Kitchen.example/soup/#top", "https://kitchen.example/soup"]
+    for client, url in zip((ada, kitchen.served.client("bob")), given, strict=True):
+        client.post("/parse-requests", json={"url": f" {url} "})
+    told = relayed(heard[REQUESTS], 2)
+    assert [(one["url"], one["urlHash"]) for one in told] == [(url, key_of(URL)) for url in given]
+    pages = kitchen.app.in_transaction(lambda link: link.execute(select(resource)).all())
+    assert [(page.url_hash, page.url) for page in pages] == [(key_of(URL), given[0])]
+    assert [one["url"] for one in ada.get("/parse-requests").json()["requests"]] == given[:1]
 
 
 def test_a_word_of_failure_fails_it_and_the_first_word_counts(kitchen: Kitchen) -> None:

@@ -12,6 +12,7 @@ import pytest
 from penstock import JobState, Penstock, Settings, admin, owner
 from penstock.errors import ConfigurationError, JobNotFound
 from penstock.testing.invariants import violations
+from penstock_apps.recipes.addresses import key_of
 from penstock_apps.recipes.application import recipes as recipes_application
 from penstock_apps.recipes.importing import OwnerRule, import_old_jobs
 from penstock_apps.recipes.service import Recipes
@@ -27,7 +28,7 @@ CREATE TABLE recipe_parse_jobs (
     started_at DATETIME, completed_at DATETIME, created_at DATETIME NOT NULL, updated_at DATETIME NOT NULL
 )
 """
-URL = "https://kitchen.example/soup"
+URL = "https://kitchen.example/soup/"
 RESULT = '{"success": true, "recipe": {"title": "Soup", "ingredients": [], "steps": []}, "warnings": []}'
 IDS = {name: str(uuid4()) for name in ("COMPLETE", "ERROR", "PENDING", "RUNNING", "CANCELED", "COMMITTED", "ABANDONED")}
 
@@ -83,6 +84,7 @@ def test_everything_is_brought_over_and_a_second_time_changes_nothing(new: tuple
         assert app.acting_as(owner("ada")).jobs.get(UUID(IDS[name])).state is state, name
     done = app.jobs.get(UUID(IDS["COMPLETE"]))
     assert done.result["recipe"]["title"] == "Soup"
+    assert (done.params["url"], done.params["url_hash"]) == (URL, key_of(URL.rstrip("/"))), "the address as it was"
     assert done.completed_at == datetime(2025, 12, 1, 10, 0, 5, tzinfo=UTC)
     failed = app.jobs.get(UUID(IDS["ERROR"]))
     assert (failed.last_error, failed.error_code) == ("it was odd", "PARSE_ERROR")

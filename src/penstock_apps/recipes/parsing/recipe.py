@@ -35,14 +35,20 @@ class ParsedRecipe:
             "steps": self.steps,
             "servings": self.servings,
             "yields": self.yields,
-            "prep_minutes": self.prep_minutes,
-            "cook_minutes": self.cook_minutes,
-            "total_minutes": self.total_minutes,
+            "prep_time_minutes": self.prep_minutes,
+            "cook_time_minutes": self.cook_minutes,
+            "total_time_minutes": self.total_minutes,
+            "estimated_time_minutes": self.total_minutes or self._sum_of_minutes,
             "image_url": self.image_url,
             "tags": self.tags,
+            "notes": [],  # pages have no words for them
             "author": self.author,
             "source_url": address,
         }
+
+    @property
+    def _sum_of_minutes(self) -> int | None:
+        return (self.prep_minutes or 0) + (self.cook_minutes or 0) or None
 
     @property
     def is_whole(self) -> bool:
