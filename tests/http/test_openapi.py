@@ -50,11 +50,14 @@ KICKOFF = "POST /api/jobs/{job_id}/kickoff"
 STOP = "DELETE /api/jobs/{job_id}"
 UNSAYABLE = {
     "GET /api/jobs", "GET /parse-requests", "GET /recipes", "POST /api/jobs",
-    "POST /api/catalogs", "POST /recipes/parse-url/async", "POST /parse-requests", "POST /api/v1/recipes/parse",
+    "POST /api/catalogs", "POST /recipes/parse-url/async", "POST /recipes/parse-payload/async",
+    "POST /parse-requests", "POST /api/v1/recipes/parse",
     "PATCH /recipes/{recipe_id}", "GET /api/jobs/{job_id}/items", "GET /api/pending",
-    "POST /api/jobs/{job_id}/reprocess",
+    "POST /recipes", "GET /recipes/parse-url/jobs", "POST /api/jobs/{job_id}/reprocess",
 }  # fmt: skip
-"""Operations that may refuse what their schema allows: cursors, folders, addresses, files are more than their type."""
+"""Operations that may refuse what their schema allows: cursors, folders, addresses, files are more than their type, and
+a text may have what no database keeps.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ def world(tmp_path: Path) -> Iterator[World]:
         uploaded = [ada.post("/api/documents/jobs", files=upload).json()["jobId"] for _ in range(4)]
         ada.post(f"/api/documents/jobs/{uploaded[0]}/submit")
         made = ada.post("/api/catalogs", json={"name": "Holidays", "source_directories": [str(folder)]})
-        saved = [ada.post("/recipes", json={"title": "Soup"}).json()["id"] for _ in range(4)]
+        soups = [ada.post("/recipes", json={"title": "Soup"}).json() for _ in range(4)]
+        saved = [str(soup["id" if number % 2 else "uuid"]) for number, soup in enumerate(soups)]
         yield World(served, folder, jobs, uploaded, made.json()["id"], saved)
     app.close()
 
@@ -343,7 +347,7 @@ def test_a_body_over_the_limit_is_refused(small: Served, path: str, kind: str, c
     answer = ada.post(path, content=iter([body]) if chunked else body, headers={"Content-Type": kind})
     assert ("transfer-encoding" in answer.request.headers) is chunked
     assert (answer.status_code, answer.json()["code"]) == (413, "BODY_TOO_LARGE")
-    assert sorted(answer.json()) == ["code", "field", "message", "request_id"]
+    assert sorted(answer.json()) == ["code", "detail", "field", "message", "request_id"]
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
     assert ada.get("/api/jobs").status_code == 200
 

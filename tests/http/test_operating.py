@@ -91,7 +91,8 @@ def test_every_problem_has_the_same_body(
 ) -> None:
     answer = serve(worker=False).client().request(method, path)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
-    assert sorted(answer.json()) == ["code", "field", "message", "request_id"]
+    assert sorted(answer.json()) == ["code", "detail", "field", "message", "request_id"]
+    assert answer.json()["detail"] == answer.json()["message"]
 
 
 def test_a_mistake_of_ours_tells_nothing_but_where_to_look(

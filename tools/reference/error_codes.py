@@ -118,6 +118,7 @@ OF_CALLS = {
     "CATALOG_FOLDER_MISSING": ("Permanent", "a catalog's folder is not there just now; nothing is forgotten for that"),
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),
     "CATALOG_ROOT_REFUSED": ("InvalidInput", "a catalog's folder is not below `PENSTOCK_CATALOG_ROOTS`"),
+    "PAGE_EMPTY": ("InvalidInput", "a page that a client has opened itself was sent without a word of it"),
     "RECIPE_NOT_FOUND": ("FileNotFound", "there is no such saved recipe, or it belongs to somebody else"),
     "URL_INVALID": ("InvalidInput", "what was given is not the address of a page"),
     "OLD_QUEUE_UNREADABLE": ("ConfigurationError", "the table `recipe_parse_jobs` of the old queue cannot be read"),

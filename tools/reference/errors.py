@@ -55,7 +55,9 @@ def page() -> str:
             ("code", "tried again", "meaning"),
             ((code(one.code), "yes" if one.retryable else "no", one.sentence) for one in PageFailure),
         ),
-        "`PARSE_FAILED` is what a parser elsewhere said.",
+        "`PARSE_FAILED` is what a parser elsewhere said. A page whose site refuses servers is `fetch_failed` in the "
+        "answers of the queue, with the code of this table in the result: its client looks for that word. "
+        "`PAGE_TOO_LARGE` is also what a page is that a client sends.",
         "## Codes of refused calls",
         "Where one exception has more than one reason, its `code` says which.",
         table(
@@ -63,8 +65,8 @@ def page() -> str:
             ((code(name), code(kind), meaning) for name, (kind, meaning) in sorted(OF_CALLS.items())),
         ),
         "## Codes of the HTTP server",
-        "The body of every problem has its `code`, a `message`, the `field` at fault and the `request_id`. Besides the "
-        "codes above it may be one of these:",
+        "The body of every problem has its `code`, a `message` (again as `detail`), the `field` at fault and the "
+        "`request_id`. Besides the codes above it may be one of these:",
         table(
             ("code", "status", "meaning"),
             ((code(name), str(status), meaning) for name, (status, meaning) in sorted(OF_HTTP.items())),

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from penstock.http.auth import Admin, Anyone, SignedIn, Submitting
     from penstock.http.errors import documented
     from penstock.http.forms import FormField, StartForm
-    from penstock.http.pagination import read_cursor, written_cursor
+    from penstock.http.pagination import link_to_next, read_cursor, written_cursor
     from penstock.http.responses import Json
     from penstock.http.routing import Router, add_routes
     from penstock.http.tokens import Identity
@@ -21,7 +21,7 @@ else:
             "penstock.http.auth": "Admin Anyone SignedIn Submitting",
             "penstock.http.errors": "documented",
             "penstock.http.forms": "FormField StartForm",
-            "penstock.http.pagination": "read_cursor written_cursor",
+            "penstock.http.pagination": "link_to_next read_cursor written_cursor",
             "penstock.http.responses": "Json",
             "penstock.http.routing": "Router add_routes",
             "penstock.http.tokens": "Identity",
@@ -30,5 +30,5 @@ else:
 
 __all__ = [
     "Admin", "Anyone", "FormField", "Identity", "Json", "Router", "SignedIn", "StartForm", "Submitting",
-    "add_routes", "documented", "read_cursor", "written_cursor",
+    "add_routes", "documented", "link_to_next", "read_cursor", "written_cursor",
 ]  # fmt: skip

@@ -1,7 +1,8 @@
 """Errors over HTTP: one table from what went wrong to a status, and one body for all of them.
 
-The body is ``{"code", "message", "field", "request_id"}``: the code is stable and for programs, the message is for
-people, the field is the one at fault where there is one.
+The body is ``{"code", "message", "detail", "field", "request_id"}``: the code is stable and for programs, the message
+is for people, the field is the one at fault where there is one. ``detail`` is the message again, for clients that were
+written for FastAPI's own errors and show that.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class Problem(BaseModel):
 
     code: str = Field(description="Stable, for programs.", examples=["JOB_NOT_FOUND"])
     message: str = Field(description="For people.", examples=["there is no job 0198…, or it is not yours"])
+    detail: str = Field(description="The message again, where clients of FastAPI look for it.")
     field: str | None = Field(default=None, description="The field at fault, where there is one.")
     request_id: str | None = Field(default=None, description="The same as in the server's log.")
 
@@ -174,5 +176,11 @@ def _answer(
     field: str | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    body = {"code": code, "message": message, "field": field, "request_id": request.scope.get("request_id")}
+    body = {
+        "code": code,
+        "message": message,
+        "detail": message,
+        "field": field,
+        "request_id": request.scope.get("request_id"),
+    }
     return JSONResponse(body, status, headers)

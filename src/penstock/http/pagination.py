@@ -7,6 +7,8 @@ import binascii
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from starlette.requests import Request
+
 from penstock.errors import InvalidInput
 from penstock.operations.read_items import ItemCursor
 from penstock.operations.read_jobs import JobCursor
@@ -15,6 +17,11 @@ _LARGEST = 2**63 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BYTES = 24
 _DOWN, _BACK = "down", "back"
+
+
+def link_to_next(request: Request, **place: object) -> dict[str, str]:
+    """The header that leads to the next page of a list: the same question, from another place on."""
+    return {"Link": f'<{request.url.include_query_params(**place)}>; rel="next"'}
 
 
 def written_cursor(moment: datetime, job_id: UUID) -> str:

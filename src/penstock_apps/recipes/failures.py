@@ -6,6 +6,8 @@ from enum import Enum
 
 from penstock import Permanent, Retryable
 
+_PATIENCE = 60.0
+
 
 class PageFailure(Enum):
     """Why there is no recipe."""
@@ -17,11 +19,14 @@ class PageFailure(Enum):
     BUSY = ("PAGE_BUSY", "the site asks to come back later")
     NOT_FOUND = ("PAGE_NOT_FOUND", "there is no such page")
     FORBIDDEN = ("PAGE_FORBIDDEN", "the site does not show this page")
+    THROTTLED = ("PAGE_THROTTLED", "the site does not want to be asked so often")
+    CHALLENGE = ("PAGE_CHALLENGE", "the site wants to see a person's browser first")
     TOO_LARGE = ("PAGE_TOO_LARGE", "the page is larger than the limit")
     NOT_HTML = ("PAGE_NOT_HTML", "the address does not lead to a page")
     REDIRECTS = ("TOO_MANY_REDIRECTS", "the address redirects too often")
     NO_RECIPE = ("NOT_A_RECIPE", "no recipe was found on the page")
     LLM = ("LLM_FAILED", "the language model could not be asked")
+    LLM_REFUSED = ("LLM_REFUSED", "the language model refuses to be asked")
 
     def __init__(self, code: str, sentence: str) -> None:
         self.code = code
@@ -30,11 +35,22 @@ class PageFailure(Enum):
     @property
     def retryable(self) -> bool:
         """May it work another time?"""
-        return self in (PageFailure.TIMEOUT, PageFailure.FAILED, PageFailure.BUSY, PageFailure.LLM)
+        return self in (
+            PageFailure.TIMEOUT, PageFailure.FAILED, PageFailure.BUSY, PageFailure.THROTTLED, PageFailure.LLM
+        )  # fmt: skip
+
+    @property
+    def refuses_servers(self) -> bool:
+        """Does the site refuse a server what it may show in a person's browser?"""
+        return self in (PageFailure.FORBIDDEN, PageFailure.THROTTLED, PageFailure.CHALLENGE)
 
     def error(self, detail: str = "", *, after: float | None = None) -> Permanent | Retryable:
-        """What a handler raises; ``after`` is when the site wants to be asked again."""
+        """What a handler raises; ``after`` is when the site wants to be asked again.
+
+        A site that wants more patience than a person has is not waited for.
+        """
         message = f"{self.sentence}: {detail}" if detail else self.sentence
-        if self.retryable:
+        is_too_late = self is PageFailure.THROTTLED and after is not None and after > _PATIENCE
+        if self.retryable and not is_too_late:
             return Retryable(message, code=self.code, retry_after=after)
         return Permanent(message, code=self.code)

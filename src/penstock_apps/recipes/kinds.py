@@ -1,4 +1,8 @@
-"""The recipe kind: a page is fetched and read in a process of its own, unless it was read not long ago."""
+"""The recipe kind: a page is fetched and read in a process of its own, unless it was read not long ago.
+
+A page that a client has opened itself is not fetched. What comes of it is for who sent it: nobody else can tell whether
+the site has ever said that.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult
 
 if TYPE_CHECKING:
     from penstock import Penstock
-    from penstock_apps.recipes.repository import RecipeRepository
+    from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository
     from penstock_apps.recipes.settings import RecipeSettings
 
 RECIPE = "recipe"
@@ -23,15 +27,19 @@ RECIPE = "recipe"
 def read_page(item: ItemContext[RecipeParams, PageInput]) -> RecipeResult:
     """The recipe on the page the job asks for. It runs in a process that knows the environment, and no database."""
     # Loaded where pages are read: the command line and the server need neither.
-    from penstock_apps.recipes.parsing.fetching import fetch
+    from penstock_apps.recipes.parsing.fetching import Page, fetch
     from penstock_apps.recipes.parsing.reading import recipe_of
 
     params = item.params
     settings = settings_of_this_process()
-    page = fetch(params["url"], settings.fetch_limits)
-    recipe = recipe_of(page.text, page.address, settings.language_model if params["use_llm_fallback"] else None)
+    if "page_sha256" in params:
+        page = Page(params["url"], item.kept_file(params["page_sha256"]).read_text("utf-8"))
+    else:
+        page = fetch(params["url"], settings.fetch_limits)
+    recipe = recipe_of(page.text, page.address, settings.language_model, llm_allowed=params["use_llm_fallback"])
     # Pages, and what is written in them as JSON, hold characters that no database keeps.
     result: RecipeResult = storable_texts(recipe.as_json(params["url"]))
+    result["llm_may_help"] = recipe.llm_may_help
     return result
 
 
@@ -68,18 +76,28 @@ class ParseRecipe:
         answer = self._repository.parser_answer(job.id) if self._settings.parsed_elsewhere else None
         if answer is not None and not answer.success:
             raise Permanent(answer.error_message or "the parser found nothing", code="PARSE_FAILED")
-        if self._repository.fresh(job.params["url_hash"], self._settings.ttl_days) is None:
+        if "page_sha256" in job.params or self._find_known(job.params) is None:
             yield {"url": job.params["url"]}
 
     def finalize(self, job: JobContext[RecipeParams, RecipeResult]) -> RecipeResult:
-        """Keep what was read; of a page that was known, answer with what is kept."""
+        """Keep what was read of a fetched page; of a page that was known, answer with what is kept."""
         url_hash = job.params["url_hash"]
         for item in job.items(ItemStatus.ERROR):
             raise Permanent(item.last_error or "", code=item.error_code)
         result = next(job.results(), None)
         if result is not None:
-            self._app.in_transaction(lambda connection: self._repository.keep(connection, url_hash, result))
+            llm_may_help = result.pop("llm_may_help", False)
+            if "page_sha256" in job.params:
+                return result
+            self._app.in_transaction(
+                lambda connection: self._repository.keep(connection, url_hash, result, llm_may_help=llm_may_help)
+            )
             return result
-        kept_result = self._repository.result(url_hash)
+        kept_result = self._repository.result(url_hash, llm_allowed=job.params["use_llm_fallback"])
         assert kept_result is not None, "a plan without items has found a fresh recipe"
         return kept_result
+
+    def _find_known(self, params: RecipeParams) -> KnownRecipe | None:
+        return self._repository.fresh(
+            params["url_hash"], self._settings.ttl_days, llm_allowed=params["use_llm_fallback"]
+        )

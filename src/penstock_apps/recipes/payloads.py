@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NotRequired, TypedDict, TypeGuard
 
 from penstock.lifecycle import JSON
@@ -11,10 +12,14 @@ class RecipeParams(TypedDict):
     """What a job is submitted with."""
 
     url: str
+    """The address as it was given, which is fetched."""
     url_hash: str
+    """The key of its normalized form, by which the page is found."""
     use_llm_fallback: bool
+    page_sha256: NotRequired[str]
+    """The kept file with the page, where a client has opened it itself."""
     job_type: NotRequired[str]
-    """What an imported job was in the old queue."""
+    """What an imported job was in the old queue: url, ocr or social."""
     imported: NotRequired[bool]
 
 
@@ -28,11 +33,19 @@ class IngredientData(TypedDict):
     """A line of the ingredients, understood as far as it goes."""
 
     text: str
-    name: str
-    quantity: float | None
+    """What it is, without the amount; the whole line where no amount was understood."""
+    quantity: str | None
+    """The amount as a person writes it: "1 1/2", "2-3"."""
+    quantity_display: str | None
+    """The same, by the name which the queue's client knows."""
+    quantity_value: float | None
     quantity_to: float | None
+    """The upper end of a range."""
     unit: str | None
+    name: str
     note: str | None
+    line: str
+    """The line as it stands on the page."""
 
 
 class RecipeData(TypedDict):
@@ -44,11 +57,14 @@ class RecipeData(TypedDict):
     steps: list[str]
     servings: int | None
     yields: str | None
-    prep_minutes: int | None
-    cook_minutes: int | None
-    total_minutes: int | None
+    prep_time_minutes: int | None
+    cook_time_minutes: int | None
+    total_time_minutes: int | None
+    estimated_time_minutes: int | None
+    """The total, or what preparing and cooking take together."""
     image_url: str | None
     tags: list[str]
+    notes: list[str]
     author: str | None
     source_url: str
 
@@ -61,6 +77,27 @@ class RecipeResult(TypedDict):
     used_llm: bool
     parser_strategy: str
     warnings: list[str]
+    parsed_at: NotRequired[str]
+    """When the page was read (ISO 8601); jobs of older versions and imported ones do not say."""
+    llm_may_help: NotRequired[bool]
+    """Of an item alone: the page says only part of a recipe, and the model that there is has not answered."""
+
+
+def work_key(url_hash: str, *, use_llm_fallback: bool) -> str:
+    """What two jobs that do the same work have in common: the page, and whether a model may be asked.
+
+    Who refuses a model cannot share the work of who allows it: how it will end is not known while it runs.
+    """
+    return url_hash if use_llm_fallback else f"{url_hash}:page-alone"
+
+
+def parsed_moment(result: RecipeResult) -> datetime | None:
+    """When the page was read; None where the result does not say it as we do."""
+    try:
+        moment = datetime.fromisoformat(result.get("parsed_at", ""))
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo else None
 
 
 def is_recipe_result(value: JSON) -> TypeGuard[RecipeResult]:

@@ -1,17 +1,18 @@
-"""Recipes over HTTP: the queue with its mailbox, saved recipes, and parse requests for guests and users alike."""
+"""Recipes over HTTP: the queue with its mailbox, and parse requests for guests and users alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import Header, Query, Request
 from starlette.responses import Response
 
-from penstock import owner
-from penstock.errors import InvalidInput, JobNotFound
+from penstock import Job, owner
+from penstock.app import JobCursor
+from penstock.errors import JobNotFound
 from penstock.http import (
     Anyone,
     FormField,
@@ -29,7 +30,9 @@ from penstock.http import (
 from penstock.lifecycle import JSON
 from penstock_apps.recipes import schemas as shapes
 from penstock_apps.recipes import translation as words
-from penstock_apps.recipes.repository import SavedRecipe
+from penstock_apps.recipes.client_pages import ClientPage
+from penstock_apps.recipes.guest_requests import remember_request, remembered_requests
+from penstock_apps.recipes.saved_recipe_routes import saved_recipe_routes
 from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.vocabularies import PARSE_REQUESTS
 
@@ -62,16 +65,16 @@ def routes_of(recipes: Recipes) -> Router:
     """The addresses of a recipes application."""
     routes = Router()
     # Routes are tried in their order: those that guests use most come first.
-    for part in (_requests(recipes), _queue(recipes), _saved_recipes(recipes)):
+    for part in (_requests(recipes), _queue(recipes), saved_recipe_routes(recipes)):
         add_routes(routes, part)
     return routes
 
 
 def _queue(recipes: Recipes) -> Router:
-    routes = Router(prefix="/recipes/parse-url", tags=["recipe queue"])
+    routes = Router(prefix="/recipes", tags=["recipe queue"])
 
     @routes.post(
-        "/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted,
+        "/parse-url/async", status_code=202, summary="Parse a page", response_model=shapes.ParseStarted,
         responses=_SUBMIT_PROBLEMS, openapi_extra=_FORM.extra(),
     )  # fmt: skip
     def parse_recipe(
@@ -82,86 +85,69 @@ def _queue(recipes: Recipes) -> Router:
             body.url, user=who.user, use_llm_fallback=body.use_llm_fallback, idempotency_key=idempotency_key,
             ip_address=_address(request),
         ).job  # fmt: skip
-        return Json({"id": str(job.id), "status": words.status_of(job)}, 202)
+        return Json(words.started_job(job), 202)
 
-    @routes.get(
-        "/status/{job_id}", summary="How it stands", response_model=shapes.ParseStatus, responses=_READ_PROBLEMS
-    )
-    def get_parse_status(job_id: UUID, who: SignedIn) -> Response:
+    @routes.post(
+        "/parse-payload/async", status_code=202, summary="Parse a page that you opened yourself",
+        response_model=shapes.ParseStarted, responses=_SUBMIT_PROBLEMS,
+    )  # fmt: skip
+    def parse_sent_page(body: shapes.ParsePayload, who: Submitting, request: Request) -> Response:
+        """For pages whose sites refuse servers. What comes of it is yours alone."""
+        sent_page = body.input
+        page = ClientPage(sent_page.source_url, sent_page.jsonld_blocks or (), sent_page.html_snippet)
+        job = recipes.submit_page(
+            page, user=who.user, use_llm_fallback=body.use_llm_fallback, ip_address=_address(request)
+        ).job
+        return Json(words.started_job(job), 202)
+
+    def get_status(job_id: UUID, who: SignedIn) -> Response:
         """Its status, its result once it is complete, and why it failed."""
         return Json(words.job_status(recipes.get(job_id, by=who.caller)))
 
-    @routes.get("/jobs", summary="The mailbox", response_model=shapes.Mailbox, responses=documented(401, 422, 503))
+    def cancel(job_id: UUID, who: SignedIn) -> Response:
+        """Possible until it is complete. Others who asked for the page still get it."""
+        job = recipes.cancel(job_id, by=who.caller)
+        return Json({"id": str(job.id), "status": words.status_of(job)})
+
+    def abandon(job_id: UUID, who: SignedIn) -> Response:
+        """It leaves the mailbox for good, and is not saved."""
+        job = recipes.abandon(job_id, by=who.caller)
+        return Json({"id": str(job.id), "status": words.status_of(job)})
+
+    # The first are the specification's addresses, the others those that its client asks.
+    for path, name in (("/parse-url/status/{job_id}", "get_parse_status"), ("/jobs/{job_id}", "get_recipe_job")):
+        routes.get(
+            path, name=name, summary="How it stands", response_model=shapes.ParseStatus, responses=_READ_PROBLEMS
+        )(get_status)
+    for path, name in (("/parse-url/jobs", "parse_job"), ("/jobs", "recipe_job")):
+        routes.post(
+            f"{path}/{{job_id}}/cancel", name=f"cancel_{name}", summary="Cancel it", response_model=shapes.Canceled,
+            responses=_CHANGE_PROBLEMS,
+        )(cancel)  # fmt: skip
+        routes.post(
+            f"{path}/{{job_id}}/abandon", name=f"abandon_{name}", summary="Dismiss it",
+            response_model=shapes.Abandoned, responses=_CHANGE_PROBLEMS,
+        )(abandon)  # fmt: skip
+
+    @routes.get(
+        "/parse-url/jobs", summary="The mailbox", response_model=shapes.Mailbox, responses=documented(401, 422, 503)
+    )
     def list_parse_jobs(
         who: SignedIn,
         status: Annotated[shapes.Status, Query(description="Other than COMPLETE only with `include_expired`.")] = (
             "COMPLETE"
         ),
         include_expired: Annotated[bool, Query(description="Also those whose time is over.")] = False,
+        cursor: Cursor = None,
         limit: Limit = _PAGE,
     ) -> Response:
         """Finished jobs that nobody has saved or dismissed, newest first, without their results."""
         jobs = recipes.mailbox(
-            by=owner(who.user), states=words.STATES[status], include_expired=include_expired, limit=limit
-        )
+            by=owner(who.user), states=words.STATES[status], include_expired=include_expired, after=_place(cursor),
+            limit=limit,
+        )  # fmt: skip
         kept_for = timedelta(minutes=recipes.settings.abandon_minutes)
-        return Json({"jobs": [words.in_mailbox(job, kept_for) for job in jobs]})
-
-    @routes.post(
-        "/jobs/{job_id}/cancel", summary="Cancel it", response_model=shapes.Canceled, responses=_CHANGE_PROBLEMS
-    )
-    def cancel_parse_job(job_id: UUID, who: SignedIn) -> Response:
-        """Possible until it is complete. Others who asked for the page still get it."""
-        job = recipes.cancel(job_id, by=who.caller)
-        return Json({"id": str(job.id), "status": words.status_of(job)})
-
-    return routes
-
-
-def _saved_recipes(recipes: Recipes) -> Router:
-    routes = Router(prefix="/recipes", tags=["recipes"])
-
-    @routes.post(
-        "", status_code=201, summary="Save a recipe", response_model=shapes.RecipeShown,
-        responses=documented(400, 401, 404, 409, 413, 422, 429, 503),
-    )  # fmt: skip
-    def save_recipe(body: shapes.RecipeCreate, who: Submitting) -> Response:
-        """With `parse_job_id`, the job it came from is committed in the same transaction: both, or neither."""
-        fields = body.model_dump(exclude={"title", "parse_job_id"}, exclude_none=True)
-        return Json(words.saved_recipe(recipes.save(who.user or "", body.title, fields, body.parse_job_id)), 201)
-
-    @routes.get("", summary="Your recipes", response_model=shapes.RecipesShown, responses=documented(401, 422, 503))
-    def list_recipes(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
-        """Newest first."""
-        page = recipes.repository.all_saved(who.user or "", after=_after(cursor), limit=limit)
-        last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
-        return Json({"recipes": [words.saved_recipe(recipe) for recipe in page], "next": last})
-
-    @routes.get("/{recipe_id}", summary="One recipe", response_model=shapes.RecipeShown, responses=_READ_PROBLEMS)
-    def get_recipe(recipe_id: UUID, who: SignedIn) -> Response:
-        """As it was saved."""
-        return Json(words.saved_recipe(_theirs(recipes, recipe_id, who)))
-
-    @routes.patch(
-        "/{recipe_id}", summary="Change a recipe", response_model=shapes.RecipeShown,
-        responses=documented(400, 401, 404, 413, 422, 503),
-    )  # fmt: skip
-    def change_recipe(recipe_id: UUID, body: shapes.RecipeChange, who: SignedIn) -> Response:
-        """What is left out stays as it is; what is null is removed."""
-        before = _theirs(recipes, recipe_id, who)
-        changes = body.model_dump(exclude_unset=True)
-        title = changes.pop("title", before.title)
-        if title is None:
-            raise InvalidInput("a recipe has a title", field="title")
-        fields = {name: value for name, value in {**before.body, **changes}.items() if value is not None}
-        recipes.repository.change(recipe_id, who.user or "", title, fields)
-        return Json(words.saved_recipe(_theirs(recipes, recipe_id, who)))
-
-    @routes.delete("/{recipe_id}", status_code=204, summary="Remove a recipe", responses=_READ_PROBLEMS)
-    def delete_recipe(recipe_id: UUID, who: SignedIn) -> Response:
-        """It is gone for good."""
-        recipes.repository.remove(recipe_id, who.user or "")
-        return Response(status_code=204)
+        return Json({"jobs": [words.in_mailbox(job, kept_for) for job in jobs], "next": _next(jobs, limit)})
 
     return routes
 
@@ -180,15 +166,18 @@ def _requests(recipes: Recipes) -> Router:
         if known_recipe is not None:
             return Json({**hit, "recipe": words.known_recipe(known_recipe)})
         job = recipes.ask(body.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
-        return Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
+        answer = Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
+        if who.user is None:
+            remember_request(request, answer, job.id)
+        return answer
 
     def poll(request_id: UUID, who: Identity) -> Response:
         try:
-            job = recipes.get(request_id, by=who.caller)
+            job = recipes.get_request(request_id, by=who.caller)
         except JobNotFound as error:
             return Json({"error": "Request not found", "code": error.code, "message": error.message}, 404)
-        is_pruned = job.result is None and job.finished and job.unique_key is not None
-        return Json(words.request_status(job, recipes.repository.latest(job.unique_key or "") if is_pruned else None))
+        is_pruned = job.result is None and job.finished
+        return Json(words.request_status(job, recipes.find_latest(job) if is_pruned else None))
 
     @routes.post(
         "/parse-requests", summary="Ask for a recipe", responses=answers | _GUEST_PROBLEMS, response_model=None,
@@ -223,12 +212,12 @@ def _requests(recipes: Recipes) -> Router:
         "/parse-requests", summary="Your requests", response_model=shapes.RequestsListed,
         responses=documented(401, 422, 503),
     )  # fmt: skip
-    def list_parse_requests(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
-        """Newest first."""
-        after = None if cursor is None else read_cursor(cursor)
-        page = recipes.history(by=owner(who.user), after=after, limit=limit)
-        last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
-        return Json({"requests": [words.listed_request(job) for job in page], "next": last})
+    def list_parse_requests(who: SignedIn, request: Request, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
+        """Newest first; with those that this browser made before somebody signed in."""
+        page = recipes.history(
+            by=owner(who.user), guest_requests=remembered_requests(request), after=_place(cursor), limit=limit
+        )
+        return Json({"requests": [words.listed_request(job) for job in page], "next": _next(page, limit)})
 
     return routes
 
@@ -241,15 +230,13 @@ def _polling(poll: Callable[[UUID, Identity], Response]) -> Callable[[UUID, Iden
     return request_status
 
 
-def _theirs(recipes: Recipes, recipe_id: UUID, who: Identity) -> SavedRecipe:
-    return recipes.repository.get_saved(recipe_id, who.user or "")
+def _place(cursor: str | None) -> JobCursor | None:
+    return None if cursor is None else read_cursor(cursor)
 
 
-def _after(cursor: str | None) -> tuple[datetime, UUID] | None:
-    if cursor is None:
-        return None
-    place = read_cursor(cursor)
-    return place.created_at, place.id
+def _next(page: list[Job], limit: int) -> str | None:
+    """The cursor behind a page that is full."""
+    return written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
 
 
 def _address(request: Request) -> str | None:

@@ -9,16 +9,19 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.lifecycle import JSON
-from penstock_apps.numbers import NUMBER
 
-Text = Annotated[str, Field(max_length=10_000)]
 Address = Annotated[str, Field(max_length=4096, examples=["https://example.com/soup"])]
-Minutes = Annotated[int, Field(ge=0, le=1_000_000), NUMBER]
-Servings = Annotated[int, Field(ge=1, le=1000), NUMBER]
-Number = Annotated[float, Field(strict=True)]
 _URL: dict[str, JSON] = {"examples": [{"url": "https://example.com/soup"}]}
-_RECIPE: dict[str, JSON] = {
-    "examples": [{"title": "Tomato soup", "ingredients": ["2 tbsp olive oil"], "steps": ["Warm the oil."]}]
+_SENT_PAGE: dict[str, JSON] = {
+    "examples": [
+        {
+            "input": {
+                "source_type": "client_webview",
+                "source_url": "https://example.com/soup",
+                "jsonld_blocks": ['{"@type": "Recipe", "name": "Tomato soup"}'],
+            }
+        }
+    ]
 }
 Status = Literal["PENDING", "RUNNING", "COMPLETE", "ERROR", "CANCELED", "COMMITTED", "ABANDONED"]
 
@@ -33,20 +36,54 @@ class ParseUrl(BaseModel):
     )
 
 
-class ParseStarted(BaseModel):
+class SentPage(BaseModel):
+    """What a client saw of a page that it opened itself."""
+
+    source_type: Literal["client_webview"]
+    source_url: Address
+    jsonld_blocks: list[Annotated[str, Field(max_length=2_000_000)]] | None = Field(
+        default=None, max_length=100, description="The page's JSON-LD, each script as it stands there."
+    )
+    html_snippet: str | None = Field(default=None, max_length=10_000_000, description="Part of the page's HTML.")
+    extracted_at: str | None = Field(default=None, max_length=100, description="Taken, and not kept.")
+    client: str | None = Field(default=None, max_length=200, description="Taken, and not kept.")
+
+
+class ParsePayload(BaseModel):
+    """A page to parse that needs no fetching."""
+
+    model_config = ConfigDict(json_schema_extra=_SENT_PAGE)
+    input: SentPage
+    use_llm_fallback: bool = Field(default=True, strict=True)
+
+
+class Advice(BaseModel):
+    """What the client can do where the server cannot go on; null where nothing is left to do."""
+
+    next_action: Literal["webview_extract"] | None = Field(
+        description="Open the page in a browser of your own, and send what it shows to `/recipes/parse-payload/async`."
+    )
+    next_action_reason: Literal["blocked_by_site"] | None
+
+
+class ParseStarted(Advice):
     """The job that does it."""
 
     id: UUID
     status: Status
 
 
-class ParseStatus(BaseModel):
+class ParseStatus(Advice):
     """How a job stands."""
 
     id: UUID
     status: Status
-    result: dict[str, JSON] | None = Field(description="What was parsed, once there is something.")
-    error_code: str | None
+    result: dict[str, JSON] | None = Field(
+        description="What was parsed, once there is something; where a site refuses servers, why, with the advice."
+    )
+    error_code: str | None = Field(
+        description="`fetch_failed` where a site refuses servers: the queue's client looks for that word."
+    )
     error_message: str | None
 
 
@@ -61,7 +98,7 @@ class MailboxJob(BaseModel):
     """A job that waits for its owner."""
 
     id: UUID
-    job_type: Literal["url"]
+    job_type: str = Field(description="`url`; an imported job may be `ocr` or `social`.", examples=["url"])
     url: str | None
     status: Status
     completed_at: datetime | None
@@ -71,9 +108,10 @@ class MailboxJob(BaseModel):
 
 
 class Mailbox(BaseModel):
-    """All of them."""
+    """A page of them."""
 
     jobs: list[MailboxJob]
+    next: str | None = Field(description="What to ask for as `cursor` to see the next page; null on the last.")
 
 
 class Canceled(BaseModel):
@@ -83,75 +121,11 @@ class Canceled(BaseModel):
     status: Literal["CANCELED"]
 
 
-class SavedIngredient(BaseModel):
-    """A line of a saved recipe's ingredients."""
-
-    model_config = ConfigDict(extra="forbid")
-    text: str | None = Field(default=None, max_length=1000)
-    quantity: Number | None = None
-    quantity_to: Number | None = None
-    unit: str | None = Field(default=None, max_length=100)
-    name: str | None = Field(default=None, max_length=1000)
-    note: str | None = Field(default=None, max_length=1000)
-
-
-class RecipeChange(BaseModel):
-    """What may be changed of a saved recipe; what is not given stays as it is."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra=_RECIPE)
-    title: str | None = Field(default=None, min_length=1, max_length=500, examples=["Tomato soup"])
-    description: Text | None = None
-    ingredients: list[SavedIngredient | Annotated[str, Field(max_length=1000)]] | None = Field(
-        default=None, max_length=500, examples=[["2 cups flour"]]
-    )
-    steps: list[Text] | None = Field(default=None, max_length=500, examples=[["Mix.", "Bake."]])
-    servings: Servings | None = None
-    yields: str | None = Field(default=None, max_length=500)
-    prep_minutes: Minutes | None = None
-    cook_minutes: Minutes | None = None
-    total_minutes: Minutes | None = None
-    image_url: str | None = Field(default=None, max_length=2048)
-    source_url: str | None = Field(default=None, max_length=2048)
-    author: str | None = Field(default=None, max_length=500)
-    notes: Text | None = None
-    tags: list[Annotated[str, Field(max_length=100)]] | None = Field(default=None, max_length=100)
-
-
-class RecipeCreate(RecipeChange):
-    """A recipe to keep."""
-
-    title: str = Field(min_length=1, max_length=500, examples=["Tomato soup"])
-    parse_job_id: UUID | None = Field(default=None, description="The job it came from, which is committed with it.")
-
-
-class RecipeShown(BaseModel):
-    """A recipe somebody keeps."""
+class Abandoned(BaseModel):
+    """A job that was dismissed."""
 
     id: UUID
-    title: str
-    description: str | None = None
-    ingredients: list[dict[str, JSON] | str]
-    steps: list[str]
-    servings: int | None = None
-    yields: str | None = None
-    prep_minutes: int | None = None
-    cook_minutes: int | None = None
-    total_minutes: int | None = None
-    image_url: str | None = None
-    source_url: str | None = None
-    author: str | None = None
-    notes: str | None = None
-    tags: list[str]
-    parse_job_id: UUID | None
-    created_at: datetime
-    updated_at: datetime
-
-
-class RecipesShown(BaseModel):
-    """A page of somebody's recipes."""
-
-    recipes: list[RecipeShown]
-    next: str | None = Field(description="What to ask for as `cursor` to see the next page; null on the last.")
+    status: Literal["ABANDONED"]
 
 
 class RequestedUrl(BaseModel):
@@ -164,6 +138,7 @@ class RequestedUrl(BaseModel):
 class ParsedShown(BaseModel):
     """A recipe, in the fields of the parse requests."""
 
+    urlHash: str  # noqa: N815
     title: str | None
     ingredients: list[dict[str, JSON]]
     parsedAt: datetime  # noqa: N815 - the names are the clients'

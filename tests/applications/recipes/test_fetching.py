@@ -45,6 +45,49 @@ def test_a_page_comes_with_the_address_it_was_found_at(site: Site) -> None:
     assert site.headers[0]["User-Agent"] == USER_AGENT
 
 
+def test_a_page_is_asked_for_as_its_address_is_written(site: Site) -> None:
+    """A site may know a page with a slash at its end alone, as it may know its escapes in small letters alone."""
+    for path in ("/soup/", "/s%c3%bcppe//", "/a%2Db?q=%7e"):
+        site.page(path, path)
+        page = fetch(f"{site.url(path)}#top", limits(site))
+        assert (page.text, page.address) == (path, site.url(path))
+
+
+def test_a_site_may_lead_on_to_the_same_page_with_a_slash(site: Site) -> None:
+    site.page("/soup", "", status=301, Location="/soup/")
+    site.page("/soup/", "hot")
+    page = fetch(site.url("/soup"), limits(site))
+    assert (page.address, page.text) == (site.url("/soup/"), "hot")
+    assert (site.asked["/soup"], site.asked["/soup/"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "text"),
+    [
+        (200, {}, "<html><head><title>Just a moment...</title></head><body></body></html>"),
+        (503, {}, "<html><body><script>window._cf_chl_opt={cType:'managed'}</script></body></html>"),
+        (403, {"Cf_Mitigated": "challenge"}, ""),
+        (202, {"X_Amzn_Waf_Action": "challenge"}, ""),
+        (200, {}, "<script>var dd={'host':'geo.captcha-delivery.com/'}</script>"),
+    ],
+)
+def test_a_site_that_wants_to_see_a_browser_first_is_told_apart(
+    site: Site, status: int, headers: dict[str, str], text: str
+) -> None:
+    error = refused(site.page("/soup", text, status=status, **headers), limits(site))
+    assert (type(error), error.code) == (Permanent, "PAGE_CHALLENGE")
+
+
+def test_a_site_that_wants_more_patience_than_a_person_has_is_not_waited_for(site: Site) -> None:
+    error = refused(site.page("/soup", "", status=429, Retry_After="61"), limits(site))
+    assert (type(error), error.code) == (Permanent, "PAGE_THROTTLED")
+
+
+def test_a_host_that_has_no_name_is_unknown_for_good(site: Site) -> None:
+    error = refused("http://\u2615.example/", limits(site))
+    assert (type(error), error.code) == (Permanent, "HOST_UNKNOWN")
+
+
 def test_a_compressed_page_is_read_and_a_bomb_is_too_large(site: Site) -> None:
     site.page("/small", gzip.compress(b"<p>soup</p>"), Content_Encoding="gzip")
     assert fetch(site.url("/small"), limits(site)).text == "<p>soup</p>"
@@ -61,7 +104,7 @@ def test_a_compressed_page_is_read_and_a_bomb_is_too_large(site: Site) -> None:
         (401, {}, Permanent, "PAGE_FORBIDDEN"),
         (403, {}, Permanent, "PAGE_FORBIDDEN"),
         (204, {}, Permanent, "PAGE_FORBIDDEN"),
-        (429, {"Retry_After": "7"}, Retryable, "PAGE_BUSY"),
+        (429, {"Retry_After": "7"}, Retryable, "PAGE_THROTTLED"),
         (500, {}, Retryable, "PAGE_BUSY"),
         (503, {"Retry_After": "Wed, 21 Oct 2015 07:28:00 GMT"}, Retryable, "PAGE_BUSY"),
         (408, {}, Retryable, "FETCH_TIMEOUT"),

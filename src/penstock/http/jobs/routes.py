@@ -16,6 +16,7 @@ from penstock.http.jobs.filters import APageRequest, next_cursor
 from penstock.http.jobs.report import history_line, job_listed
 from penstock.http.jobs.schemas import HistoryLine, JobListed, JobSamples, JobStatusResponse
 from penstock.http.jobs.status import read_status
+from penstock.http.pagination import link_to_next
 from penstock.http.responses import Json
 from penstock.http.routing import Router
 from penstock.http.system.report import lane_setting
@@ -38,7 +39,7 @@ def list_jobs(
     """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page; the last one has none."""
     page = service.app.acting_as(who.caller).jobs.page(page_request.job_filter, after=page_request.after, limit=limit)
     now = datetime.now(UTC)
-    headers = {} if page.next is None else _link_to_next(request, cursor=next_cursor(page))
+    headers = {} if page.next is None else link_to_next(request, cursor=next_cursor(page))
     return Json([job_listed(job, now) for job in page.jobs], headers=headers)
 
 
@@ -69,7 +70,7 @@ def get_history(
     lines = service.app.acting_as(who.caller).jobs.history(job_id, after=after, limit=limit + 1)
     page, headers = lines[:limit], {}
     if len(lines) > limit:
-        headers = _link_to_next(request, after=page[-1].sequence)
+        headers = link_to_next(request, after=page[-1].sequence)
     return Json([history_line(entry) for entry in page], headers=headers)
 
 
@@ -86,7 +87,3 @@ def get_samples(job_id: UUID, who: SignedIn, service: AService) -> Response:
     """
     samples = service.app.acting_as(who.caller).jobs.samples(job_id, limit=MAX_SAMPLES)
     return Json(JobSamples(samples=[lane_setting(sample) for sample in samples]))
-
-
-def _link_to_next(request: Request, **place: object) -> dict[str, str]:
-    return {"Link": f'<{request.url.include_query_params(**place)}>; rel="next"'}

@@ -10,14 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from urllib.parse import urljoin
+from urllib.parse import urldefrag, urljoin
 
 import httpcore2
 import httpx2
 
+from penstock import Permanent, Retryable
 from penstock.errors import InvalidInput
 from penstock_apps.recipes.addresses import normalize_url
 from penstock_apps.recipes.failures import PageFailure
+from penstock_apps.recipes.parsing.challenges import is_announced, is_challenge
 from penstock_apps.recipes.parsing.hosts import PublicHosts
 from penstock_apps.recipes.parsing.limits import FetchLimits
 from penstock_apps.recipes.parsing.texts import decode_page
@@ -26,6 +28,8 @@ USER_AGENT = "Penstock/0.1 (recipe reader; fetches a page once when a person ask
 _TYPES = ("text/html", "application/xhtml+xml", "text/plain", "application/xml", "text/xml")
 _ONWARD = (301, 302, 303, 307, 308)
 _NOT_FOUND = (404, 410)
+_MAYBE_CHALLENGE = 503
+"""What is said to programs by sites that are busy, and by those that show a browser a challenge."""
 _LONGEST_WAIT = 3600.0
 
 
@@ -38,7 +42,8 @@ class Page:
 
 
 def fetch(address: str, limits: FetchLimits) -> Page:
-    """The page an address leads to."""
+    """The page an address leads to, asked for as it is written; so are those that it leads on to."""
+    address = urldefrag(address).url
     deadline = time.monotonic() + limits.seconds
     with _client(limits) as client:
         for _ in range(limits.redirects + 1):
@@ -46,8 +51,15 @@ def fetch(address: str, limits: FetchLimits) -> Page:
                 if answer.status_code in _ONWARD and "location" in answer.headers:
                     address = _onward(address, answer.headers["location"])
                     continue
-                _require_good(answer)
-                return Page(address, decode_page(_body(answer, limits, deadline), answer.charset_encoding))
+                failure = _failure_of(answer)
+                if failure is not None and answer.status_code != _MAYBE_CHALLENGE:
+                    raise failure
+                text = decode_page(_body(answer, limits, deadline), answer.charset_encoding)
+                if is_challenge(text):
+                    raise PageFailure.CHALLENGE.error(f"it answers {answer.status_code}")
+                if failure is not None:
+                    raise failure
+                return Page(address, text)
     raise PageFailure.REDIRECTS.error(f"more than {limits.redirects} times")
 
 
@@ -116,7 +128,9 @@ def _get(client: httpx2.Client, address: str) -> Iterator[httpx2.Response]:
             yield answer
     except (httpx2.TimeoutException, httpcore2.TimeoutException) as error:
         raise PageFailure.TIMEOUT.error() from error
-    except (httpx2.HTTPError, httpx2.InvalidURL, httpcore2.NetworkError, httpcore2.ProtocolError) as error:
+    except httpx2.InvalidURL as error:
+        raise PageFailure.HOST_UNKNOWN.error(str(error)) from error
+    except (httpx2.HTTPError, httpcore2.NetworkError, httpcore2.ProtocolError) as error:
         raise PageFailure.FAILED.error(str(error) or type(error).__name__) from error
     except (httpcore2.ConnectionNotAvailable, httpcore2.UnsupportedProtocol, ssl.SSLError) as error:
         raise PageFailure.FAILED.error(str(error)) from error
@@ -124,24 +138,31 @@ def _get(client: httpx2.Client, address: str) -> Iterator[httpx2.Response]:
 
 def _onward(address: str, location: str) -> str:
     try:
-        return normalize_url(urljoin(address, location))
+        target = urldefrag(urljoin(address, location)).url
+        normalize_url(target)  # which refuses what is no address of a page
     except (InvalidInput, ValueError) as error:
         raise PageFailure.HOST_REFUSED.error(f"it leads on to {location[:200]!r}") from error
+    return target
 
 
-def _require_good(answer: httpx2.Response) -> None:
+def _failure_of(answer: httpx2.Response) -> Permanent | Retryable | None:
+    """Why an answer is no page, by its status and headers; None where it is."""
     status = answer.status_code
+    detail = f"it answers {status}"
+    if is_announced(answer.headers):
+        return PageFailure.CHALLENGE.error(detail)
     if status in _NOT_FOUND:
-        raise PageFailure.NOT_FOUND.error(f"the site answers {status}")
-    if status == 429 or status >= 500:
-        raise PageFailure.BUSY.error(f"it answers {status}", after=_retry_after(answer.headers.get("retry-after")))
+        return PageFailure.NOT_FOUND.error(f"the site answers {status}")
+    if status == 429:
+        return PageFailure.THROTTLED.error(detail, after=_retry_after(answer.headers.get("retry-after")))
+    if status >= 500:
+        return PageFailure.BUSY.error(detail, after=_retry_after(answer.headers.get("retry-after")))
     if status == 408:
-        raise PageFailure.TIMEOUT.error("the site answers 408")
+        return PageFailure.TIMEOUT.error("the site answers 408")
     if status != 200:
-        raise PageFailure.FORBIDDEN.error(f"it answers {status}")
+        return PageFailure.FORBIDDEN.error(detail)
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
-    if kind not in _TYPES:
-        raise PageFailure.NOT_HTML.error(f"its type is {kind[:100]}")
+    return None if kind in _TYPES else PageFailure.NOT_HTML.error(f"its type is {kind[:100]}")
 
 
 def _body(answer: httpx2.Response, limits: FetchLimits, deadline: float) -> bytes:

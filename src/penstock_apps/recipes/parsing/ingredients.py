@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from penstock_apps.recipes.parsing.measures import BEHIND, CONTAINERS, MAX_WORDS, VAGUE, measure
+from penstock_apps.recipes.parsing.quantities import write_quantity
 from penstock_apps.recipes.payloads import IngredientData
 
 
@@ -28,13 +29,18 @@ class Ingredient:
 
     def as_json(self) -> IngredientData:
         """For the database and the API."""
+        amount = None if self.quantity is None else write_quantity(self.quantity, self.quantity_to)
+        without_amount = f"{self.name}, {self.note}" if self.note else self.name
         return {
-            "text": self.text,
-            "name": self.name,
-            "quantity": self.quantity,
+            "text": self.text if amount is None else without_amount,
+            "quantity": amount,
+            "quantity_display": amount,
+            "quantity_value": self.quantity,
             "quantity_to": self.quantity_to,
             "unit": self.unit,
+            "name": self.name,
             "note": self.note,
+            "line": self.text,
         }
 
 

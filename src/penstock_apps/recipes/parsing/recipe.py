@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from penstock_apps.recipes.parsing.ingredients import Ingredient
 from penstock_apps.recipes.payloads import RecipeData, RecipeResult
@@ -34,14 +35,20 @@ class ParsedRecipe:
             "steps": self.steps,
             "servings": self.servings,
             "yields": self.yields,
-            "prep_minutes": self.prep_minutes,
-            "cook_minutes": self.cook_minutes,
-            "total_minutes": self.total_minutes,
+            "prep_time_minutes": self.prep_minutes,
+            "cook_time_minutes": self.cook_minutes,
+            "total_time_minutes": self.total_minutes,
+            "estimated_time_minutes": self.total_minutes or self._sum_of_minutes,
             "image_url": self.image_url,
             "tags": self.tags,
+            "notes": [],  # pages have no words for them
             "author": self.author,
             "source_url": address,
         }
+
+    @property
+    def _sum_of_minutes(self) -> int | None:
+        return (self.prep_minutes or 0) + (self.cook_minutes or 0) or None
 
     @property
     def is_whole(self) -> bool:
@@ -62,13 +69,16 @@ class FoundRecipe:
     strategy: str
     used_llm: bool = False
     warnings: tuple[str, ...] = ()
+    llm_may_help: bool = False
+    """Is it part of a recipe, and is there a model that has not answered?"""
 
     def as_json(self, address: str) -> RecipeResult:
-        """A job's result."""
+        """A job's result, of a page that was just read."""
         return {
             "success": True,
             "recipe": self.recipe.as_json(address),
             "used_llm": self.used_llm,
             "parser_strategy": self.strategy,
             "warnings": list(self.warnings),
+            "parsed_at": datetime.now(UTC).isoformat(),
         }

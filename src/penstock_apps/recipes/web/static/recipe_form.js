@@ -2,13 +2,13 @@
 
 import { make, find } from "../core/dom.js";
 import { stepList } from "./recipe_steps.js";
-import { ingredientsOf, lineOf, linesOf, tagsOf, webAddress } from "./recipe_values.js";
+import { ingredientsOf, lineOf, linesOf, nameOf, tagsOf, textOf, webAddress } from "./recipe_values.js";
 
 const NUMBERS = [
   ["servings", "Servings"],
-  ["prep_minutes", "Preparing (min)"],
-  ["cook_minutes", "Cooking (min)"],
-  ["total_minutes", "Total (min)"],
+  ["prep_time_minutes", "Preparing (min)"],
+  ["cook_time_minutes", "Cooking (min)"],
+  ["total_time_minutes", "Total (min)"],
 ];
 
 /** The form of a recipe as the API knows it. */
@@ -70,7 +70,7 @@ export function recipeForm(recipe, { saveLabel, onSave, onLeave }) {
     return whole;
   }
 
-  const steps = stepList(recipe.steps ?? [], () => clear("steps"));
+  const steps = stepList((recipe.steps ?? []).map(textOf), () => clear("steps"));
   const general = make("div", { class: "form-problem", role: "alert", hidden: true });
   const saveButton = make("button", { class: "main-action" }, saveLabel);
   const form = make(
@@ -93,7 +93,7 @@ export function recipeForm(recipe, { saveLabel, onSave, onLeave }) {
     ),
     steps.element,
     line("tags", "Tags", {}, "Separated by commas."),
-    text("notes", "Notes", recipe.notes ?? "", 3),
+    text("notes", "Notes", [recipe.notes ?? ""].flat().join("\n"), 3),
     line("author", "Author", { maxlength: 500 }),
     address("source_url", "Address of the page"),
     address("image_url", "Address of a picture"),
@@ -105,7 +105,7 @@ export function recipeForm(recipe, { saveLabel, onSave, onLeave }) {
       make("button", { type: "button", on: { click: onLeave } }, "Close"),
     ),
   );
-  fields.get("tags").value = (recipe.tags ?? []).join(", ");
+  fields.get("tags").value = (recipe.tags ?? []).map(nameOf).join(", ");
 
   function submitted(event) {
     event.preventDefault();

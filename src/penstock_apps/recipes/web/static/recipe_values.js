@@ -1,16 +1,33 @@
 // A recipe between the API and a form: lines of text here, lists and numbers there.
 
-const INGREDIENT_FIELDS = ["text", "quantity", "quantity_to", "unit", "name", "note"];
+const INGREDIENT_FIELDS = [
+  "text",
+  "quantity_display",
+  "quantity_value",
+  "quantity_to",
+  "unit",
+  "name",
+  "note",
+  "line",
+];
 
-/** An ingredient as the line a cook reads. */
+/** An ingredient as the line a cook reads: the page's own, or the amount before what it is. */
 export function lineOf(ingredient) {
-  if (typeof ingredient === "string") return tidy(ingredient);
-  if (ingredient.text) return tidy(ingredient.text);
-  const { quantity, quantity_to: most, unit, name, note } = ingredient;
-  const amount = quantity ?? null;
-  const range = amount !== null && (most ?? null) !== null ? `${amount}-${most}` : amount;
-  const line = [range, unit, name].filter((part) => part !== null && part !== undefined && part !== "").join(" ");
-  return tidy(note ? `${line}, ${note}` : line);
+  if (ingredient.line) return tidy(ingredient.line);
+  const amount = tidy([ingredient.quantity_display, ingredient.unit].filter(Boolean).join(" "));
+  const text = tidy(ingredient.text ?? "");
+  // Some write the amount in the text as well.
+  return text.toLowerCase().startsWith(amount.toLowerCase()) ? text : tidy(`${amount} ${text}`);
+}
+
+/** A step's text: parsed ones are texts, saved ones have a number, too. */
+export function textOf(step) {
+  return typeof step === "string" ? step : step.text;
+}
+
+/** A tag's name, in the same way. */
+export function nameOf(tag) {
+  return typeof tag === "string" ? tag : tag.name;
 }
 
 /** The lines of a text that say something. */
@@ -51,7 +68,6 @@ export function hostOf(text) {
 }
 
 function kept(ingredient) {
-  if (typeof ingredient === "string") return ingredient;
   const pairs = INGREDIENT_FIELDS.map((name) => [name, ingredient[name] ?? null]);
   return Object.fromEntries(pairs.filter(([, value]) => value !== null));
 }

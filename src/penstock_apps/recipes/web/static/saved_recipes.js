@@ -1,6 +1,6 @@
 // The recipes somebody keeps: a page at a time, to be opened or removed.
 
-import { get, Problem, send, withQuery } from "../core/api.js";
+import { page, Problem, send, withQuery } from "../core/api.js";
 import { ask } from "../components/dialogs.js";
 import { fill, make, find } from "../core/dom.js";
 import { plural, when } from "../core/format.js";
@@ -19,8 +19,8 @@ export function savedRecipes({ open }) {
     const mine = ++turn;
     if (!place.firstChild) fill(place, loading("Looking for your recipes…"));
     try {
-      const { recipes, next } = await get(withQuery("/recipes", { limit: PAGE }));
-      if (mine === turn) show(recipes, next);
+      const { body, next } = await page(withQuery("/recipes", { limit: PAGE }));
+      if (mine === turn) show(body, next);
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       if (mine === turn) fill(place, failed(problem, load));
@@ -43,9 +43,9 @@ export function savedRecipes({ open }) {
       const mine = turn;
       button.disabled = true;
       try {
-        const answer = await get(withQuery("/recipes", { limit: PAGE, cursor: next }));
+        const answer = await page(next);
         if (mine !== turn) return;
-        const cards = answer.recipes.map(card);
+        const cards = answer.body.map(card);
         list.append(...cards);
         const behind = more(list, answer.next);
         if (behind) button.replaceWith(behind);
@@ -87,7 +87,7 @@ export function savedRecipes({ open }) {
         make(
           "p",
           { class: "row tags" },
-          recipe.tags.map((tag) => make("span", { class: "chip tag" }, tag)),
+          recipe.tags.map(({ name: tag }) => make("span", { class: "chip tag" }, tag)),
         ),
       make(
         "div",
