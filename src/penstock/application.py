@@ -99,7 +99,7 @@ class Application(Generic[Service]):
     """Called with the application's own object."""
     pages: str | Pages | None = None
     commands: str | Sequence[Callable[..., None]] = ()
-    """Functions that become commands of ``penstock``, as typer reads them."""
+    """Functions that become commands of ``penstock``, as typer reads them, or a ``typer.Typer`` of several."""
     samples: str | type[Samples] | None = None
     """What ``penstock demo`` and ``penstock serve --samples`` show of it."""
     kinds: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ from penstock.cli import (
     cancel,
     commit,
     config,
+    dead_letters,
     demo,
     export,
     history,
@@ -86,6 +87,7 @@ for command in (
     migrate.migrate,
     sweep.sweep,
     backfill.backfill,
+    dead_letters.dead_letters,
     config.config,
 ):
     program.command()(command)
@@ -101,7 +103,10 @@ def guest_commands() -> dict[str, Any]:
     guests.callback()(lambda: None)
     for application in find_applications().values():
         for command in resolve(application.commands):
-            guests.command()(command)
+            if isinstance(command, typer.Typer):
+                guests.add_typer(command)
+            else:
+                guests.command()(command)
     return dict(typer.main.get_group(guests).commands)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from penstock.messages.in_process import InProcessMessages
     from penstock.messages.kafka.client import KafkaClient
     from penstock.messages.kafka.consumer import KafkaConsumer
+    from penstock.messages.kafka.dead_letters import DeadLetter, DeadLetters
     from penstock.messages.kafka.producer import KafkaProducer
     from penstock.messages.subscriptions import Subscriber, Subscriptions
 else:
@@ -23,9 +24,13 @@ else:
             "penstock.messages.in_process": "InProcessMessages",
             "penstock.messages.kafka.client": "KafkaClient",
             "penstock.messages.kafka.consumer": "KafkaConsumer",
+            "penstock.messages.kafka.dead_letters": "DeadLetter DeadLetters",
             "penstock.messages.kafka.producer": "KafkaProducer",
             "penstock.messages.subscriptions": "Subscriber Subscriptions",
         },
     )
 
-__all__ = ["InProcessMessages", "KafkaClient", "KafkaConsumer", "KafkaProducer", "Subscriber", "Subscriptions"]
+__all__ = [
+    "DeadLetter", "DeadLetters", "InProcessMessages", "KafkaClient", "KafkaConsumer", "KafkaProducer", "Subscriber",
+    "Subscriptions",
+]  # fmt: skip

@@ -1,4 +1,4 @@
-"""``penstock import-recipe-jobs``."""
+"""``penstock import-recipe-jobs`` and ``penstock recipes parser``."""
 
 from __future__ import annotations
 
@@ -38,4 +38,36 @@ def import_recipe_jobs(
         raise typer.Exit(1)
 
 
-commands = (import_recipe_jobs,)
+recipes_group = typer.Typer(
+    name="recipes", help="Programs of the recipes application.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@recipes_group.callback()
+def recipes_commands() -> None:
+    """Programs of the recipes application."""
+
+
+@recipes_group.command()
+def parser() -> None:
+    """Parse pages for a Penstock elsewhere, until SIGTERM or Ctrl-C.
+
+    It reads requests from Kafka (KAFKA_TOPIC_PARSE_REQUEST) and answers there (KAFKA_TOPIC_PARSE_RESULT). It needs the
+    broker (PENSTOCK_KAFKA_SERVERS) and no database. Start several to parse several pages at once: each takes the
+    requests of some partitions.
+
+    \b
+    PENSTOCK_KAFKA_SERVERS=broker.example:9092 penstock recipes parser
+    """
+    from penstock.errors import LibraryMissing
+
+    try:
+        from penstock_apps.recipes.parser import run_parser
+    except ModuleNotFoundError as error:
+        if error.name != "confluent_kafka":
+            raise
+        raise LibraryMissing("the parser needs confluent-kafka, not installed here: install penstock[kafka]") from None
+    run_parser()
+
+
+commands = (import_recipe_jobs, recipes_group)

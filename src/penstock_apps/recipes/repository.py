@@ -32,7 +32,7 @@ from penstock import Penstock
 from penstock.errors import ConfigurationError, FileNotFound, PayloadNotStorable
 from penstock.lifecycle import JSON, storable_texts
 from penstock_apps.recipes.payloads import IngredientData, RecipeResult, parsed_moment
-from penstock_apps.recipes.tables import llm_recipe, parse_result, recipe, resource, saved_recipe
+from penstock_apps.recipes.tables import llm_recipe, parse_result, parse_start, recipe, resource, saved_recipe
 
 RecipeId = int | UUID
 """A saved recipe by its number, or by the id that no other database gives."""
@@ -102,6 +102,8 @@ _COLUMNS = ("title", "ingredients", "parsed_at")
 _FRESH = _newest_answer(_COLUMNS, is_fresh=True)
 _LATEST = _newest_answer(_COLUMNS, is_fresh=False)
 _RESULT = _newest_answer(("result", "parsed_at"), is_fresh=False)
+_ANSWERED = select(parse_result.c.request_id).where(parse_result.c.request_id == bindparam("request_id"))
+_STALE_AT_ONCE = 1_000
 
 
 class RecipeRepository:
@@ -171,8 +173,34 @@ class RecipeRepository:
             "error_message": error_message,
             "received_at": datetime.now(UTC),
         }
+        self.forget_start(connection, request_id)
         statement = _insert(connection, parse_result).values(row).on_conflict_do_nothing()
         return connection.execute(statement.returning(parse_result.c.request_id)).one_or_none() is not None
+
+    def note_start(self, connection: Connection, request_id: UUID) -> None:
+        """Record that a parser has begun, unless it has answered, or one has begun before."""
+        if connection.execute(_ANSWERED, {"request_id": request_id}).one_or_none() is None:
+            row = {"request_id": request_id, "started_at": datetime.now(UTC)}
+            connection.execute(_insert(connection, parse_start).values(row).on_conflict_do_nothing())
+
+    def forget_start(self, connection: Connection, request_id: UUID) -> None:
+        """Nobody waits for that parser any more."""
+        connection.execute(delete(parse_start).where(parse_start.c.request_id == request_id))
+
+    def started(self, request_ids: Sequence[UUID]) -> set[UUID]:
+        """Those of these requests that a parser has begun with, and not answered."""
+        query = select(parse_start.c.request_id).where(parse_start.c.request_id.in_(request_ids))
+        return set(
+            self._app.in_transaction(
+                lambda connection: connection.execute(query).scalars().all(), reads=True, single_statement=True
+            )
+        )
+
+    def stale_starts(self, before: datetime) -> Sequence[UUID]:
+        """The requests that a parser began with before then, and has not answered, the oldest first."""
+        query = select(parse_start.c.request_id).where(parse_start.c.started_at < before)
+        query = query.order_by(parse_start.c.started_at).limit(_STALE_AT_ONCE)
+        return self._app.in_transaction(lambda connection: connection.execute(query).scalars().all(), reads=True)
 
     def parser_answer(self, request_id: UUID) -> ParserAnswer | None:
         """How a parser elsewhere answered a request; None until it did."""

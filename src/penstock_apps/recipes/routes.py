@@ -102,7 +102,8 @@ def _queue(recipes: Recipes) -> Router:
 
     def get_status(job_id: UUID, who: SignedIn) -> Response:
         """Its status, its result once it is complete, and why it failed."""
-        return Json(words.job_status(recipes.get(job_id, by=who.caller)))
+        [job] = recipes.with_progress([recipes.get(job_id, by=who.caller)])
+        return Json(words.job_status(job))
 
     def cancel(job_id: UUID, who: SignedIn) -> Response:
         """Possible until it is complete. Others who asked for the page still get it."""
@@ -165,7 +166,8 @@ def _requests(recipes: Recipes) -> Router:
         known_recipe = recipes.find_known(body.url)
         if known_recipe is not None:
             return Json({**hit, "recipe": words.known_recipe(known_recipe)})
-        job = recipes.ask(body.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
+        submission = recipes.ask(body.url, user=who.user, idempotency_key=key, ip_address=_address(request))
+        [job] = recipes.with_progress([submission.job])
         answer = Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
         if who.user is None:
             remember_request(request, answer, job.id)
@@ -173,7 +175,7 @@ def _requests(recipes: Recipes) -> Router:
 
     def poll(request_id: UUID, who: Identity) -> Response:
         try:
-            job = recipes.get_request(request_id, by=who.caller)
+            [job] = recipes.with_progress([recipes.get_request(request_id, by=who.caller)])
         except JobNotFound as error:
             return Json({"error": "Request not found", "code": error.code, "message": error.message}, 404)
         is_pruned = job.result is None and job.finished
@@ -217,7 +219,8 @@ def _requests(recipes: Recipes) -> Router:
         page = recipes.history(
             by=owner(who.user), guest_requests=remembered_requests(request), after=_place(cursor), limit=limit
         )
-        return Json({"requests": [words.listed_request(job) for job in page], "next": _next(page, limit)})
+        requests = [words.listed_request(job) for job in recipes.with_progress(page)]
+        return Json({"requests": requests, "next": _next(page, limit)})
 
     return routes
 

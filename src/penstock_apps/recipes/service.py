@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from itertools import islice
@@ -155,6 +156,14 @@ class Recipes:
             if by.id is None:
                 raise
             return self.get(request_id, by=owner(None))
+
+    def with_progress(self, jobs: Sequence[Job]) -> list[Job]:
+        """The same jobs as their clients see them: one that a parser elsewhere has begun with is running."""
+        waiting_ids = (
+            [job.id for job in jobs if job.state is JobState.CREATED] if self.settings.parsed_elsewhere else []
+        )
+        started_ids = self.repository.started(waiting_ids) if waiting_ids else set()
+        return [replace(job, state=JobState.RUNNING) if job.id in started_ids else job for job in jobs]
 
     def find_latest(self, job: Job) -> KnownRecipe | None:
         """What is known of the page of a job that has no result any more."""

@@ -69,3 +69,12 @@ parse_result = Table(
     Column("received_at", DateTime(timezone=True), nullable=False),
 )
 """How a parser elsewhere answered a request; the first answer counts."""
+
+parse_start = Table(
+    "parse_start",
+    metadata,
+    Column("request_id", Uuid, primary_key=True),
+    Column("started_at", DateTime(timezone=True), nullable=False),
+)
+"""The requests that a parser elsewhere has begun with, until it answers."""
+Index(None, parse_start.c.started_at)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from penstock.messages.kafka.client_options import client_options
 from penstock.messages.kafka.consumer import Handle, KafkaConsumer
 from penstock.messages.kafka.dead_letters import DeadLetters
-from penstock.messages.kafka.producer import KafkaProducer
+from penstock.messages.kafka.producer import KafkaDelivery, KafkaProducer
+from penstock.messages.kafka.records import message_headers, write_value
+from penstock.operations.transport import Message
 from penstock.settings import Settings
 
 
@@ -21,10 +23,12 @@ class KafkaClient:
         self.producer = KafkaProducer(self._options, max_bytes=self._max_bytes)
         """The one that all share; it connects when it is first needed."""
 
-    @property
-    def max_bytes(self) -> int:
-        """The largest message that is sent or read."""
-        return self._max_bytes
+    def send(self, message: Message) -> KafkaDelivery:
+        """Begin to write a message; the answer is to be waited for."""
+        value = write_value(message.payload, max_bytes=self._max_bytes)
+        key = None if message.key is None else message.key.encode()
+        headers = message_headers(message.id, message.created_at)
+        return self.producer.write(message.topic, value, key=key, headers=headers)
 
     def consumer(self, topics: Sequence[str], handle: Handle, *, group: str | None = None) -> KafkaConsumer:
         """A new member of the group of the settings, or of another one."""

@@ -72,6 +72,19 @@ class DeadLetter:
         """When that was."""
         return self.record.written_at
 
+    def as_object(self) -> dict[str, object]:
+        """What a program is told of it; a value that is no text is shown with marks in place of its bytes."""
+        value, key = self.record.value, self.record.key
+        return {
+            "topic": self.topic,
+            "first_place": self.first_place,
+            "key": None if key is None else key.decode(errors="replace"),
+            "value": None if value is None else value.decode(errors="replace"),
+            "reason": self.reason,
+            "tries": self.tries,
+            "put_aside_at": self.put_aside_at,
+        }
+
 
 def write_dead_letter(producer: KafkaProducer, record: Record, reason: str, *, tries: int, max_bytes: int) -> None:
     """Put a record aside, and return when it is safe there."""

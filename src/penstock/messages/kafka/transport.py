@@ -6,7 +6,6 @@ from penstock.errors import MessageRefused
 from penstock.messages.kafka.client import KafkaClient
 from penstock.messages.kafka.consumer import KafkaConsumer
 from penstock.messages.kafka.producer import KafkaDelivery
-from penstock.messages.kafka.records import message_headers, write_value
 from penstock.messages.subscriptions import Subscriptions
 from penstock.operations.transport import EVERY_TOPIC, Message
 from penstock.settings import Settings
@@ -25,10 +24,7 @@ class KafkaMessages:
 
     def send(self, message: Message) -> KafkaDelivery:
         """Begin to write a message; the answer is to be waited for."""
-        value = write_value(message.payload, max_bytes=self._client.max_bytes)
-        key = None if message.key is None else message.key.encode()
-        headers = message_headers(message.id, message.created_at)
-        return self._client.producer.write(message.topic, value, key=key, headers=headers)
+        return self._client.send(message)
 
     def open_consumer(self) -> KafkaConsumer | None:
         """A member of the group that reads what is subscribed to here; None where nothing is."""

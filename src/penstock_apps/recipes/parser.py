@@ -1,0 +1,151 @@
+"""The downstream program: reads requests from Kafka, fetches and parses the pages, and answers there.
+
+It has no database of its own: what it has not answered is still in the broker, and is read again by whoever gets its
+partition when it dies. Each page is read as a Penstock worker reads one, in a process with limits of time and memory
+and tries that wait for busy sites; the Penstock that does it lives in this process's memory and forgets.
+
+A request that comes twice is answered twice, with the same ids: whoever reads the answers has their effect once.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import FrameType
+from uuid import UUID, uuid5
+
+import structlog
+
+from penstock import JobState, Kind, Penstock, Policy
+from penstock.app import Message
+from penstock.errors import MessageRefused
+from penstock.lifecycle import JSON
+from penstock.messages import KafkaClient
+from penstock.settings import Settings, load_settings, read_settings
+from penstock_apps.recipes.kinds import read_page
+from penstock_apps.recipes.parser_messages import (
+    LONGEST_ERROR,
+    LONGEST_TITLE,
+    MAX_INGREDIENTS,
+    ParseRequest,
+    read,
+)
+from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult, is_recipe_result
+from penstock_apps.recipes.settings import RecipeSettings
+
+_PAGE = "page"
+_ANSWERS = UUID("7b5d4e0a-2f7c-4f0e-9a56-0f5f9f2f7f10")
+"""What ids of answers are made in: it must never change."""
+_log = structlog.get_logger("penstock.recipes.parser")
+
+
+class Parser:
+    """A member of the group that reads ``parse-requests``."""
+
+    def __init__(self, client: KafkaClient, settings: RecipeSettings, group: str) -> None:
+        self._client = client
+        self._settings = settings
+        self._app = Penstock("sqlite://")
+        policy = Policy(
+            retries=3, backoff="2s exponential up to 30s", runs_in="processes", timeout="2m", memory_limit="1GiB"
+        )
+        self._page: Kind[RecipeParams, PageInput, RecipeResult] = self._app.kinds.add(Kind.of(_PAGE, read_page, policy))
+        self._consumer = client.consumer([settings.requests_topic], self.answer, group=group)
+
+    def run(self, until: threading.Event) -> None:
+        """Parse until ``until`` is set; what is in hand then is finished."""
+        with self._app.working(), self._polling(until):
+            while not until.is_set():
+                self._consumer.handle()
+
+    @contextmanager
+    def _polling(self, until: threading.Event) -> Iterator[None]:
+        """The broker hears from this member all the time, however long a page takes."""
+
+        def poll() -> None:
+            while not is_over.is_set():
+                self._consumer.poll()
+
+        is_over = threading.Event()
+        thread = threading.Thread(target=poll, name="penstock-parser-poll", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
+    def close(self) -> None:
+        """Leave the group, and let go of everything."""
+        self._consumer.close()
+        self._client.close()
+        self._app.close()
+
+    def answer(self, message: Message) -> None:
+        """Say that a request is begun, parse its page, and say what came of it."""
+        request = read(ParseRequest, message.payload)
+        if not request.url.startswith(("http://", "https://")):
+            raise MessageRefused("its url does not begin with http:// or https://")
+        self._say(message, "start", request, {"status": "PROCESSING"})
+        self._say(message, "result", request, self._parse(request))
+
+    def _parse(self, request: ParseRequest) -> dict[str, JSON]:
+        params = RecipeParams(url=request.url, url_hash=request.urlHash, use_llm_fallback=request.useLlmFallback)
+        job = self._app.submit(self._page, params, items=[{"url": request.url}]).job
+        job = self._app.jobs.wait(job.id)
+        results = [item.result for item in self._app.items.list(job.id)]
+        if job.state is JobState.SUCCEEDED and results and is_recipe_result(results[0]):
+            return _found(results[0])
+        return {"success": False, "errorMessage": (job.last_error or "nothing was found")[:LONGEST_ERROR]}
+
+    def _say(self, message: Message, what: str, request: ParseRequest, words: dict[str, JSON]) -> None:
+        """Write an answer, and return when it is safe at the broker."""
+        payload = {"requestId": str(request.requestId), "urlHash": request.urlHash, **words}
+        answer_id = str(uuid5(_ANSWERS, f"{message.id} {what}"))
+        answer = Message(answer_id, self._settings.results_topic, request.urlHash, payload, datetime.now(UTC))
+        self._client.send(answer).wait()
+
+
+def _found(result: RecipeResult) -> dict[str, JSON]:
+    """A recipe in the words of a result: what the message has room for."""
+    recipe = result["recipe"]
+    ingredients: list[JSON] = [
+        {"quantity": line["quantity"], "unit": line["unit"], "name": line["name"]} for line in recipe["ingredients"]
+    ]
+    return {
+        "success": True,
+        "title": recipe["title"][:LONGEST_TITLE],
+        "ingredients": ingredients[:MAX_INGREDIENTS],
+        "usedLlm": result["used_llm"],
+    }
+
+
+def run_parser(settings: Settings | None = None) -> None:
+    """What ``penstock recipes parser`` does."""
+    settings = settings or load_settings()
+    recipe_settings = read_settings(RecipeSettings)
+    parser = Parser(KafkaClient(settings), recipe_settings, f"{settings.kafka_group}-recipe-parsers")
+    stop = threading.Event()
+    with _stopped_by_signals(stop.set):
+        print(f"parsing the requests of {recipe_settings.requests_topic}", flush=True)
+        try:
+            parser.run(stop)
+        finally:
+            parser.close()
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop()
+
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, on_signal) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
