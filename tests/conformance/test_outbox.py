@@ -204,8 +204,8 @@ def test_a_backlog_is_counted_only_so_far(bench: Workbench, monkeypatch: pytest.
     assert backlog(bench.store).waiting == 5
 
 
-def test_the_number_of_a_message_is_never_another_ones(bench: Workbench) -> None:
-    seen: list[int] = []
+def test_the_id_of_a_message_is_never_another_ones(bench: Workbench) -> None:
+    seen: list[str] = []
     for _ in range(2):
         append(bench.store, 1, 2)
         outbox.relay(bench.store, lambda message: seen.append(message.id))

@@ -20,7 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from tools.kafka import JARS, KafkaUnavailable, missing_jars
 

@@ -12,14 +12,12 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from types import FrameType
 from uuid import UUID, uuid5
 
-import structlog
-
-from penstock import JobState, Kind, Penstock, Policy
+from penstock import SYSTEM, JobState, Kind, Penstock, Policy
 from penstock.app import Message
 from penstock.errors import MessageRefused
 from penstock.lifecycle import JSON
@@ -37,32 +35,55 @@ from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult
 from penstock_apps.recipes.settings import RecipeSettings
 
 _PAGE = "page"
+_PAGES_KEPT = 1_000
+"""So many jobs are kept in memory before all of them are forgotten."""
 _ANSWERS = UUID("7b5d4e0a-2f7c-4f0e-9a56-0f5f9f2f7f10")
 """What ids of answers are made in: it must never change."""
-_log = structlog.get_logger("penstock.recipes.parser")
+_POLICY = Policy(retries=3, backoff="2s exponential up to 30s", runs_in="processes", timeout="2m", memory_limit="1GiB")
+
+
+class Pages:
+    """Reads pages, each in a process of its own with limits."""
+
+    def __init__(self, settings: Settings) -> None:
+        own_settings = {"database_url": "sqlite://", "transport": "in-process"}
+        self.app = Penstock(settings=settings.model_copy(update=own_settings))
+        self._kind: Kind[RecipeParams, PageInput, RecipeResult] = self.app.kinds.add(Kind.of(_PAGE, read_page, _POLICY))
+        self.count = 0
+
+    def parse(self, request: ParseRequest) -> dict[str, JSON]:
+        """What came of a page, in the words of a result."""
+        self.count += 1
+        params = RecipeParams(url=request.url, url_hash=request.urlHash, use_llm_fallback=request.useLlmFallback)
+        submission = self.app.acting_as(SYSTEM).submit(self._kind, params)
+        job = self.app.acting_as(SYSTEM).jobs.wait(submission.job.id)
+        if job.state is JobState.SUCCEEDED and is_recipe_result(job.result):
+            return _found(job.result)
+        return {"success": False, "errorMessage": (job.last_error or "nothing was found")[:LONGEST_ERROR]}
 
 
 class Parser:
     """A member of the group that reads ``parse-requests``."""
 
-    def __init__(self, client: KafkaClient, settings: RecipeSettings, group: str) -> None:
-        self._client = client
+    def __init__(self, settings: Settings, recipe_settings: RecipeSettings) -> None:
         self._settings = settings
-        self._app = Penstock("sqlite://")
-        policy = Policy(
-            retries=3, backoff="2s exponential up to 30s", runs_in="processes", timeout="2m", memory_limit="1GiB"
-        )
-        self._page: Kind[RecipeParams, PageInput, RecipeResult] = self._app.kinds.add(Kind.of(_PAGE, read_page, policy))
-        self._consumer = client.consumer([settings.requests_topic], self.answer, group=group)
+        self._client = KafkaClient(settings)
+        self._results_topic = recipe_settings.results_topic
+        self._pages = Pages(settings)
+        group = f"{settings.kafka_group}-recipe-parsers"
+        self._consumer = self._client.consumer([recipe_settings.requests_topic], self.answer, group=group)
 
     def run(self, until: threading.Event) -> None:
         """Parse until ``until`` is set; what is in hand then is finished."""
-        with self._app.working(), self._polling(until):
+        with self._polling():
             while not until.is_set():
-                self._consumer.handle()
+                with closing(self._pages.app), self._pages.app.working():
+                    while not until.is_set() and self._pages.count < _PAGES_KEPT:
+                        self._consumer.handle()
+                self._pages = Pages(self._settings)
 
     @contextmanager
-    def _polling(self, until: threading.Event) -> Iterator[None]:
+    def _polling(self) -> Iterator[None]:
         """The broker hears from this member all the time, however long a page takes."""
 
         def poll() -> None:
@@ -82,7 +103,6 @@ class Parser:
         """Leave the group, and let go of everything."""
         self._consumer.close()
         self._client.close()
-        self._app.close()
 
     def answer(self, message: Message) -> None:
         """Say that a request is begun, parse its page, and say what came of it."""
@@ -90,22 +110,13 @@ class Parser:
         if not request.url.startswith(("http://", "https://")):
             raise MessageRefused("its url does not begin with http:// or https://")
         self._say(message, "start", request, {"status": "PROCESSING"})
-        self._say(message, "result", request, self._parse(request))
-
-    def _parse(self, request: ParseRequest) -> dict[str, JSON]:
-        params = RecipeParams(url=request.url, url_hash=request.urlHash, use_llm_fallback=request.useLlmFallback)
-        job = self._app.submit(self._page, params, items=[{"url": request.url}]).job
-        job = self._app.jobs.wait(job.id)
-        results = [item.result for item in self._app.items.list(job.id)]
-        if job.state is JobState.SUCCEEDED and results and is_recipe_result(results[0]):
-            return _found(results[0])
-        return {"success": False, "errorMessage": (job.last_error or "nothing was found")[:LONGEST_ERROR]}
+        self._say(message, "result", request, self._pages.parse(request))
 
     def _say(self, message: Message, what: str, request: ParseRequest, words: dict[str, JSON]) -> None:
         """Write an answer, and return when it is safe at the broker."""
         payload = {"requestId": str(request.requestId), "urlHash": request.urlHash, **words}
         answer_id = str(uuid5(_ANSWERS, f"{message.id} {what}"))
-        answer = Message(answer_id, self._settings.results_topic, request.urlHash, payload, datetime.now(UTC))
+        answer = Message(answer_id, self._results_topic, request.urlHash, payload, datetime.now(UTC))
         self._client.send(answer).wait()
 
 
@@ -127,7 +138,7 @@ def run_parser(settings: Settings | None = None) -> None:
     """What ``penstock recipes parser`` does."""
     settings = settings or load_settings()
     recipe_settings = read_settings(RecipeSettings)
-    parser = Parser(KafkaClient(settings), recipe_settings, f"{settings.kafka_group}-recipe-parsers")
+    parser = Parser(settings, recipe_settings)
     stop = threading.Event()
     with _stopped_by_signals(stop.set):
         print(f"parsing the requests of {recipe_settings.requests_topic}", flush=True)

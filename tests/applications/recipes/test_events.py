@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from penstock import JobState
 from penstock.app import Message
 from penstock_apps.recipes.addresses import key_of
 from penstock_apps.recipes.settings import RecipeSettings
-from penstock_apps.recipes.tables import resource
+from penstock_apps.recipes.tables import parse_start, resource
 from tests.applications.recipes.conftest import Kitchen
 
 PATIENCE = 60.0
@@ -46,7 +46,7 @@ def word(request: str, **changes: Any) -> Message:
         "requestId": request, "urlHash": key_of(URL), "success": True, "errorMessage": None, "title": "Tomato soup",
         "ingredients": [{"quantity": "2", "unit": "cups", "name": "tomatoes"}],
     }  # fmt: skip
-    return Message(1, "parse-results", request, payload | changes, datetime.now(UTC))
+    return Message(str(uuid4()), "parse-results", request, payload | changes, datetime.now(UTC))
 
 
 def asked(kitchen: Kitchen) -> str:
@@ -136,18 +136,95 @@ def test_what_cannot_be_taken_is_put_aside_and_stops_nothing(
 ) -> None:
     request = asked(kitchen)
     wrong = [
-        word(str(uuid4())),
-        word(request, urlHash=key_of("https://elsewhere.example")),
-        word(request, urlHash="short"),
-        word(request, success="perhaps"),
-        word("not an id"),
-        Message(1, "parse-results", None, ["a", "list"], word(request).created_at),
-        Message(1, "parse-results", None, None, word(request).created_at),
+        word(str(uuid4())).payload,
+        word(request, urlHash=key_of("https://elsewhere.example")).payload,
+        word(request, urlHash="short").payload,
+        word(request, success="perhaps").payload,
+        word("not an id").payload,
+        begun(request, status="FINISHED").payload,
+        begun(str(uuid4())).payload,
+        ["a", "list"],
+        None,
     ]
-    for message in wrong:
-        kitchen.results.take(message)
+    for payload in wrong:
+        kitchen.app.messages.publish("parse-results", payload, key=request)
+    kitchen.app.messages.publish("parse-results", word(request).payload, key=request)
     dead = relayed(heard[DEAD], len(wrong))
-    assert [one["message"] for one in dead] == [one.payload for one in wrong]
-    assert all(one["reason"] for one in dead)
+    assert [one["message"] for one in dead] == wrong
+    assert [one["reason"].partition(":")[0] for one in dead] == [
+        "there is no such request", "it is about another page than its request", *["it cannot be read"] * 4,
+        "there is no such request", *["it cannot be read"] * 2,
+    ]  # fmt: skip
+    assert kitchen.app.jobs.wait(UUID(request), timeout=PATIENCE).state is JobState.SUCCEEDED
+
+
+def begun(request: str, **changes: Any) -> Message:
+    """A parser's word that it begins."""
+    payload = {"requestId": request, "urlHash": key_of(URL), "status": "PROCESSING"}
+    return Message(str(uuid4()), "parse-results", key_of(URL), payload | changes, datetime.now(UTC))
+
+
+def statuses(kitchen: Kitchen, request: str) -> list[str]:
+    """How a request stands, wherever it is shown."""
+    client = kitchen.served.client()
+    shown = [
+        client.get(f"/parse-requests/{request}").json()["status"],
+        client.get("/parse-requests").json()["requests"][0]["status"],
+        client.get(f"/recipes/parse-url/status/{request}").json()["status"],
+    ]
+    again = client.post("/parse-requests", json={"url": URL}).json()
+    return [*shown, again["status"]]
+
+
+def test_a_request_that_a_parser_has_begun_with_is_processing(kitchen: Kitchen) -> None:
+    request = asked(kitchen)
+    assert statuses(kitchen, request) == ["PENDING", "PENDING", "PENDING", "PENDING"]
+    kitchen.results.take(begun(request))
+    assert statuses(kitchen, request) == ["PROCESSING", "PROCESSING", "RUNNING", "PROCESSING"]
     kitchen.results.take(word(request))
     assert kitchen.app.jobs.wait(UUID(request), timeout=PATIENCE).state is JobState.SUCCEEDED
+    kitchen.results.take(begun(request))
+    assert kitchen.served.client().get(f"/parse-requests/{request}").json()["status"] == "COMPLETED", "it came late"
+
+
+def test_a_message_has_its_effect_once_by_its_id(kitchen: Kitchen) -> None:
+    """The start comes again after the failure that ended the request: it must not look as if somebody were at it."""
+    request = asked(kitchen)
+    start = begun(request)
+    kitchen.results.take(start)
+    kitchen.results.take(word(request, success=False, errorMessage="no recipe here"))
+    kitchen.results.take(start)
+    kitchen.app.jobs.wait(UUID(request), timeout=PATIENCE)
+    assert kitchen.recipes.repository.started([UUID(request)]) == set()
+
+
+def let_time_pass(kitchen: Kitchen) -> None:
+    """All parsers have begun long ago."""
+    long_ago = datetime.now(UTC) - timedelta(minutes=kitchen.recipes.settings.stale_minutes + 1)
+    kitchen.app.in_transaction(lambda link: link.execute(update(parse_start).values(started_at=long_ago)))
+
+
+def test_who_begins_and_never_answers_is_not_waited_for(kitchen: Kitchen) -> None:
+    pending, answer = asked(kitchen), kitchen.served.client("bob").post("/parse-requests", json={"url": URL})
+    begun_with = str(answer.json()["requestId"])
+    kitchen.results.take(begun(begun_with))
+    kitchen.app.system.sweep()
+    assert kitchen.app.jobs.get(UUID(begun_with)).state is JobState.CREATED, "it has only just begun"
+    let_time_pass(kitchen)
+    kitchen.app.system.sweep()
+    job = kitchen.app.jobs.wait(UUID(begun_with), timeout=PATIENCE)
+    assert (job.state, job.error_code) == (JobState.FAILED, "PARSE_FAILED")
+    assert job.last_error == "the parser has begun, and not answered within 15 minutes"
+    assert kitchen.app.jobs.get(UUID(pending)).state is JobState.CREATED, "it waits for the broker"
+    kitchen.results.take(word(begun_with))
+    assert kitchen.app.jobs.get(UUID(begun_with)).state is JobState.FAILED, "the first answer counts"
+
+
+def test_a_canceled_request_is_not_looked_for_again(kitchen: Kitchen) -> None:
+    request = asked(kitchen)
+    kitchen.results.take(begun(request))
+    kitchen.app.jobs.cancel(UUID(request), reason="not hungry any more")
+    let_time_pass(kitchen)
+    kitchen.app.system.sweep()
+    assert kitchen.app.jobs.get(UUID(request)).state is JobState.CANCELED
+    assert kitchen.recipes.repository.stale_starts(datetime.now(UTC)) == []
