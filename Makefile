@@ -23,6 +23,7 @@ run: setup ## serve on http://127.0.0.1:8765, with sample jobs on an empty datab
 
 test: setup ## run the tests (LARGE=1: the largest of them at the sizes they promise)
 	@tools/packages
+	@$(BIN)/python -m tools.kafka
 	PYTHONDONTWRITEBYTECODE= TESTS_LARGE="$(LARGE)" $(BIN)/python -m pytest -n $(WORKERS) --dist=worksteal $(ARGS)
 
 conformance: setup ## run what every database must pass (DATABASES="sqlite postgresql": on these alone)
