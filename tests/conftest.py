@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from penstock.store.engine import Store
     from penstock.testing.postgres import PostgresServer
     from tests.stores import Stores
+    from tests.transports.broker import Broker
 
 # The same examples every time, and no more than a minute of them; HYPOTHESIS_PROFILE=thorough looks further.
 _PLAIN = settings(
@@ -83,6 +84,20 @@ def postgres_server() -> Iterator[PostgresServer]:
         except PostgresUnavailable as error:
             unavailable(str(error))
         yield server
+
+
+@pytest.fixture(scope="session")
+def kafka_broker() -> Iterator[Broker]:
+    """A Kafka broker of our own, for the whole run; a test that kills one has its own."""
+    # Imported here, for the same reason.
+    from tests.transports.broker import KafkaUnavailable, private_kafka
+
+    with ExitStack() as stack:
+        try:
+            broker = stack.enter_context(private_kafka())
+        except KafkaUnavailable as error:
+            unavailable(str(error))
+        yield broker
 
 
 @pytest.fixture

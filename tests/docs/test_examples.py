@@ -12,6 +12,7 @@ The convention, for whoever writes a page:
   numbers that an interactive shell gives its jobs are used again.
 - ``<!-- not run: why -->`` before a block leaves it out. ``<!-- needs: postgresql -->`` anywhere gives the page a
   server: the address that the page shows, ``postgresql://penstock@db.example/penstock``, becomes that of the server.
+  ``<!-- needs: kafka -->`` does the same for ``broker.example:9092``, with the topics of the recipes application.
 - The ports that a page shows become others, which are free: several pages, and several runs, are served at once.
 
 The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.fork_server.server`).
@@ -44,6 +45,8 @@ PAGES = sorted(
     if ROOT / "docs" / "reference" not in path.parents
 )
 SHOWN_URL = "postgresql://penstock@db.example/penstock"
+SHOWN_BROKER = "broker.example:9092"
+KAFKA_TOPICS = ("parse-requests", "parse-results")
 _BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\s*\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 _PORT = re.compile(r"(?:--port |http\.server |127\.0\.0\.1:)(\d{4})\b")
 _EXITS = re.compile(r"\s+# exits with (\d+)$")
@@ -193,6 +196,10 @@ def test_the_examples_do_what_the_page_says(path: Path, tmp_path: Path, request:
     page = with_free_ports(path.read_text(encoding="utf-8"))
     if "<!-- needs: postgresql -->" in page:
         page = page.replace(SHOWN_URL, request.getfixturevalue("postgres_url"))
+    if "<!-- needs: kafka -->" in page:
+        broker = request.getfixturevalue("kafka_broker")
+        broker.create_topics(*KAFKA_TOPICS, *(f"{topic}-dead-letters" for topic in KAFKA_TOPICS))
+        page = page.replace(SHOWN_BROKER, broker.address)
     shell = Shell(tmp_path, environment(request.getfixturevalue("programs")))
     try:
         for step in steps_of(page, tmp_path):

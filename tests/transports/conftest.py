@@ -13,22 +13,10 @@ import pytest
 from penstock import Penstock
 from penstock.messages import KafkaClient
 from penstock.settings import load_settings
-from tests.conftest import unavailable
-from tests.transports.broker import Broker, KafkaUnavailable, private_kafka
+from tests.transports.broker import Broker
 
 BRISK = {"heartbeat_seconds": 0.05, "sweep_seconds": 600.0}
 OpenApp = Callable[..., Penstock]
-
-
-@pytest.fixture(scope="session")
-def broker() -> Iterator[Broker]:
-    """A broker for all tests of a process; one that a test kills is its own."""
-    with ExitStack() as stack:
-        try:
-            running = stack.enter_context(private_kafka())
-        except KafkaUnavailable as error:
-            unavailable(str(error))
-        yield running
 
 
 @pytest.fixture
@@ -96,7 +84,7 @@ def kafka_settings(broker: Broker, **more: Any) -> dict[str, Any]:
 @pytest.fixture(params=["in-process", "kafka"])
 def carrier(request: pytest.FixtureRequest) -> Carrier:
     """Each transport."""
-    return InProcess() if request.param == "in-process" else Kafka(request.getfixturevalue("broker"))
+    return InProcess() if request.param == "in-process" else Kafka(request.getfixturevalue("kafka_broker"))
 
 
 @pytest.fixture

@@ -1,0 +1,107 @@
+"""Members of a group: a slow message, a partition that moves in the middle of it, and one that is polled for long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+
+from penstock import Penstock
+from penstock.app import Message
+from penstock.messages import KafkaClient, KafkaConsumer
+from penstock.messages.kafka.client_options import client_options
+from penstock.store import DatabaseConnection
+from tests.sizes import is_large
+from tests.transports.broker import Broker
+from tests.transports.conftest import OpenApp, kafka_settings
+from tests.transports.foreign import write
+
+PATIENCE = 60.0
+SHORTEST_MS = 6_000
+"""The broker allows no shorter session."""
+
+
+def member(app: Penstock, topic: str, group: str, handle: Callable[[Message], None]) -> KafkaConsumer:
+    """One that is taken for dead as soon as the broker allows."""
+    options = client_options(app.settings) | {
+        "group.id": group, "session.timeout.ms": SHORTEST_MS, "max.poll.interval.ms": SHORTEST_MS,
+        "heartbeat.interval.ms": 500,
+    }  # fmt: skip
+    return KafkaConsumer(options, [topic], handle, KafkaClient(app.settings).producer, max_bytes=1_000_000)
+
+
+def applier(app: Penstock, effects: list[str], name: str) -> Callable[[Message], None]:
+    def apply(message: Message) -> None:
+        def operation(connection: DatabaseConnection) -> bool:
+            return app.messages.accept(message, subscriber="tests", connection=connection)
+
+        if app.in_transaction(operation):
+            effects.append(f"{name} {message.payload}")
+
+    return apply
+
+
+def step_until(happened: Callable[[], object], *steps: Callable[[], None]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline, "it has not happened"
+        for step in steps:
+            step()
+
+
+def test_the_zombie_of_a_rebalance_changes_nothing(kafka_broker: Broker, open_app: OpenApp, topic: str) -> None:
+    """The first member stops polling in the middle of a message. The second gets the partition and applies it."""
+    kafka_broker.create_topics(topic)
+    app, group, effects = open_app(**kafka_settings(kafka_broker)), uuid4().hex, list[str]()
+    begun, go_on = threading.Event(), threading.Event()
+    apply = applier(app, effects, "zombie")
+
+    def slow(message: Message) -> None:
+        begun.set()
+        go_on.wait(PATIENCE)
+        apply(message)
+
+    first = member(app, topic, group, slow)
+    second = member(app, topic, group, applier(app, effects, "heir"))
+    write(kafka_broker, topic, b"1")
+    handling = threading.Thread(target=lambda: step_until(begun.is_set, first.handle))
+    handling.start()
+    step_until(begun.is_set, first.poll)
+    step_until(lambda: effects, second.poll, second.handle)
+    go_on.set()
+    handling.join(PATIENCE)
+    first.poll()
+    assert effects == ["heir 1"]
+    first.close()
+    second.close()
+
+
+@pytest.mark.skipif(not is_large(), reason="LARGE=1: it polls for longer than a member may be silent")
+def test_a_slow_message_does_not_leave_the_group(kafka_broker: Broker, open_app: OpenApp, topic: str) -> None:
+    kafka_broker.create_topics(topic)
+    app, group, effects = open_app(**kafka_settings(kafka_broker)), uuid4().hex, list[str]()
+    begun, go_on = threading.Event(), threading.Event()
+    apply = applier(app, effects, "first")
+
+    def slow(message: Message) -> None:
+        begun.set()
+        go_on.wait(PATIENCE)
+        apply(message)
+
+    first = member(app, topic, group, slow)
+    second = member(app, topic, group, applier(app, effects, "second"))
+    write(kafka_broker, topic, b"1")
+    handling = threading.Thread(target=lambda: step_until(begun.is_set, first.handle))
+    handling.start()
+    step_until(begun.is_set, first.poll)
+    until = time.monotonic() + 3 * SHORTEST_MS / 1000
+    step_until(lambda: time.monotonic() > until, first.poll, second.poll, second.handle)
+    assert effects == []
+    go_on.set()
+    handling.join(PATIENCE)
+    assert effects == ["first 1"]
+    first.close()
+    second.close()
