@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from confluent_kafka import Producer
-from sqlalchemy import func, select
+from sqlalchemy import Table, func, select
 
 from penstock import JobState, Settings, load_settings
 from penstock_apps.recipes.addresses import key_of
@@ -25,6 +25,7 @@ from tests.sizes import size
 from tests.transports.broker import Broker
 from tests.transports.conftest import kafka_settings
 from tests.transports.foreign import reading
+from tests.waiting import eventually
 
 PATIENCE = 60.0
 MANY = size(300, 10_000)
@@ -80,16 +81,12 @@ def test_the_parser_says_that_it_begins_and_what_came_of_it(kitchen: Kitchen, pa
     gate = kitchen.site.gate("/soup", script(SOUP))
     request = ask(kitchen, kitchen.site.url("/soup"))
     client = kitchen.served.client()
-    deadline = threading.Event()
-    for _ in range(600):
-        if client.get(f"/parse-requests/{request}").json()["status"] == "PROCESSING":
-            break
-        deadline.wait(0.05)
-    assert client.get(f"/parse-requests/{request}").json() == {"requestId": request, "status": "PROCESSING"}
+    begun = {"requestId": request, "status": "PROCESSING"}
+    eventually(lambda: client.get(f"/parse-requests/{request}").json() == begun, PATIENCE)
     gate.set()
     shown = ended(kitchen, request)
     assert (shown["status"], shown["recipe"]["title"]) == ("COMPLETED", "Tomato soup")
-    assert [line["name"] for line in shown["recipe"]["ingredients"]][0] == "olive oil"
+    assert shown["recipe"]["ingredients"][0]["name"] == "olive oil"
     kitchen.site.page("/nothing", "<html><p>nothing to eat</p></html>")
     shown = ended(kitchen, ask(kitchen, kitchen.site.url("/nothing")))
     assert (shown["status"], bool(shown["error"])) == ("FAILED", True)
@@ -144,9 +141,9 @@ def test_many_requests_end_to_end_with_answers_that_are_doubled_and_out_of_order
         assert kitchen.app.jobs.wait(request_id, timeout=300.0).state is JobState.SUCCEEDED
     assert {UUID(request["requestId"]) for request in told} == set(requests)
 
-    def count(table: Any) -> int:
-        return int(
-            kitchen.app.in_transaction(lambda link: link.execute(select(func.count()).select_from(table))).scalar_one()
-        )
+    def count(table: Table) -> int:
+        query = select(func.count()).select_from(table)
+        found: int = kitchen.app.in_transaction(lambda link: link.execute(query).scalar_one())
+        return found
 
     assert (count(parse_result), count(recipe), count(parse_start)) == (MANY, MANY, 0)

@@ -1,14 +1,16 @@
 """A member of a consumer group: one thread polls, another hands what came to a function.
 
-**Polling never waits for work.** The broker takes a member for dead that does not poll for some minutes. So the thread
+**Polling never waits for work, and nobody else speaks to the client.** Whoever calls it beside a poll waits for a lock
+that the next poll takes again: seen to last for minutes. The broker takes a member for dead that does not poll for some minutes. So the thread
 that polls does nothing else: when enough records of a partition wait here it pauses that partition, and polls on.
 
 **Order** is that of each partition. A record that fails is tried again, later and later, and those of its partition
 wait behind it. After some tries it goes to the dead letters. While the database is away it is tried for as long as that
 takes.
 
-**Offsets.** A record counts as handled when the function has returned, or when it is safe among the dead letters. Then
-its offset is stored, and the client commits it within a second, when the group is rebalanced and when it is closed.
+**Offsets.** A record counts as handled when the function has returned, or when it is safe among the dead letters. The
+thread that polls hands its offset to the client, which commits it within a second, when the group is rebalanced and
+when it is closed.
 Records of partitions that are taken away are dropped here, and are for their new owner. One that is just being handled
 is finished: its new owner handles it too, and the :mod:`inbox <penstock.operations.inbox>` has its effect happen once.
 """
@@ -83,6 +85,8 @@ class KafkaConsumer:
         self._waiting: deque[_Waiting] = deque()
         self._counts: Counter[Place] = Counter()
         self._paused: set[Place] = set()
+        self._handled: dict[Place, int] = {}
+        """The offset behind the last record that was handled, where the client does not know it yet."""
         self._told_at: dict[str, float] = {}
         self._is_closed = False
         self._consumer = self._join()
@@ -98,6 +102,7 @@ class KafkaConsumer:
                 self._take_in(as_record(fetched))
             else:
                 self._tell(error)
+        self._store_handled()
         self._balance()
 
     def _join(self) -> Consumer:
@@ -134,12 +139,24 @@ class KafkaConsumer:
 
     def _drop(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         """These partitions are another member's from now on."""
+        self._store_handled()
         gone = _places(partitions)
         with self._changed:
             self._waiting = deque(entry for entry in self._waiting if entry.record.place not in gone)
             for place in gone:
                 del self._counts[place]
             self._paused -= gone
+
+    def _store_handled(self) -> None:
+        """Tell the client how far we are; it commits that."""
+        with self._changed:
+            handled, self._handled = self._handled, {}
+        for (topic, partition), offset in handled.items():
+            try:
+                self._consumer.store_offsets(offsets=[TopicPartition(topic, partition, offset)])
+            except KafkaException:
+                # The partition is another member's by now: what was handled here is handled again there.
+                _log.info("a handled message is another member's by now", topic=topic, offset=offset - 1)
 
     # The thread that handles --------------------------------------------------------------------------------------
 
@@ -220,11 +237,7 @@ class KafkaConsumer:
         with self._changed:
             if record.place in self._counts:
                 self._counts[record.place] -= 1
-        try:
-            self._consumer.store_offsets(offsets=[TopicPartition(record.topic, record.partition, record.offset + 1)])
-        except (KafkaException, RuntimeError):
-            # Its partition is another member's by now, or we were closed: it is handled again there.
-            _log.info("a handled message is another member's by now", topic=record.topic, offset=record.offset)
+            self._handled[record.place] = record.offset + 1
 
     # ---------------------------------------------------------------------------------------------------------------
 
@@ -233,6 +246,7 @@ class KafkaConsumer:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+        self._store_handled()
         self._consumer.close()
 
     def _tell(self, error: KafkaError) -> None:
