@@ -1,8 +1,9 @@
 """A member of a consumer group: one thread polls, another hands what came to a function.
 
-**Polling never waits for work, and nobody else speaks to the client.** Whoever calls it beside a poll waits for a lock
-that the next poll takes again: seen to last for minutes. The broker takes a member for dead that does not poll for some minutes. So the thread
-that polls does nothing else: when enough records of a partition wait here it pauses that partition, and polls on.
+**Polling never waits for work.** The broker takes a member for dead that does not poll for some minutes. So the thread
+that polls does nothing else: when enough records of a partition wait here it pauses that partition, and polls on. And
+nobody else speaks to the client: who calls it beside a poll waits for a lock that the next poll takes again, which was
+seen to last for minutes.
 
 **Order** is that of each partition. A record that fails is tried again, later and later, and those of its partition
 wait behind it. After some tries it goes to the dead letters. While the database is away it is tried for as long as that
@@ -10,9 +11,9 @@ takes.
 
 **Offsets.** A record counts as handled when the function has returned, or when it is safe among the dead letters. The
 thread that polls hands its offset to the client, which commits it within a second, when the group is rebalanced and
-when it is closed.
-Records of partitions that are taken away are dropped here, and are for their new owner. One that is just being handled
-is finished: its new owner handles it too, and the :mod:`inbox <penstock.operations.inbox>` has its effect happen once.
+when it is closed. Records of partitions that are taken away are dropped here, and are for their new owner. One that is
+just being handled is finished: its new owner handles it too, and the :mod:`inbox <penstock.operations.inbox>` has its
+effect happen once.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ Place: TypeAlias = tuple[str, int]
 @dataclass(slots=True)
 class _Waiting:
     record: Record
+    losses: int
+    """How often its partition had been taken away when it came."""
     tries: int = 0
     outages: int = 0
     ready_at: float = 0.0
@@ -84,6 +87,7 @@ class KafkaConsumer:
         self._changed = threading.Condition()
         self._waiting: deque[_Waiting] = deque()
         self._counts: Counter[Place] = Counter()
+        self._losses: Counter[Place] = Counter()
         self._paused: set[Place] = set()
         self._handled: dict[Place, int] = {}
         """The offset behind the last record that was handled, where the client does not know it yet."""
@@ -116,7 +120,7 @@ class KafkaConsumer:
 
     def _take_in(self, record: Record) -> None:
         with self._changed:
-            self._waiting.append(_Waiting(record))
+            self._waiting.append(_Waiting(record, self._losses[record.place]))
             self._counts[record.place] += 1
             self._changed.notify_all()
 
@@ -145,6 +149,7 @@ class KafkaConsumer:
             self._waiting = deque(entry for entry in self._waiting if entry.record.place not in gone)
             for place in gone:
                 del self._counts[place]
+            self._losses.update(gone)
             self._paused -= gone
 
     def _store_handled(self) -> None:
@@ -155,7 +160,7 @@ class KafkaConsumer:
             try:
                 self._consumer.store_offsets(offsets=[TopicPartition(topic, partition, offset)])
             except KafkaException:
-                # The partition is another member's by now: what was handled here is handled again there.
+                # The partition is being taken away: what was handled here is handled again by its new owner.
                 _log.info("a handled message is another member's by now", topic=topic, offset=offset - 1)
 
     # The thread that handles --------------------------------------------------------------------------------------
@@ -183,7 +188,7 @@ class KafkaConsumer:
         else:
             is_done = True
         if is_done:
-            self._note_handled(entry.record)
+            self._note_handled(entry)
 
     def _next(self) -> _Waiting | None:
         """The next record whose partition is not held up by one that waits for its next try."""
@@ -215,7 +220,7 @@ class KafkaConsumer:
         )  # fmt: skip
         entry.ready_at = time.monotonic() + seconds
         with self._changed:
-            if entry.record.place in self._counts:
+            if self._is_ours(entry):
                 self._waiting.appendleft(entry)
 
     def _put_aside(self, entry: _Waiting, reason: str) -> bool:
@@ -233,11 +238,16 @@ class KafkaConsumer:
         )  # fmt: skip
         return True
 
-    def _note_handled(self, record: Record) -> None:
+    def _note_handled(self, entry: _Waiting) -> None:
+        place = entry.record.place
         with self._changed:
-            if record.place in self._counts:
-                self._counts[record.place] -= 1
-            self._handled[record.place] = record.offset + 1
+            if self._is_ours(entry):
+                self._counts[place] -= 1
+                self._handled[place] = entry.record.offset + 1
+
+    def _is_ours(self, entry: _Waiting) -> bool:
+        """Has its partition stayed with us since it came? What another member has done meanwhile is not undone."""
+        return entry.losses == self._losses[entry.record.place]
 
     # ---------------------------------------------------------------------------------------------------------------
 
