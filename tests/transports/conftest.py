@@ -12,11 +12,18 @@ import pytest
 
 from penstock import Penstock
 from penstock.messages import KafkaClient
+from penstock.messages.kafka import producer
 from penstock.settings import load_settings
 from tests.transports.broker import Broker
 
 BRISK = {"heartbeat_seconds": 0.05, "sweep_seconds": 600.0}
 OpenApp = Callable[..., Penstock]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record that nobody confirms is given up soon."""
+    monkeypatch.setattr(producer, "DELIVERY_SECONDS", 2.0)
 
 
 @pytest.fixture

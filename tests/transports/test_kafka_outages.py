@@ -34,6 +34,7 @@ def mortal() -> Iterator[Broker]:
         yield broker
 
 
+@pytest.mark.usefixtures("impatient")
 def test_messages_wait_for_the_broker_and_flow_when_it_is_back(mortal: Broker, open_app: OpenApp, topic: str) -> None:
     mortal.create_topics(topic, partitions=3)
     app = open_app(**kafka_settings(mortal))

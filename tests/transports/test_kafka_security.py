@@ -100,6 +100,7 @@ def test_who_has_the_password_sends_and_reads(
         assert heard.get(timeout=PATIENCE) == "secret"
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

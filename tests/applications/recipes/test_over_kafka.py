@@ -21,6 +21,7 @@ from penstock_apps.recipes.settings import RecipeSettings
 from penstock_apps.recipes.tables import parse_result, parse_start, recipe
 from tests.applications.recipes.conftest import Kitchen
 from tests.applications.recipes.pages import SOUP, script
+from tests.http.conftest import on_sqlite
 from tests.sizes import size
 from tests.transports.broker import Broker
 from tests.transports.conftest import kafka_settings
@@ -92,6 +93,7 @@ def test_the_parser_says_that_it_begins_and_what_came_of_it(kitchen: Kitchen, pa
     assert (shown["status"], bool(shown["error"])) == ("FAILED", True)
 
 
+@on_sqlite
 def test_console_tools_read_requests_and_write_results(kitchen: Kitchen, kafka_broker: Broker) -> None:
     url = "https://kitchen.example/soup"
     request = ask(kitchen, url)
