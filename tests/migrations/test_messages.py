@@ -65,10 +65,14 @@ def test_messages_stay_and_numbers_go_on(before: Store) -> None:
     assert [(message.payload, message.key) for message in seen] == [(number, "k") for number in range(4)]
     with before.engine.begin() as connection:
         schema, name = before.placement.schema, before.placement.table("outbox")
-        connection.execute(text(f"DELETE FROM {name if schema is None else f'{schema}.{name}'}"))
+        table = name if schema is None else f"{schema}.{name}"
+        assert connection.execute(text(f"SELECT id FROM {table} ORDER BY id")).scalars().all() == [1, 2, 3, 4]
+        connection.execute(text(f"DELETE FROM {table}"))
     before.write(lambda one: outbox.append(one, "t", 4, key=None, max_bytes=MAX_BYTES))
     outbox.relay(before, seen.append)
-    assert [message.id for message in seen] == [1, 2, 3, 4, 5]
+    assert len({message.id for message in seen}) == 5
+    with before.engine.begin() as connection:
+        assert connection.execute(text(f"SELECT id FROM {table}")).scalars().all() == [5]
 
 
 def test_the_old_index_is_replaced(before: Store) -> None:

@@ -22,7 +22,7 @@ MODULES = {
     "penstock.ingest": "Files that come in: what they are, their rows, where they wait.",
     "penstock.exports": "Files that go out.",
     "penstock.store": "Tables of an application's own beside ours.",
-    "penstock.messages": "Where messages of the outbox go.",
+    "penstock.messages": "Where messages of the outbox go, and how others come in.",
     "penstock.settings": "Settings as one value; also at the root.",
     "penstock.clock": "Time: the database's, or one that a test holds.",
     "penstock.testing": "For your tests.",

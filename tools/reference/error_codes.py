@@ -197,6 +197,11 @@ OF_CALLS = {
     "TABLE_EMPTY": ("InvalidInput", "a table has no headers"),
     "TOO_MANY_COLUMNS": ("InvalidInput or PayloadTooLarge", "a table has more than `INGEST_MAX_COLUMNS`"),
     "TOO_MANY_FILES": ("InvalidInput or PayloadTooLarge", "more files at once, or in an archive, than are taken"),
+    "BROKER_REFUSED": ("PenstockError", "the message broker does not take a message, for a reason that it names"),
+    "DEAD_LETTER_LEFT_OUT": ("InvalidInput", "a dead letter was too large to be kept whole, so it cannot be replayed"),
+    "KAFKA_MISCONFIGURED": ("ConfigurationError", "the settings of Kafka are incomplete or contradict each other"),
+    "NO_SUBSCRIBER": ("PenstockError", "a message was handed to a process that has no subscriber for its topic"),
+    "TOPIC_UNKNOWN": ("PenstockError", "the broker has no topic of that name; create it"),
     "UNIQUE_KEY_IN_USE": ("TransitionRefused", "another active job does the work of the job's key"),
 }
 

@@ -76,6 +76,7 @@ TABLES = {
     "for an hour is forgotten.",
     "worker_deaths": "The workers that died, or stopped responding, while they held items: one row each, kept.",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
+    "inbox": "Messages that had their effect, each written in the transaction of it; deleted after two weeks.",
 }
 
 COLUMNS = {
@@ -215,5 +216,11 @@ COLUMNS = {
         "created_at": "when it was written",
         "sent_at": "null until it was sent; deleted a week later",
         "lease": "the token of the relay that took it: only who has it may say that it was sent",
+    },
+    "inbox": {
+        "subscriber": "whose effect it was",
+        "topic": "the message's",
+        "message_id": "the same however often the message comes",
+        "accepted_at": "when",
     },
 }
