@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import select
 from structlog.testing import capture_logs
 
+from penstock.lifecycle.transport import Message
 from penstock.operations import outbox
-from penstock.operations.transport import Message
 from penstock.store.tables import outbox as rows
 from penstock.testing.drive import MAX_BYTES, Workbench
 from tests.conformance.transports import Transport, append, backlog

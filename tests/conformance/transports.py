@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from penstock.lifecycle.transport import Message
 from penstock.operations import outbox
-from penstock.operations.transport import Message
 from penstock.store.engine import Store
 from penstock.testing.drive import MAX_BYTES
 

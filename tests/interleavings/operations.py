@@ -12,6 +12,7 @@ from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import owner, worker
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.states import ItemStatus
+from penstock.lifecycle.transport import Message
 from penstock.operations import control, heartbeat, maintenance, outbox
 from penstock.operations.claim import Care, claim
 from penstock.operations.items import item_texts
@@ -19,7 +20,6 @@ from penstock.operations.plan import add_planned
 from penstock.operations.record import LeaseLost, record, record_free
 from penstock.operations.reprocess import reprocess
 from penstock.operations.submit import submit_created
-from penstock.operations.transport import Message
 from penstock.store.transaction import Transaction
 from penstock.testing.drive import LEASE, MAX_BYTES, SUSPECT_DEATHS, item_result, unhurried_marks
 from tests.interleavings.scenes import DONE, FAILED, KEY, RETRIED, Stage

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.schema import CreateSchema
 
+from penstock.lifecycle.transport import Message
 from penstock.operations import outbox
-from penstock.operations.transport import Message
 from penstock.store.engine import Store, open_store
 from penstock.store.placement import WITH_PREFIX
 from penstock.store.revisions import pending, run_revision

@@ -35,9 +35,9 @@ from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ACTIVE, FINISHED, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.transport import Message
 from penstock.operations import heartbeat
 from penstock.operations.maintenance import rescue_from
-from penstock.operations.transport import Message
 from penstock.store.tables import metadata
 from penstock.testing.drive import LEASE, MAX_BYTES, SUSPECT_DEATHS, Workbench
 from penstock.testing.invariants import pictures, violations, violations_in

@@ -12,6 +12,7 @@ from penstock.lifecycle.callers import SYSTEM, owner, worker
 from penstock.lifecycle.job import ClaimedItem, Job
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.states import ItemStatus
+from penstock.lifecycle.transport import Message
 from penstock.operations import control, heartbeat, maintenance, outbox
 from penstock.operations.claim import claim
 from penstock.operations.record import record_free
@@ -19,7 +20,6 @@ from penstock.operations.reprocess import reprocess
 from penstock.operations.request import Request
 from penstock.operations.submit import submit_created
 from penstock.operations.submit_many import submit_many
-from penstock.operations.transport import Message
 from penstock.store.tables import jobs
 from penstock.testing.drive import LEASE, MAX_BYTES, NEVER_STALE, SUSPECT_DEATHS, Workbench, item_result
 

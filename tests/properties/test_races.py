@@ -21,9 +21,9 @@ from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.job import ClaimedItem, SubmitOutcome
 from penstock.lifecycle.states import ItemRole, JobState
+from penstock.lifecycle.transport import Message
 from penstock.operations import control, heartbeat, outbox
 from penstock.operations.reprocess import reprocess
-from penstock.operations.transport import Message
 from penstock.store.engine import Store
 from penstock.store.tables import job_items, jobs
 from penstock.testing.drive import LEASE, MAX_BYTES, Workbench

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from penstock.app.messages import Messages
     from penstock.app.penstock import Penstock
     from penstock.app.system import System
+    from penstock.lifecycle.transport import Message
     from penstock.operations.ages import Ages
     from penstock.operations.files import StoredFile
     from penstock.operations.import_jobs import PastJob
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, Summary, TimeRange
     from penstock.operations.read_jobs import JobCursor, JobFilter, JobPage
     from penstock.operations.samples import LaneSample
-    from penstock.operations.transport import Message
     from penstock.operations.workers import WorkerSeen
 else:
     from penstock.lazy import lazy_names
@@ -47,7 +47,7 @@ else:
             "penstock.operations.read_items": "ErrorGroup ItemCursor ItemRow Summary TimeRange",
             "penstock.operations.read_jobs": "JobCursor JobFilter JobPage",
             "penstock.operations.samples": "LaneSample",
-            "penstock.operations.transport": "Message",
+            "penstock.lifecycle.transport": "Message",
             "penstock.operations.workers": "WorkerSeen",
         },
     )

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from penstock.app.runtime import Runtime
 from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.transport import Message
 from penstock.messages.subscriptions import Subscriber
 from penstock.operations import inbox, outbox
 from penstock.operations.outbox import Backlog
-from penstock.operations.transport import Message
 from penstock.operations.workers import subscribed_topics
 from penstock.store.callers_connection import CallersConnection
 

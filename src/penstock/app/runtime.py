@@ -10,10 +10,10 @@ from typing import TypeVar
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, LibraryMissing
 from penstock.lifecycle.kind import Kinds
+from penstock.lifecycle.transport import Transport
 from penstock.logs import hand_to_logging
 from penstock.messages.in_process import InProcessMessages
 from penstock.messages.subscriptions import Subscriptions
-from penstock.operations.transport import Transport
 from penstock.settings import Settings, load_settings
 from penstock.store.callers_connection import CallersConnection
 from penstock.store.database_url import translate_errors

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from penstock.errors import PenstockError
+from penstock.lifecycle.transport import Message
 from penstock.messages.subscriptions import Subscriptions
-from penstock.operations.transport import Message
 
 
 class InProcessMessages:

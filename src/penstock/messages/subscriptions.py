@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from penstock.errors import InvalidInput
 from penstock.lifecycle.bounds import TOPIC
-from penstock.operations.transport import EVERY_TOPIC, Message
+from penstock.lifecycle.transport import EVERY_TOPIC, Message
 
 Subscriber: TypeAlias = Callable[[Message], None]
 

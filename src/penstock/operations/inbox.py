@@ -9,7 +9,7 @@ the first to commit), is told, and changes nothing.
 from __future__ import annotations
 
 from penstock.lifecycle.bounds import SUBSCRIBER
-from penstock.operations.transport import Message
+from penstock.lifecycle.transport import Message
 from penstock.store.queries import inbox as queries
 from penstock.store.transaction import Transaction
 

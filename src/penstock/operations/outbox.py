@@ -37,7 +37,7 @@ from penstock.lifecycle.bounds import MESSAGE_KEY, TOPIC
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.payloads import JSON, encode, storable_text
 from penstock.lifecycle.retry import Backoff
-from penstock.operations.transport import (
+from penstock.lifecycle.transport import (
     EVERY_TOPIC,
     Delivery,
     Message,

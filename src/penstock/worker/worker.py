@@ -22,11 +22,11 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import FLOWING
+from penstock.lifecycle.transport import Consumer, Transport
 from penstock.operations import outbox
 from penstock.operations.maintenance import LastLook, holds_any, rescue_from, sweep
 from penstock.operations.read_jobs import any_in_flight, get_job
 from penstock.operations.samples import Gauges, keep_samples
-from penstock.operations.transport import Consumer, Transport
 from penstock.operations.workers import SIGNING_SECONDS, appear, leave, subscribed_topics
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread

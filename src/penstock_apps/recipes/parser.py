@@ -58,7 +58,7 @@ class Pages:
         submission = self.app.acting_as(SYSTEM).submit(self._kind, params)
         job = self.app.acting_as(SYSTEM).jobs.wait(submission.job.id)
         if job.state is JobState.SUCCEEDED and is_recipe_result(job.result):
-            return _found(job.result)
+            return _describe_recipe(job.result)
         return {"success": False, "errorMessage": (job.last_error or "nothing was found")[:LONGEST_ERROR]}
 
 
@@ -120,7 +120,7 @@ class Parser:
         self._client.send(answer).wait()
 
 
-def _found(result: RecipeResult) -> dict[str, JSON]:
+def _describe_recipe(result: RecipeResult) -> dict[str, JSON]:
     """A recipe in the words of a result: what the message has room for."""
     recipe = result["recipe"]
     ingredients: list[JSON] = [

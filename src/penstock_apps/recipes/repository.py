@@ -102,7 +102,7 @@ _COLUMNS = ("title", "ingredients", "parsed_at")
 _FRESH = _newest_answer(_COLUMNS, is_fresh=True)
 _LATEST = _newest_answer(_COLUMNS, is_fresh=False)
 _RESULT = _newest_answer(("result", "parsed_at"), is_fresh=False)
-_ANSWERED = select(parse_result.c.request_id).where(parse_result.c.request_id == bindparam("request_id"))
+_ANSWER_OF_REQUEST = select(parse_result.c.request_id).where(parse_result.c.request_id == bindparam("request_id"))
 _STALE_AT_ONCE = 1_000
 
 
@@ -179,7 +179,7 @@ class RecipeRepository:
 
     def note_start(self, connection: Connection, request_id: UUID) -> None:
         """Record that a parser has begun, unless it has answered, or one has begun before."""
-        if connection.execute(_ANSWERED, {"request_id": request_id}).one_or_none() is None:
+        if connection.execute(_ANSWER_OF_REQUEST, {"request_id": request_id}).one_or_none() is None:
             row = {"request_id": request_id, "started_at": datetime.now(UTC)}
             connection.execute(_insert(connection, parse_start).values(row).on_conflict_do_nothing())
 
@@ -187,7 +187,7 @@ class RecipeRepository:
         """Nobody waits for that parser any more."""
         connection.execute(delete(parse_start).where(parse_start.c.request_id == request_id))
 
-    def started(self, request_ids: Sequence[UUID]) -> set[UUID]:
+    def find_started(self, request_ids: Sequence[UUID]) -> set[UUID]:
         """Those of these requests that a parser has begun with, and not answered."""
         query = select(parse_start.c.request_id).where(parse_start.c.request_id.in_(request_ids))
         return set(

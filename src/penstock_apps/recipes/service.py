@@ -162,7 +162,7 @@ class Recipes:
         waiting_ids = (
             [job.id for job in jobs if job.state is JobState.CREATED] if self.settings.parsed_elsewhere else []
         )
-        started_ids = self.repository.started(waiting_ids) if waiting_ids else set()
+        started_ids = self.repository.find_started(waiting_ids) if waiting_ids else set()
         return [replace(job, state=JobState.RUNNING) if job.id in started_ids else job for job in jobs]
 
     def find_latest(self, job: Job) -> KnownRecipe | None:

@@ -195,7 +195,7 @@ def test_a_message_has_its_effect_once_by_its_id(kitchen: Kitchen) -> None:
     kitchen.results.take(word(request, success=False, errorMessage="no recipe here"))
     kitchen.results.take(start)
     kitchen.app.jobs.wait(UUID(request), timeout=PATIENCE)
-    assert kitchen.recipes.repository.started([UUID(request)]) == set()
+    assert kitchen.recipes.repository.find_started([UUID(request)]) == set()
 
 
 def let_time_pass(kitchen: Kitchen) -> None:

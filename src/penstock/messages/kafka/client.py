@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from penstock.lifecycle.transport import Message
 from penstock.messages.kafka.client_options import client_options
 from penstock.messages.kafka.consumer import Handle, KafkaConsumer
 from penstock.messages.kafka.dead_letters import DeadLetters
 from penstock.messages.kafka.producer import KafkaDelivery, KafkaProducer
 from penstock.messages.kafka.records import message_headers, write_value
-from penstock.operations.transport import Message
 from penstock.settings import Settings
 
 

@@ -44,12 +44,12 @@ def _tls_options(settings: Settings) -> Options:
         "PENSTOCK_KAFKA_CERTIFICATE_FILE": ("ssl.certificate.location", settings.kafka_certificate_file),
         "PENSTOCK_KAFKA_KEY_FILE": ("ssl.key.location", settings.kafka_key_file),
     }
-    named = {variable: (option, path) for variable, (option, path) in files.items() if path is not None}
+    tls_files = {variable: (option, path) for variable, (option, path) in files.items() if path is not None}
     protocol = settings.kafka_security_protocol
     if not protocol.endswith("SSL"):
-        if named:
+        if tls_files:
             raise _refusal(
-                f"{min(named)} is set, and PENSTOCK_KAFKA_SECURITY_PROTOCOL is {protocol}, which has no TLS; "
+                f"{min(tls_files)} is set, and PENSTOCK_KAFKA_SECURITY_PROTOCOL is {protocol}, which has no TLS; "
                 "make it SSL or SASL_SSL"
             )
         return {}
@@ -57,9 +57,9 @@ def _tls_options(settings: Settings) -> Options:
         raise _refusal(
             "PENSTOCK_KAFKA_CERTIFICATE_FILE and PENSTOCK_KAFKA_KEY_FILE belong together; one of them is not set"
         )
-    for variable, (_, path) in named.items():
+    for variable, (_, path) in tls_files.items():
         _require_readable(variable, path)
-    options: Options = {option: str(path) for option, path in named.values()}
+    options: Options = {option: str(path) for option, path in tls_files.values()}
     return options | {"ssl.endpoint.identification.algorithm": "https"}
 
 
@@ -70,19 +70,19 @@ def _require_readable(variable: str, path: Path) -> None:
 
 def _sasl_options(settings: Settings) -> Options:
     protocol, password = settings.kafka_security_protocol, settings.kafka_password.get_secret_value()
-    given = {"PENSTOCK_KAFKA_USERNAME": settings.kafka_username, "PENSTOCK_KAFKA_PASSWORD": password}
+    credentials = {"PENSTOCK_KAFKA_USERNAME": settings.kafka_username, "PENSTOCK_KAFKA_PASSWORD": password}
     if not protocol.startswith("SASL"):
-        for variable, value in given.items():
+        for variable, value in credentials.items():
             if value:
                 raise _refusal(
                     f"{variable} is set, and PENSTOCK_KAFKA_SECURITY_PROTOCOL is {protocol}, which does not use it; "
                     "make it SASL_SSL"
                 )
         return {}
-    for variable, value in given.items():
+    for variable, value in credentials.items():
         if not value:
             raise _refusal(f"PENSTOCK_KAFKA_SECURITY_PROTOCOL is {protocol}, and {variable} is not set")
-    if protocol == "SASL_PLAINTEXT" and settings.kafka_sasl_mechanism == "PLAIN":
+    if not protocol.endswith("SSL") and settings.kafka_sasl_mechanism == "PLAIN":
         raise _refusal(
             "PENSTOCK_KAFKA_SASL_MECHANISM is PLAIN, which would send the password unencrypted over SASL_PLAINTEXT; "
             "use SASL_SSL, or SCRAM-SHA-512"

@@ -32,12 +32,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from penstock.errors import BrokerUnavailable, MessageRefused, StoreUnavailable
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.retry import Backoff
+from penstock.lifecycle.transport import Message
 from penstock.messages.kafka.client_options import Options
 from penstock.messages.kafka.dead_letters import write_dead_letter
-from penstock.messages.kafka.failures import misconfigured
+from penstock.messages.kafka.failures import configuration_error
 from penstock.messages.kafka.producer import KafkaProducer
 from penstock.messages.kafka.records import Record, as_record, read_message
-from penstock.operations.transport import Message
 
 MAX_TRIES = 10
 MAX_WAITING = 100
@@ -84,12 +84,12 @@ class KafkaConsumer:
         self._handle_message = handle
         self._producer = producer
         self._max_bytes = max_bytes
-        self._changed = threading.Condition()
+        self._condition = threading.Condition()
         self._waiting: deque[_Waiting] = deque()
         self._counts: Counter[Place] = Counter()
         self._losses: Counter[Place] = Counter()
         self._paused: set[Place] = set()
-        self._handled: dict[Place, int] = {}
+        self._next_offsets: dict[Place, int] = {}
         """The offset behind the last record that was handled, where the client does not know it yet."""
         self._told_at: dict[str, float] = {}
         self._is_closed = False
@@ -99,11 +99,11 @@ class KafkaConsumer:
 
     def poll(self) -> None:
         """Fetch one record, if one comes within a moment; called again and again by one thread."""
-        fetched = self._consumer.poll(_POLL_SECONDS)
-        if fetched is not None:
-            error = fetched.error()
+        client_message = self._consumer.poll(_POLL_SECONDS)
+        if client_message is not None:
+            error = client_message.error()
             if error is None:
-                self._take_in(as_record(fetched))
+                self._take_in(as_record(client_message))
             else:
                 self._tell(error)
         self._store_handled()
@@ -114,49 +114,49 @@ class KafkaConsumer:
         try:
             consumer = Consumer({**self._options, "error_cb": self._tell}, logger=_client_log)
         except KafkaException as exception:
-            raise misconfigured(exception) from None
+            raise configuration_error(exception) from None
         consumer.subscribe(self._topics, on_assign=self._on_assign, on_revoke=self._drop, on_lost=self._drop)
         return consumer
 
     def _take_in(self, record: Record) -> None:
-        with self._changed:
+        with self._condition:
             self._waiting.append(_Waiting(record, self._losses[record.place]))
             self._counts[record.place] += 1
-            self._changed.notify_all()
+            self._condition.notify_all()
 
     def _balance(self) -> None:
         """Pause the partitions of which enough waits here, and let others go on."""
-        with self._changed:
-            full = [
+        with self._condition:
+            full_places = [
                 place for place, count in self._counts.items() if count >= MAX_WAITING and place not in self._paused
             ]
-            eased = [place for place in self._paused if self._counts[place] <= MAX_WAITING // 2]
-            self._paused |= set(full)
-            self._paused -= set(eased)
-        for change, places in ((self._consumer.pause, full), (self._consumer.resume, eased)):
+            resumable_places = [place for place in self._paused if self._counts[place] <= MAX_WAITING // 2]
+            self._paused |= set(full_places)
+            self._paused -= set(resumable_places)
+        for change, places in ((self._consumer.pause, full_places), (self._consumer.resume, resumable_places)):
             if places:
                 change([TopicPartition(*place) for place in places])
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        with self._changed:  # the client does not pause what it is given anew
+        with self._condition:  # the client does not pause what it is given anew
             self._paused -= _places(partitions)
 
     def _drop(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         """These partitions are another member's from now on."""
         self._store_handled()
-        gone = _places(partitions)
-        with self._changed:
-            self._waiting = deque(entry for entry in self._waiting if entry.record.place not in gone)
-            for place in gone:
+        lost_places = _places(partitions)
+        with self._condition:
+            self._waiting = deque(entry for entry in self._waiting if entry.record.place not in lost_places)
+            for place in lost_places:
                 del self._counts[place]
-            self._losses.update(gone)
-            self._paused -= gone
+            self._losses.update(lost_places)
+            self._paused -= lost_places
 
     def _store_handled(self) -> None:
         """Tell the client how far we are; it commits that."""
-        with self._changed:
-            handled, self._handled = self._handled, {}
-        for (topic, partition), offset in handled.items():
+        with self._condition:
+            next_offsets, self._next_offsets = self._next_offsets, {}
+        for (topic, partition), offset in next_offsets.items():
             try:
                 self._consumer.store_offsets(offsets=[TopicPartition(topic, partition, offset)])
             except KafkaException:
@@ -192,10 +192,10 @@ class KafkaConsumer:
 
     def _next(self) -> _Waiting | None:
         """The next record whose partition is not held up by one that waits for its next try."""
-        with self._changed:
+        with self._condition:
             entry = self._first_ready()
             if entry is None and not self._is_closed:
-                self._changed.wait(_POLL_SECONDS)
+                self._condition.wait(_POLL_SECONDS)
                 entry = self._first_ready()
             if entry is not None:
                 self._waiting.remove(entry)
@@ -219,7 +219,7 @@ class KafkaConsumer:
             tries=entry.tries, seconds=seconds, error=describe_error(error),
         )  # fmt: skip
         entry.ready_at = time.monotonic() + seconds
-        with self._changed:
+        with self._condition:
             if self._is_ours(entry):
                 self._waiting.appendleft(entry)
 
@@ -240,10 +240,10 @@ class KafkaConsumer:
 
     def _note_handled(self, entry: _Waiting) -> None:
         place = entry.record.place
-        with self._changed:
+        with self._condition:
             if self._is_ours(entry):
                 self._counts[place] -= 1
-                self._handled[place] = entry.record.offset + 1
+                self._next_offsets[place] = entry.record.offset + 1
 
     def _is_ours(self, entry: _Waiting) -> bool:
         """Has its partition stayed with us since it came? What another member has done meanwhile is not undone."""
@@ -253,9 +253,9 @@ class KafkaConsumer:
 
     def close(self) -> None:
         """Commit what was handled, and leave the group; both threads have stopped."""
-        with self._changed:
+        with self._condition:
             self._is_closed = True
-            self._changed.notify_all()
+            self._condition.notify_all()
         self._store_handled()
         self._consumer.close()
 
@@ -264,7 +264,7 @@ class KafkaConsumer:
         text = error.str()
         now = time.monotonic()
         if now - self._told_at.get(text, float("-inf")) > _TELL_SECONDS:
-            self._told_at = {said: at for said, at in self._told_at.items() if now - at <= _TELL_SECONDS}
+            self._told_at = {line: at for line, at in self._told_at.items() if now - at <= _TELL_SECONDS}
             self._told_at[text] = now
             _log.warning("the broker cannot be read from as it should", error=text, topics=self._topics)
 

@@ -19,11 +19,11 @@ from uuid import UUID, uuid5
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_INVALID, Consumer, KafkaException, TopicPartition
 
 from penstock.errors import BrokerUnavailable, InvalidInput, PenstockError
+from penstock.lifecycle.transport import dead_letter_topic, is_dead_letter_topic
 from penstock.messages.kafka.client_options import Options
-from penstock.messages.kafka.failures import error_of, misconfigured
+from penstock.messages.kafka.failures import configuration_error, error_of
 from penstock.messages.kafka.producer import KafkaProducer
 from penstock.messages.kafka.records import MESSAGE_ID_HEADER, Record, as_record, short_text
-from penstock.operations.transport import dead_letter_topic, is_dead_letter_topic
 
 _REASON, _TRIES, _TOPIC, _PARTITION, _OFFSET, _LEFT_OUT = (
     "reason", "tries", "topic", "partition", "offset", "left-out-bytes",
@@ -54,8 +54,8 @@ class DeadLetter:
     @property
     def topic(self) -> str:
         """The topic it belongs to."""
-        said = self.record.header(_TOPIC)
-        return said or self.record.topic.removesuffix(dead_letter_topic(""))
+        topic = self.record.header(_TOPIC)
+        return topic or self.record.topic.removesuffix(dead_letter_topic(""))
 
     @property
     def first_place(self) -> str:
@@ -191,14 +191,14 @@ class _Reader:
         self._consumer.assign([TopicPartition(partition.topic, partition.partition, position)])
         deadline = time.monotonic() + _ANSWER_SECONDS
         while position < end:
-            fetched = self._ask(lambda: self._consumer.poll(0.2))
-            if fetched is None:
+            client_message = self._ask(lambda: self._consumer.poll(0.2))
+            if client_message is None:
                 if time.monotonic() > deadline:
                     raise BrokerUnavailable(f"the broker has sent nothing of {partition.topic!r} for some seconds")
                 continue
-            if (error := fetched.error()) is not None:
+            if (error := client_message.error()) is not None:
                 raise BrokerUnavailable(f"{partition.topic!r} cannot be read: {error.str()}")
-            record = as_record(fetched)
+            record = as_record(client_message)
             position = record.offset + 1
             deadline = time.monotonic() + _ANSWER_SECONDS
             if record.offset < end:
@@ -216,7 +216,7 @@ def _reading(options: Options) -> Iterator[_Reader]:
     try:
         consumer = Consumer(options)
     except KafkaException as exception:
-        raise misconfigured(exception) from None
+        raise configuration_error(exception) from None
     try:
         yield _Reader(consumer)
     finally:

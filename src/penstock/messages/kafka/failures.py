@@ -30,7 +30,7 @@ def translate(error: KafkaError, *, topic: str, reason: str | None = None) -> Pe
     return PenstockError(f"the broker refused a message of topic {topic!r}: {error.str()}", code="BROKER_REFUSED")
 
 
-def misconfigured(exception: KafkaException) -> ConfigurationError:
+def configuration_error(exception: KafkaException) -> ConfigurationError:
     """The client cannot begin with these settings: a file that is no certificate, for one."""
     text = f"Kafka cannot be used as the settings (PENSTOCK_KAFKA_…) say: {error_of(exception).str()}"
     return ConfigurationError(text, code="KAFKA_MISCONFIGURED")

@@ -16,7 +16,7 @@ from confluent_kafka import Message as ClientMessage
 
 from penstock.errors import BrokerUnavailable, PenstockError
 from penstock.messages.kafka.client_options import Options
-from penstock.messages.kafka.failures import error_of, misconfigured, translate
+from penstock.messages.kafka.failures import configuration_error, error_of, translate
 
 DELIVERY_SECONDS = 10.0
 """The longest a record takes to be confirmed; well below the minute that a relay has."""
@@ -112,7 +112,7 @@ class KafkaProducer:
                 try:
                     self._producer = Producer({**self._options, "error_cb": self._note_trouble}, logger=_log)
                 except KafkaException as exception:
-                    raise misconfigured(exception) from None
+                    raise configuration_error(exception) from None
             return self._producer
 
     def _note_trouble(self, error: KafkaError) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from penstock.errors import MessageRefused, PayloadTooLarge
 from penstock.lifecycle.bounds import MESSAGE_ID, MESSAGE_KEY
 from penstock.lifecycle.payloads import JSON, decode, encode, storable_text
-from penstock.operations.transport import Message
+from penstock.lifecycle.transport import Message
 
 if TYPE_CHECKING:
     from confluent_kafka import Message as ClientMessage
@@ -64,8 +64,8 @@ def as_record(message: ClientMessage) -> Record:
     if topic is None or partition is None or offset is None:
         raise AssertionError("what was fetched has a place")
     _, milliseconds = message.timestamp()
-    given = message.headers() or []
-    pairs = given.items() if isinstance(given, dict) else given
+    client_headers = message.headers() or []
+    pairs = client_headers.items() if isinstance(client_headers, dict) else client_headers
     headers = {name: value for name, value in pairs if isinstance(value, bytes)}
     return Record(
         topic, partition, offset, _as_bytes(message.key()), _as_bytes(message.value()), headers, _moment(milliseconds)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from penstock.errors import MessageRefused
+from penstock.lifecycle.transport import EVERY_TOPIC, Message
 from penstock.messages.kafka.client import KafkaClient
 from penstock.messages.kafka.consumer import KafkaConsumer
 from penstock.messages.kafka.producer import KafkaDelivery
 from penstock.messages.subscriptions import Subscriptions
-from penstock.operations.transport import EVERY_TOPIC, Message
 from penstock.settings import Settings
 
 
