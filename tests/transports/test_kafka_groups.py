@@ -62,11 +62,11 @@ def test_the_zombie_of_a_rebalance_changes_nothing(kafka_broker: Broker, open_ap
         apply(message)
 
     first = member(app, topic, group, slow)
-    second = member(app, topic, group, applier(app, effects, "heir"))
     write(kafka_broker, topic, b"1")
     handling = threading.Thread(target=lambda: step_until(begun.is_set, first.handle))
     handling.start()
     step_until(begun.is_set, first.poll)
+    second = member(app, topic, group, applier(app, effects, "heir"))
     step_until(lambda: effects, second.poll, second.handle)
     go_on.set()
     handling.join(PATIENCE)
@@ -88,11 +88,11 @@ def test_a_slow_message_does_not_leave_the_group(kafka_broker: Broker, open_app:
         apply(message)
 
     first = member(app, topic, group, slow)
-    second = member(app, topic, group, applier(app, effects, "second"))
     write(kafka_broker, topic, b"1")
     handling = threading.Thread(target=lambda: step_until(begun.is_set, first.handle))
     handling.start()
     step_until(begun.is_set, first.poll)
+    second = member(app, topic, group, applier(app, effects, "second"))
     until = time.monotonic() + 1.2 * SHORTEST_MS / 1000  # longer than a member may be silent
     step_until(lambda: time.monotonic() > until, first.poll, second.poll, second.handle)
     assert effects == []
