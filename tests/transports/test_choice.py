@@ -1,0 +1,54 @@
+"""Which transport there is, by one setting; what it lacks is said before anything starts."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from penstock.errors import ConfigurationError, InvalidInput, LibraryMissing
+from penstock.messages import InProcessMessages
+from tests.transports.conftest import OpenApp
+
+
+def test_in_process_is_the_default(open_app: OpenApp) -> None:
+    assert isinstance(open_app()._runtime.transport, InProcessMessages)
+
+
+def test_a_worker_does_not_start_with_half_the_settings(open_app: OpenApp) -> None:
+    with pytest.raises(ConfigurationError, match="PENSTOCK_KAFKA_SERVERS names no broker"):
+        open_app(transport="kafka").worker()
+
+
+def test_without_the_library_the_extra_is_named(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("penstock.messages.kafka")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(LibraryMissing, match=r"install penstock\[kafka\]"):
+        open_app(transport="kafka", kafka_servers=("broker.example:9092",)).worker()
+
+
+def test_an_unknown_transport_is_refused(open_app: OpenApp) -> None:
+    with pytest.raises(ConfigurationError, match="PENSTOCK_TRANSPORT"):
+        open_app(transport="pigeons")
+
+
+@pytest.mark.parametrize("topic", ["", "*", "x" * 256])
+def test_what_is_no_topic_cannot_be_subscribed_to(open_app: OpenApp, topic: str) -> None:
+    with pytest.raises(InvalidInput, match="topic"):
+        open_app().messages.subscribe(topic)(print)
+
+
+def test_a_broken_hook_does_not_keep_a_sweep_from_the_others(open_app: OpenApp) -> None:
+    app = open_app(sweep_seconds=0.05)
+    called: list[Any] = []
+
+    def broken() -> None:
+        raise RuntimeError("a defect of an application")
+
+    app.system.in_each_sweep(broken)
+    app.system.in_each_sweep(lambda: called.append(1))
+    with app.working() as worker:
+        worker.signals.wait("swept", timeout=30.0)
+    assert called
