@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from typing import Any
 
 import pytest
 
-from penstock.errors import ConfigurationError, InvalidInput, LibraryMissing
+from penstock.errors import BrokerUnavailable, ConfigurationError, InvalidInput, LibraryMissing
 from penstock.messages import InProcessMessages
-from tests.transports.conftest import OpenApp
+from tests.transports.broker import Broker
+from tests.transports.conftest import OpenApp, kafka_settings
 
 
 def test_in_process_is_the_default(open_app: OpenApp) -> None:
@@ -19,6 +21,24 @@ def test_in_process_is_the_default(open_app: OpenApp) -> None:
 def test_a_worker_does_not_start_with_half_the_settings(open_app: OpenApp) -> None:
     with pytest.raises(ConfigurationError, match="PENSTOCK_KAFKA_SERVERS names no broker"):
         open_app(transport="kafka").worker()
+
+
+def test_the_check_reaches_the_broker_and_names_the_topics_it_lacks(
+    kafka_broker: Broker, open_app: OpenApp, topic: str
+) -> None:
+    kafka_broker.create_topics(topic)
+    app = open_app(**kafka_settings(kafka_broker))
+    app.messages.subscribe(topic)(print)
+    assert app.messages.check_transport() == [f"the broker has no topic '{topic}-dead-letters'; create it"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_check_says_that_nobody_answers(open_app: OpenApp) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        servers = (f"127.0.0.1:{nobody.getsockname()[1]}",)
+        with pytest.raises(BrokerUnavailable, match="no broker answers"):
+            open_app(transport="kafka", kafka_servers=servers).messages.check_transport()
 
 
 def test_without_the_library_the_extra_is_named(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,5 +70,6 @@ def test_a_broken_hook_does_not_keep_a_sweep_from_the_others(open_app: OpenApp) 
     app.system.in_each_sweep(broken)
     app.system.in_each_sweep(lambda: called.append(1))
     with app.working() as worker:
-        worker.signals.wait("swept", timeout=30.0)
+        worker.signals.listen()
+        assert worker.signals.wait("swept", timeout=30.0)
     assert called

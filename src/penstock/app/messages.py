@@ -57,6 +57,13 @@ class Messages:
             connection, lambda transaction: inbox.accept(transaction, message, subscriber=subscriber)
         )
 
+    def check_transport(self) -> list[str]:
+        """Reach the broker, if there is one, changing nothing; what is wrong is raised.
+
+        The answer is what its operator should know about it nonetheless.
+        """
+        return self._runtime.transport.check()
+
     def backlog(self) -> Backlog:
         """How many messages wait to be sent, and for how long; and how many of them nobody subscribes to."""
         return self._runtime.store.read(lambda transaction: outbox.backlog(transaction, subscribed_topics(transaction)))

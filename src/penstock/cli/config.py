@@ -76,6 +76,7 @@ def _check(app: Penstock) -> None:
     questions: tuple[Callable[[], object], ...] = (
         lambda: remarks.extend(app.system.check_database()),
         lambda: connection.extend(app.system.describe_connection()),
+        lambda: remarks.extend(app.messages.check_transport()),
         lambda: _require_writable(app.settings.files_directory),
     )
     for question in questions:

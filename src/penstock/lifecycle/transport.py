@@ -61,6 +61,12 @@ class Transport(Protocol):
     def open_consumer(self) -> Consumer | None:
         """A consumer for the topics that have subscribers; None where nothing comes from elsewhere."""
 
+    def check(self) -> list[str]:
+        """Reach what carries the messages, changing nothing; what is wrong is raised.
+
+        The answer is what its operator should know about it nonetheless.
+        """
+
     def close(self) -> None:
         """Let go of connections."""
 

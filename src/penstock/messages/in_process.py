@@ -25,5 +25,9 @@ class InProcessMessages:
     def open_consumer(self) -> None:
         """Nothing comes from elsewhere."""
 
+    def check(self) -> list[str]:
+        """It is always there."""
+        return []
+
     def close(self) -> None:
         """There is nothing to let go of."""

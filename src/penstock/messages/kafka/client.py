@@ -35,6 +35,10 @@ class KafkaClient:
         options = {**self._options, "group.id": group or self._group}
         return KafkaConsumer(options, topics, handle, self.producer, max_bytes=self._max_bytes)
 
+    def list_topics(self) -> frozenset[str]:
+        """The topics that the broker has, if it answers within some seconds."""
+        return self.producer.list_topics()
+
     def dead_letters(self) -> DeadLetters:
         """The records that were put aside, by any group."""
         return DeadLetters({**self._options, "group.id": f"{self._group}-dead-letters"}, self.producer)

@@ -89,6 +89,14 @@ class KafkaProducer:
             raise self.explain(error_of(exception), topic) from None
         return delivery
 
+    def list_topics(self) -> frozenset[str]:
+        """The topics that the broker has."""
+        try:
+            return frozenset(self._connect().list_topics(timeout=DELIVERY_SECONDS).topics)
+        except KafkaException as exception:
+            reason = self._last_trouble[1] if self._last_trouble is not None else error_of(exception).str()
+            raise BrokerUnavailable(f"no broker answers: {reason}") from None
+
     def explain(self, error: KafkaError, topic: str) -> PenstockError:
         """What an error means; after one that is for good the next record gets a new producer."""
         if error.fatal():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.errors import MessageRefused
-from penstock.lifecycle.transport import EVERY_TOPIC, Message
+from penstock.lifecycle.transport import EVERY_TOPIC, Message, dead_letter_topic
 from penstock.messages.kafka.client import KafkaClient
 from penstock.messages.kafka.consumer import KafkaConsumer
 from penstock.messages.kafka.producer import KafkaDelivery
@@ -30,6 +30,12 @@ class KafkaMessages:
         """A member of the group that reads what is subscribed to here; None where nothing is."""
         topics = sorted(self._subscriptions.topics())
         return self._client.consumer(topics, self._deliver) if topics else None
+
+    def check(self) -> list[str]:
+        """The broker answers; the topics that are subscribed to here, and their dead letters, should be there."""
+        topics = [name for topic in self._subscriptions.topics() for name in (topic, dead_letter_topic(topic))]
+        missing_topics = sorted(set(topics) - self._client.list_topics())
+        return [f"the broker has no topic {topic!r}; create it" for topic in missing_topics]
 
     def close(self) -> None:
         """Let go of connections."""
