@@ -35,6 +35,8 @@ from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult
 from penstock_apps.recipes.settings import RecipeSettings
 
 _PAGE = "page"
+_LONGEST_SECONDS = 1_800.0
+"""More than all tries of a page and the pauses between them take."""
 _PAGES_KEPT = 1_000
 """So many jobs are kept in memory before all of them are forgotten."""
 _ANSWERS = UUID("7b5d4e0a-2f7c-4f0e-9a56-0f5f9f2f7f10")
@@ -56,7 +58,7 @@ class Pages:
         self.count += 1
         params = RecipeParams(url=request.url, url_hash=request.urlHash, use_llm_fallback=request.useLlmFallback)
         submission = self.app.acting_as(SYSTEM).submit(self._kind, params)
-        job = self.app.acting_as(SYSTEM).jobs.wait(submission.job.id)
+        job = self.app.acting_as(SYSTEM).jobs.wait(submission.job.id, timeout=_LONGEST_SECONDS)
         if job.state is JobState.SUCCEEDED and is_recipe_result(job.result):
             return _describe_recipe(job.result)
         return {"success": False, "errorMessage": (job.last_error or "nothing was found")[:LONGEST_ERROR]}
@@ -75,7 +77,7 @@ class Parser:
 
     def run(self, until: threading.Event) -> None:
         """Parse until ``until`` is set; what is in hand then is finished."""
-        with self._polling():
+        with self._polling(until):
             while not until.is_set():
                 with closing(self._pages.app), self._pages.app.working():
                     while not until.is_set() and self._pages.count < _PAGES_KEPT:
@@ -83,14 +85,19 @@ class Parser:
                 self._pages = Pages(self._settings)
 
     @contextmanager
-    def _polling(self) -> Iterator[None]:
-        """The broker hears from this member all the time, however long a page takes."""
+    def _polling(self, until: threading.Event) -> Iterator[None]:
+        """The broker hears from this member all the time, however long a page takes; what fails there ends it all."""
+        is_over = threading.Event()
+        errors: list[BaseException] = []
 
         def poll() -> None:
-            while not is_over.is_set():
-                self._consumer.poll()
+            try:
+                while not is_over.is_set():
+                    self._consumer.poll()
+            except BaseException as error:  # noqa: BLE001 - it is raised where somebody hears of it
+                errors.append(error)
+                until.set()
 
-        is_over = threading.Event()
         thread = threading.Thread(target=poll, name="penstock-parser-poll", daemon=True)
         thread.start()
         try:
@@ -98,6 +105,8 @@ class Parser:
         finally:
             is_over.set()
             thread.join()
+        if errors:
+            raise errors[0]
 
     def close(self) -> None:
         """Leave the group, and let go of everything."""

@@ -53,8 +53,10 @@ Handle: TypeAlias = Callable[[Message], None]
 Place: TypeAlias = tuple[str, int]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiting:
+    """A record that is to be handled; two of them are never the same."""
+
     record: Record
     losses: int
     """How often its partition had been taken away when it came."""
@@ -159,8 +161,8 @@ class KafkaConsumer:
         for (topic, partition), offset in next_offsets.items():
             try:
                 self._consumer.store_offsets(offsets=[TopicPartition(topic, partition, offset)])
-            except KafkaException:
-                # The partition is being taken away: what was handled here is handled again by its new owner.
+            except (KafkaException, RuntimeError):
+                # The partition is being taken away, or we are being closed: what was handled here is handled again by its new owner.
                 _log.info("a handled message is another member's by now", topic=topic, offset=offset - 1)
 
     # The thread that handles --------------------------------------------------------------------------------------
