@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
+from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 import pytest
@@ -55,8 +56,8 @@ def save(page: Page) -> None:
     page.get_by_role("button", name="Save the recipe").click()
 
 
-def mail_of(page: Page, **changes: Any) -> None:
-    """A mailbox with one card, instead of the server's."""
+def card_of(**changes: Any) -> dict[str, Any]:
+    """A card as the server tells of it."""
     job: dict[str, Any] = {
         "id": "01890000-0000-7000-8000-000000000001",
         "job_type": "url",
@@ -67,7 +68,44 @@ def mail_of(page: Page, **changes: Any) -> None:
         "warnings": [],
         "preview": {"title": "Soup", "source_host": "example.com"},
     }
-    page.route("**/recipes/parse-url/jobs?*", lambda route: route.fulfill(json={"jobs": [job | changes]}))
+    return job | changes
+
+
+def mail_of(page: Page, **changes: Any) -> None:
+    """A mailbox with one card, instead of the server's."""
+    answer = {"jobs": [card_of(**changes)], "next": None}
+    page.route("**/recipes/parse-url/jobs?*", lambda route: route.fulfill(json=answer))
+
+
+def mail_in_pages(page: Page, titles: list[list[str]]) -> None:
+    """A mailbox of several pages, instead of the server's."""
+
+    def answer(route: Route) -> None:
+        place = int(parse_qs(urlsplit(route.request.url).query).get("cursor", ["0"])[0])
+        jobs = [
+            card_of(id=f"01890000-0000-7000-8000-{place:06}{number:06}", preview={"title": title, "source_host": None})
+            for number, title in enumerate(titles[place])
+        ]
+        route.fulfill(json={"jobs": jobs, "next": str(place + 1) if place + 1 < len(titles) else None})
+
+    page.route("**/recipes/parse-url/jobs?*", answer)
+
+
+def test_a_long_mailbox_is_shown_page_by_page(server: WholeServer, page_of: PageOf) -> None:
+    page = page_of(server.somebody())
+    mail_in_pages(page, [["Soup 5", "Soup 4"], ["Soup 3", "Soup 2"], ["Soup 1"]])
+    page.goto("/ui/mailbox")
+    more = page.get_by_role("button", name="More recipes")
+    expect(page.get_by_role("heading", name="Soup")).to_have_text(["Soup 5", "Soup 4"])
+    expect(page.locator("[data-count]")).to_have_text("2+")
+    more.click()
+    expect(page.get_by_role("heading", name="Soup")).to_have_count(4)
+    expect(card(page, "Soup 3").get_by_role("link", name="Open", exact=True)).to_be_focused()
+    more.click()
+    expect(page.get_by_role("heading", name="Soup")).to_have_text([f"Soup {number}" for number in (5, 4, 3, 2, 1)])
+    expect(more).to_be_hidden()
+    expect(page.locator("[data-count]")).to_have_text("5")
+    expect(page.get_by_text("is in the mailbox")).to_have_count(0)
 
 
 def test_a_recipe_is_opened_edited_and_saved(server: WholeServer, page_of: PageOf) -> None:

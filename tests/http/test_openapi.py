@@ -53,9 +53,11 @@ UNSAYABLE = {
     "POST /api/catalogs", "POST /recipes/parse-url/async", "POST /recipes/parse-payload/async",
     "POST /parse-requests", "POST /api/v1/recipes/parse",
     "PATCH /recipes/{recipe_id}", "GET /api/jobs/{job_id}/items", "GET /api/pending",
-    "POST /api/jobs/{job_id}/reprocess",
+    "POST /recipes", "GET /recipes/parse-url/jobs", "POST /api/jobs/{job_id}/reprocess",
 }  # fmt: skip
-"""Operations that may refuse what their schema allows: cursors, folders, addresses, files are more than their type."""
+"""Operations that may refuse what their schema allows: cursors, folders, addresses, files are more than their type, and
+a text may have what no database keeps.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,7 +352,7 @@ def test_several_processes_at_once_are_harmless(empty: Callable[[], Store]) -> N
 # Tables of applications -----------------------------------------------------------------------------------------------
 
 CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0001")
-RECIPES = Schema.of_app("recipes", "penstock_apps.recipes", "0002")
+RECIPES = Schema.of_app("recipes", "penstock_apps.recipes", "0003")
 PRODUCTS = Schema.of_app("products", "penstock_apps.products", "0001")
 
 

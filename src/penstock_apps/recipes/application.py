@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 recipes: Application[Recipes] = Application(
     name="recipes",
     settings="penstock_apps.recipes.settings:RecipeSettings",
-    migrations=Migrations("penstock_apps.recipes", head="0002"),
+    migrations=Migrations("penstock_apps.recipes", head="0003"),
     install="penstock_apps.recipes.events:install",
     routes="penstock_apps.recipes.routes:routes_of",
     pages="penstock_apps.recipes.web:pages",

@@ -17,11 +17,14 @@ from penstock.errors import JobNotFound, TransitionRefused
 from penstock.lifecycle import JSON, storable_texts
 from penstock.store import DatabaseConnection
 from penstock_apps.recipes.parsing.ingredients import read_ingredient
+from penstock_apps.recipes.parsing.language_model import WARNING
 from penstock_apps.recipes.parsing.recipe import FoundRecipe, ParsedRecipe
+from penstock_apps.recipes.payloads import RecipeParams
 from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.settings import RecipeSettings
 
 STRATEGY = "elsewhere"
+_REFUSED_LLM = "the parser asked a language model, which the request refused"
 _log = structlog.get_logger("penstock.recipes")
 
 
@@ -32,6 +35,7 @@ class ParseResult(BaseModel):
     urlHash: str = Field(pattern="^[0-9a-f]{64}$")  # noqa: N815
     success: bool
     errorMessage: str | None = Field(default=None, max_length=10_000)  # noqa: N815
+    usedLlm: bool = False  # noqa: N815
     title: str | None = Field(default=None, max_length=500)
     ingredients: list[dict[str, JSON]] = Field(default_factory=list, max_length=500)
 
@@ -60,19 +64,24 @@ class Results:
         if params["url_hash"] != result.urlHash:
             self._put_aside(message, "it is about another page than its request")
             return
-        self._apply(result, params["url"])
+        self._apply(result, params)
 
-    def _apply(self, result: ParseResult, url: str) -> None:
-        """The answer, the recipe and the job's release are one transaction; a second answer changes nothing."""
+    def _apply(self, result: ParseResult, params: RecipeParams) -> None:
+        """The answer, the recipe and the job's release are one transaction; a second answer changes nothing.
+
+        What a model made is no answer for who refused one; it is kept all the same, for those who allow it.
+        """
+        is_unwanted = result.success and result.usedLlm and not params["use_llm_fallback"]
+        error_message = _REFUSED_LLM if is_unwanted else result.errorMessage
 
         def operation(connection: DatabaseConnection) -> bool:
             repository = self._recipes.repository
             if not repository.keep_parser_answer(
-                connection, result.requestId, success=result.success, error_message=result.errorMessage
+                connection, result.requestId, success=result.success and not is_unwanted, error_message=error_message
             ):
                 return False
             if result.success:
-                repository.keep(connection, result.urlHash, _found_recipe(result).as_json(url))
+                repository.keep(connection, result.urlHash, _found_recipe(result).as_json(params["url"]))
             self._app.acting_as(SYSTEM).jobs.release(result.requestId, connection=connection)
             return True
 
@@ -102,4 +111,5 @@ def _found_recipe(result: ParseResult) -> FoundRecipe:
     for ingredient in result.ingredients:
         parts = (ingredient.get("quantity"), ingredient.get("unit"), ingredient.get("name"))
         ingredients.append(read_ingredient(" ".join(str(part) for part in parts if part not in (None, ""))))
-    return FoundRecipe(ParsedRecipe(result.title or "", ingredients=ingredients), STRATEGY)
+    recipe = ParsedRecipe(result.title or "", ingredients=ingredients)
+    return FoundRecipe(recipe, STRATEGY, used_llm=result.usedLlm, warnings=(WARNING,) if result.usedLlm else ())

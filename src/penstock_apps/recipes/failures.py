@@ -26,6 +26,7 @@ class PageFailure(Enum):
     REDIRECTS = ("TOO_MANY_REDIRECTS", "the address redirects too often")
     NO_RECIPE = ("NOT_A_RECIPE", "no recipe was found on the page")
     LLM = ("LLM_FAILED", "the language model could not be asked")
+    LLM_REFUSED = ("LLM_REFUSED", "the language model refuses to be asked")
 
     def __init__(self, code: str, sentence: str) -> None:
         self.code = code

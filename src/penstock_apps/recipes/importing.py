@@ -21,7 +21,7 @@ from penstock.errors import InvalidInput, JobNotFound
 from penstock.lifecycle import JSON
 from penstock_apps.recipes.addresses import key_of, normalize_url
 from penstock_apps.recipes.kinds import RECIPE
-from penstock_apps.recipes.payloads import RecipeParams
+from penstock_apps.recipes.payloads import RecipeParams, work_key
 from penstock_apps.recipes.repository import old_rows
 
 _OVER = {
@@ -106,7 +106,7 @@ def _past_job(row: Mapping[str, JSON], rule: OwnerRule) -> PastJob | None:
         result=_json(row.get("result_json")),
         error=row.get("error_message"),
         error_code=row.get("error_code"),
-        unique_key=params["url_hash"],
+        unique_key=_work_key(params),
     )
 
 
@@ -155,6 +155,11 @@ def _old_params(row: Mapping[str, JSON]) -> _OldParams:
         "job_type": str(row.get("job_type") or "url"),
         "imported": True,
     }
+
+
+def _work_key(params: _OldParams) -> str | None:
+    url_hash = params["url_hash"]
+    return None if url_hash is None else work_key(url_hash, use_llm_fallback=params["use_llm_fallback"])
 
 
 def _id(row: Mapping[str, JSON]) -> UUID:

@@ -18,7 +18,7 @@ from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult
 
 if TYPE_CHECKING:
     from penstock import Penstock
-    from penstock_apps.recipes.repository import RecipeRepository
+    from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository
     from penstock_apps.recipes.settings import RecipeSettings
 
 RECIPE = "recipe"
@@ -36,9 +36,10 @@ def read_page(item: ItemContext[RecipeParams, PageInput]) -> RecipeResult:
         page = Page(params["url"], item.kept_file(params["page_sha256"]).read_text("utf-8"))
     else:
         page = fetch(params["url"], settings.fetch_limits)
-    recipe = recipe_of(page.text, page.address, settings.language_model if params["use_llm_fallback"] else None)
+    recipe = recipe_of(page.text, page.address, settings.language_model, llm_allowed=params["use_llm_fallback"])
     # Pages, and what is written in them as JSON, hold characters that no database keeps.
     result: RecipeResult = storable_texts(recipe.as_json(params["url"]))
+    result["llm_may_help"] = recipe.llm_may_help
     return result
 
 
@@ -75,8 +76,7 @@ class ParseRecipe:
         answer = self._repository.parser_answer(job.id) if self._settings.parsed_elsewhere else None
         if answer is not None and not answer.success:
             raise Permanent(answer.error_message or "the parser found nothing", code="PARSE_FAILED")
-        is_sent = "page_sha256" in job.params
-        if is_sent or self._repository.fresh(job.params["url_hash"], self._settings.ttl_days) is None:
+        if "page_sha256" in job.params or self._find_known(job.params) is None:
             yield {"url": job.params["url"]}
 
     def finalize(self, job: JobContext[RecipeParams, RecipeResult]) -> RecipeResult:
@@ -85,11 +85,19 @@ class ParseRecipe:
         for item in job.items(ItemStatus.ERROR):
             raise Permanent(item.last_error or "", code=item.error_code)
         result = next(job.results(), None)
-        if result is not None and "page_sha256" in job.params:
-            return result
         if result is not None:
-            self._app.in_transaction(lambda connection: self._repository.keep(connection, url_hash, result))
+            llm_may_help = result.pop("llm_may_help", False)
+            if "page_sha256" in job.params:
+                return result
+            self._app.in_transaction(
+                lambda connection: self._repository.keep(connection, url_hash, result, llm_may_help=llm_may_help)
+            )
             return result
-        kept_result = self._repository.result(url_hash)
+        kept_result = self._repository.result(url_hash, llm_allowed=job.params["use_llm_fallback"])
         assert kept_result is not None, "a plan without items has found a fresh recipe"
         return kept_result
+
+    def _find_known(self, params: RecipeParams) -> KnownRecipe | None:
+        return self._repository.fresh(
+            params["url_hash"], self._settings.ttl_days, llm_allowed=params["use_llm_fallback"]
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NotRequired, TypedDict, TypeGuard
 
 from penstock.lifecycle import JSON
@@ -18,7 +19,7 @@ class RecipeParams(TypedDict):
     page_sha256: NotRequired[str]
     """The kept file with the page, where a client has opened it itself."""
     job_type: NotRequired[str]
-    """What an imported job was in the old queue."""
+    """What an imported job was in the old queue: url, ocr or social."""
     imported: NotRequired[bool]
 
 
@@ -76,6 +77,27 @@ class RecipeResult(TypedDict):
     used_llm: bool
     parser_strategy: str
     warnings: list[str]
+    parsed_at: NotRequired[str]
+    """When the page was read (ISO 8601); jobs of older versions and imported ones do not say."""
+    llm_may_help: NotRequired[bool]
+    """Of an item alone: the page says only part of a recipe, and the model that there is has not answered."""
+
+
+def work_key(url_hash: str, *, use_llm_fallback: bool) -> str:
+    """What two jobs that do the same work have in common: the page, and whether a model may be asked.
+
+    Who refuses a model cannot share the work of who allows it: how it will end is not known while it runs.
+    """
+    return url_hash if use_llm_fallback else f"{url_hash}:page-alone"
+
+
+def parsed_moment(result: RecipeResult) -> datetime | None:
+    """When the page was read; None where the result does not say it as we do."""
+    try:
+        moment = datetime.fromisoformat(result.get("parsed_at", ""))
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo else None
 
 
 def is_recipe_result(value: JSON) -> TypeGuard[RecipeResult]:

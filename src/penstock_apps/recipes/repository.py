@@ -17,20 +17,22 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     delete,
+    false,
     insert,
     select,
     text,
     tuple_,
+    union_all,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 from penstock import Penstock
-from penstock.errors import ConfigurationError, FileNotFound
-from penstock.lifecycle import JSON
-from penstock_apps.recipes.payloads import IngredientData, RecipeResult
-from penstock_apps.recipes.tables import parse_result, recipe, resource, saved_recipe
+from penstock.errors import ConfigurationError, FileNotFound, PayloadNotStorable
+from penstock.lifecycle import JSON, storable_texts
+from penstock_apps.recipes.payloads import IngredientData, RecipeResult, parsed_moment
+from penstock_apps.recipes.tables import llm_recipe, parse_result, recipe, resource, saved_recipe
 
 RecipeId = int | UUID
 """A saved recipe by its number, or by the id that no other database gives."""
@@ -68,11 +70,38 @@ class ParserAnswer:
     error_message: str | None
 
 
+# What is known of pages ----------------------------------------------------------------------------------------------
+
+Query = Select[Any]
+
+
+def _known_answers(table: Table, columns: tuple[str, ...], *, is_fresh: bool) -> Query:
+    query = select(*(table.c[name] for name in columns)).where(table.c.url_hash == bindparam("url_hash"))
+    return query.where(table.c.parsed_at > bindparam("since")) if is_fresh else query
+
+
+def _newest_answer(columns: tuple[str, ...], *, is_fresh: bool) -> dict[bool, Query]:
+    """The newest that is known of a page, of what a person may be given: is a model allowed?
+
+    Who refuses a model gets what pages say themselves. Who allows one gets what it made of the page, too; half a recipe
+    comes last for them, and does not count as fresh: a model may find the rest.
+    """
+    page_alone = _known_answers(recipe, columns, is_fresh=is_fresh)
+    own = page_alone.add_columns(recipe.c.llm_may_help)
+    if is_fresh:
+        own = own.where(~recipe.c.llm_may_help)
+    by_model = _known_answers(llm_recipe, columns, is_fresh=is_fresh).add_columns(false().label("llm_may_help"))
+    answers = union_all(own, by_model).subquery("answers").c
+    query = select(*(answers[name] for name in columns))
+    with_model = query.order_by(answers.llm_may_help, answers.parsed_at.desc()).limit(1)
+    return {False: page_alone, True: with_model}
+
+
 # Built once, and without the whole result: a recipe that is known is what is asked for most.
-_LATEST = select(recipe.c.title, recipe.c.ingredients, recipe.c.parsed_at).where(
-    recipe.c.url_hash == bindparam("url_hash")
-)
-_FRESH = _LATEST.where(recipe.c.parsed_at > bindparam("since"))
+_COLUMNS = ("title", "ingredients", "parsed_at")
+_FRESH = _newest_answer(_COLUMNS, is_fresh=True)
+_LATEST = _newest_answer(_COLUMNS, is_fresh=False)
+_RESULT = _newest_answer(("result", "parsed_at"), is_fresh=False)
 
 
 class RecipeRepository:
@@ -83,43 +112,51 @@ class RecipeRepository:
 
     # Pages and what was parsed of them ----------------------------------------------------------------------------
 
-    def fresh(self, url_hash: str, days: float) -> KnownRecipe | None:
-        """What was parsed of a page, unless that is too long ago."""
-        return self._find_known(_FRESH, {"url_hash": url_hash, "since": datetime.now(UTC) - timedelta(days=days)})
+    def fresh(self, url_hash: str, days: float, *, llm_allowed: bool) -> KnownRecipe | None:
+        """What was parsed of a page, unless that is too long ago or a model may find more."""
+        since = datetime.now(UTC) - timedelta(days=days)
+        return self._find_known(_FRESH[llm_allowed], {"url_hash": url_hash, "since": since})
 
-    def latest(self, url_hash: str) -> KnownRecipe | None:
+    def latest(self, url_hash: str, *, llm_allowed: bool) -> KnownRecipe | None:
         """What was parsed of a page last, however long ago."""
-        return self._find_known(_LATEST, {"url_hash": url_hash})
+        return self._find_known(_LATEST[llm_allowed], {"url_hash": url_hash})
 
-    def result(self, url_hash: str) -> RecipeResult | None:
+    def result(self, url_hash: str, *, llm_allowed: bool) -> RecipeResult | None:
         """The whole result of that, as a job has it."""
-        query = select(recipe.c.result).where(recipe.c.url_hash == url_hash)
+        query = _RESULT[llm_allowed]
         result: RecipeResult | None = self._app.in_transaction(
-            lambda connection: connection.execute(query).scalar_one_or_none(), reads=True, single_statement=True
+            lambda connection: connection.execute(query, {"url_hash": url_hash}).scalar(),
+            reads=True,
+            single_statement=True,
         )
         return result
 
-    def _find_known(self, query: Select[Any], parameters: dict[str, object]) -> KnownRecipe | None:
+    def _find_known(self, query: Query, parameters: dict[str, object]) -> KnownRecipe | None:
         row = self._app.in_transaction(
             lambda connection: connection.execute(query, parameters).one_or_none(), reads=True, single_statement=True
         )
-        return None if row is None else KnownRecipe(str(parameters["url_hash"]), row[0], row[1], _aware(row[2]))
+        if row is None:
+            return None
+        return KnownRecipe(str(parameters["url_hash"]), row.title, row.ingredients, _aware(row.parsed_at))
 
     def note_page(self, connection: Connection, url_hash: str, url: str) -> None:
         """Record a page, unless it is known."""
         row = {"url_hash": url_hash, "url": url, "created_at": datetime.now(UTC)}
         connection.execute(_insert(connection, resource).values(row).on_conflict_do_nothing())
 
-    def keep(self, connection: Connection, url_hash: str, result: RecipeResult) -> None:
-        """Keep what was parsed of a page, in place of what was known."""
+    def keep(self, connection: Connection, url_hash: str, result: RecipeResult, *, llm_may_help: bool = False) -> None:
+        """Keep what was parsed of a page in place of what was known; what a model made of it is kept apart."""
         recipe_data = result["recipe"]
-        row = {
+        row: dict[str, JSON] = {
             "title": recipe_data["title"],
             "ingredients": recipe_data["ingredients"],
             "result": result,
-            "parsed_at": datetime.now(UTC),
+            "parsed_at": parsed_moment(result) or datetime.now(UTC),
         }
-        statement = _insert(connection, recipe).values(url_hash=url_hash, **row)
+        table = llm_recipe if result["used_llm"] else recipe
+        if table is recipe:
+            row["llm_may_help"] = llm_may_help
+        statement = _insert(connection, table).values(url_hash=url_hash, **row)
         connection.execute(statement.on_conflict_do_update(index_elements=["url_hash"], set_=row))
 
     # What parsers elsewhere answer --------------------------------------------------------------------------------
@@ -149,6 +186,7 @@ class RecipeRepository:
         self, connection: Connection, user: str, title: str, body: dict[str, JSON], parse_job_id: UUID | None
     ) -> int:
         """Keep a recipe for somebody, inside of a transaction; the answer is its number."""
+        _require_storable(title, body)
         now = datetime.now(UTC)
         row = {"uuid": uuid4(), "user_id": user, "title": title, "body": body, "parse_job_id": parse_job_id}
         statement = insert(saved_recipe).values(**row, created_at=now, updated_at=now)
@@ -175,6 +213,7 @@ class RecipeRepository:
 
     def change(self, recipe_id: RecipeId, user: str, title: str, body: dict[str, JSON]) -> None:
         """Write over one of somebody's recipes."""
+        _require_storable(title, body)
         statement = update(saved_recipe).where(_theirs(recipe_id, user))
         values = {"title": title, "body": body, "updated_at": datetime.now(UTC)}
         count = self._app.in_transaction(lambda connection: connection.execute(statement.values(values)).rowcount)
@@ -209,6 +248,13 @@ def _insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.
     if connection.dialect.name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)
+
+
+def _require_storable(title: str, body: dict[str, JSON]) -> None:
+    """Refuse what PostgreSQL refuses and SQLite would keep: people are told the same by every database."""
+    for name, value in {"title": title, **body}.items():
+        if storable_texts(value) != value:
+            raise PayloadNotStorable(f"{name} has characters that cannot be kept (NUL or lone surrogates)", field=name)
 
 
 def _theirs(recipe_id: RecipeId, user: str) -> ColumnElement[bool]:

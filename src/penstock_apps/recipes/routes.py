@@ -10,7 +10,8 @@ from uuid import UUID
 from fastapi import Header, Query, Request
 from starlette.responses import Response
 
-from penstock import owner
+from penstock import Job, owner
+from penstock.app import JobCursor
 from penstock.errors import JobNotFound
 from penstock.http import (
     Anyone,
@@ -30,6 +31,7 @@ from penstock.lifecycle import JSON
 from penstock_apps.recipes import schemas as shapes
 from penstock_apps.recipes import translation as words
 from penstock_apps.recipes.client_pages import ClientPage
+from penstock_apps.recipes.guest_requests import remember_request, remembered_requests
 from penstock_apps.recipes.saved_recipe_routes import saved_recipe_routes
 from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.vocabularies import PARSE_REQUESTS
@@ -136,14 +138,16 @@ def _queue(recipes: Recipes) -> Router:
             "COMPLETE"
         ),
         include_expired: Annotated[bool, Query(description="Also those whose time is over.")] = False,
+        cursor: Cursor = None,
         limit: Limit = _PAGE,
     ) -> Response:
         """Finished jobs that nobody has saved or dismissed, newest first, without their results."""
         jobs = recipes.mailbox(
-            by=owner(who.user), states=words.STATES[status], include_expired=include_expired, limit=limit
-        )
+            by=owner(who.user), states=words.STATES[status], include_expired=include_expired, after=_place(cursor),
+            limit=limit,
+        )  # fmt: skip
         kept_for = timedelta(minutes=recipes.settings.abandon_minutes)
-        return Json({"jobs": [words.in_mailbox(job, kept_for) for job in jobs]})
+        return Json({"jobs": [words.in_mailbox(job, kept_for) for job in jobs], "next": _next(jobs, limit)})
 
     return routes
 
@@ -162,15 +166,18 @@ def _requests(recipes: Recipes) -> Router:
         if known_recipe is not None:
             return Json({**hit, "recipe": words.known_recipe(known_recipe)})
         job = recipes.ask(body.url, user=who.user, idempotency_key=key, ip_address=_address(request)).job
-        return Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
+        answer = Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
+        if who.user is None:
+            remember_request(request, answer, job.id)
+        return answer
 
     def poll(request_id: UUID, who: Identity) -> Response:
         try:
-            job = recipes.get(request_id, by=who.caller)
+            job = recipes.get_request(request_id, by=who.caller)
         except JobNotFound as error:
             return Json({"error": "Request not found", "code": error.code, "message": error.message}, 404)
-        is_pruned = job.result is None and job.finished and job.unique_key is not None
-        return Json(words.request_status(job, recipes.repository.latest(job.unique_key or "") if is_pruned else None))
+        is_pruned = job.result is None and job.finished
+        return Json(words.request_status(job, recipes.find_latest(job) if is_pruned else None))
 
     @routes.post(
         "/parse-requests", summary="Ask for a recipe", responses=answers | _GUEST_PROBLEMS, response_model=None,
@@ -205,12 +212,12 @@ def _requests(recipes: Recipes) -> Router:
         "/parse-requests", summary="Your requests", response_model=shapes.RequestsListed,
         responses=documented(401, 422, 503),
     )  # fmt: skip
-    def list_parse_requests(who: SignedIn, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
-        """Newest first."""
-        after = None if cursor is None else read_cursor(cursor)
-        page = recipes.history(by=owner(who.user), after=after, limit=limit)
-        last = written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
-        return Json({"requests": [words.listed_request(job) for job in page], "next": last})
+    def list_parse_requests(who: SignedIn, request: Request, cursor: Cursor = None, limit: Limit = _PAGE) -> Response:
+        """Newest first; with those that this browser made before somebody signed in."""
+        page = recipes.history(
+            by=owner(who.user), guest_requests=remembered_requests(request), after=_place(cursor), limit=limit
+        )
+        return Json({"requests": [words.listed_request(job) for job in page], "next": _next(page, limit)})
 
     return routes
 
@@ -221,6 +228,15 @@ def _polling(poll: Callable[[UUID, Identity], Response]) -> Callable[[UUID, Iden
         return poll(request_id, who)
 
     return request_status
+
+
+def _place(cursor: str | None) -> JobCursor | None:
+    return None if cursor is None else read_cursor(cursor)
+
+
+def _next(page: list[Job], limit: int) -> str | None:
+    """The cursor behind a page that is full."""
+    return written_cursor(page[-1].created_at, page[-1].id) if len(page) == limit else None
 
 
 def _address(request: Request) -> str | None:

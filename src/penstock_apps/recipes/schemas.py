@@ -98,7 +98,7 @@ class MailboxJob(BaseModel):
     """A job that waits for its owner."""
 
     id: UUID
-    job_type: Literal["url"]
+    job_type: str = Field(description="`url`; an imported job may be `ocr` or `social`.", examples=["url"])
     url: str | None
     status: Status
     completed_at: datetime | None
@@ -108,9 +108,10 @@ class MailboxJob(BaseModel):
 
 
 class Mailbox(BaseModel):
-    """All of them."""
+    """A page of them."""
 
     jobs: list[MailboxJob]
+    next: str | None = Field(description="What to ask for as `cursor` to see the next page; null on the last.")
 
 
 class Canceled(BaseModel):

@@ -1,26 +1,31 @@
 """Recipes as their users know them: ask for a page, see it in the mailbox, save it or let it go.
 
 One page is parsed once, however many ask for it: everybody has a job of their own, and all but the first follow it.
+Who refuses a language model does not follow who allows one, and the other way round. Who gets which answer, and what
+guests see once they have signed in, is told in docs/explanation/recipe-answers.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
-from uuid import UUID
+from itertools import islice
+from uuid import UUID, uuid4
 
 from penstock import Caller, Job, JobState, Kind, Penstock, Policy, Submission, owner
 from penstock.app import JobCursor
-from penstock.errors import JobNotFound
+from penstock.errors import JobNotFound, TransitionRefused
 from penstock.lifecycle import JSON, Actor, SubmitOutcome
 from penstock.store import DatabaseConnection
 from penstock_apps.recipes.addresses import host_of, key_of, normalize_url
 from penstock_apps.recipes.client_pages import ClientPage
 from penstock_apps.recipes.kinds import RECIPE, ParseRecipe
-from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult
+from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult, work_key
 from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository, SavedRecipe
 from penstock_apps.recipes.settings import RecipeSettings
+from penstock_apps.recipes.vocabularies import RECIPES
 
 _PAGE_SIZE = 200
 _SENT_TWICE = "10m"
@@ -39,8 +44,8 @@ class Recipes:
             runs_in="processes",
             timeout="2m",
             memory_limit="1GiB",
-            run_limit=f"{settings.stale_minutes}m",
-            abandon_after=f"{settings.abandon_minutes}m",
+            run_limit=timedelta(minutes=settings.stale_minutes),
+            abandon_after=timedelta(minutes=settings.abandon_minutes),
             prune_result=settings.prune_results,
         )
         self.kind: Kind[RecipeParams, PageInput, RecipeResult] = app.kinds.add(
@@ -65,18 +70,21 @@ class Recipes:
         name, address = normalize_url(url), url.strip()
         url_hash = key_of(name)
         params = RecipeParams(url=address, url_hash=url_hash, use_llm_fallback=use_llm_fallback)
+        # Whoever has the id of a guest's request may look at it, so it must not be near any other id.
+        job_id = uuid4() if user is None else None
 
         def operation(connection: DatabaseConnection) -> Submission:
             self.repository.note_page(connection, url_hash, address)
             submission = self._app.acting_as(owner(user)).submit(
                 self.kind,
                 params,
-                unique_key=url_hash,
+                unique_key=work_key(url_hash, use_llm_fallback=use_llm_fallback),
                 idempotency_key=idempotency_key,
                 fingerprint=_fingerprint(name, use_llm_fallback=use_llm_fallback),
                 ip_address=ip_address,
                 title=address,
                 hold=self.settings.parsed_elsewhere,
+                job_id=job_id,
                 connection=connection,
             )
             if submission.answer is SubmitOutcome.NEW:
@@ -122,9 +130,10 @@ class Recipes:
         fingerprint = _fingerprint(normalize_url(url), use_llm_fallback=True)
         self._app.acting_as(owner(user)).take_key(idempotency_key, fingerprint, ip_address=ip_address)
 
-    def find_known(self, url: str) -> KnownRecipe | None:
+    def find_known(self, url: str, *, use_llm_fallback: bool = True) -> KnownRecipe | None:
         """The recipe of a page that somebody asked for not too long ago."""
-        return self.repository.fresh(key_of(normalize_url(url)), self.settings.ttl_days)
+        url_hash = key_of(normalize_url(url))
+        return self.repository.fresh(url_hash, self.settings.ttl_days, llm_allowed=use_llm_fallback)
 
     # Looking ------------------------------------------------------------------------------------------------------
 
@@ -138,25 +147,48 @@ class Recipes:
             raise JobNotFound(f"there is no request {job_id}")
         return job
 
-    def mailbox(self, *, by: Caller, states: list[JobState], include_expired: bool, limit: int) -> list[Job]:
+    def get_request(self, request_id: UUID, *, by: Caller) -> Job:
+        """One request of the caller's, or a guest's: who was a guest a moment ago still knows the id."""
+        try:
+            return self.get(request_id, by=by)
+        except JobNotFound:
+            if by.id is None:
+                raise
+            return self.get(request_id, by=owner(None))
+
+    def find_latest(self, job: Job) -> KnownRecipe | None:
+        """What is known of the page of a job that has no result any more."""
+        params = self.kind.params(job)
+        url_hash = params.get("url_hash")
+        if not url_hash:  # as an imported job may
+            return None
+        return self.repository.latest(url_hash, llm_allowed=params["use_llm_fallback"])
+
+    def mailbox(
+        self, *, by: Caller, states: list[JobState], include_expired: bool, after: JobCursor | None, limit: int
+    ) -> list[Job]:
         """Jobs that wait for their owner; with ``include_expired`` also those whose time is over, and other states."""
         if not include_expired and states != [JobState.SUCCEEDED]:
             return []
         oldest = datetime.now(UTC) - timedelta(minutes=self.settings.abandon_minutes)
-        waiting: list[Job] = []
-        for job in self._all(by, states):
-            if include_expired or (job.completed_at is not None and job.completed_at >= oldest):
-                waiting.append(job)
-            if len(waiting) == limit:
-                break
-        return waiting
+        waiting = (
+            job
+            for job in self._all(by, states, after)
+            if include_expired or (job.completed_at is not None and job.completed_at >= oldest)
+        )
+        return list(islice(waiting, limit))
 
-    def history(self, *, by: Caller, after: JobCursor | None, limit: int) -> list[Job]:
-        """The caller's requests, newest first."""
-        return self._app.acting_as(by).jobs.list(kind=RECIPE, after=after, limit=limit, payloads=True)
+    def history(self, *, by: Caller, guest_requests: Sequence[UUID], after: JobCursor | None, limit: int) -> list[Job]:
+        """The caller's requests, and these that they made as a guest, newest first."""
+        jobs = self._app.acting_as(by).jobs.list(kind=RECIPE, after=after, limit=limit, payloads=True)
+        for request_id in guest_requests:
+            with suppress(JobNotFound):
+                job = self.get(request_id, by=owner(None))
+                if after is None or _place(job) < (after.created_at, after.id):
+                    jobs.append(job)
+        return sorted(jobs, key=_place, reverse=True)[:limit]
 
-    def _all(self, by: Caller, states: list[JobState]) -> Iterator[Job]:
-        after: JobCursor | None = None
+    def _all(self, by: Caller, states: list[JobState], after: JobCursor | None) -> Iterator[Job]:
         while page := self._app.acting_as(by).jobs.list(
             kind=RECIPE, states=states, after=after, limit=_PAGE_SIZE, payloads=True
         ):
@@ -167,36 +199,58 @@ class Recipes:
 
     def cancel(self, job_id: UUID, *, by: Caller) -> Job:
         """Stop a request that has not ended."""
-        self.get(job_id, by=by)
-        return self._app.acting_as(by).jobs.cancel(job_id, reason="User requested cancellation")
+        job = self.get(job_id, by=by)
+        with self._refusing_in_words(job, by, "canceled while it is PENDING or RUNNING"):
+            return self._app.acting_as(by).jobs.cancel(job_id, reason="User requested cancellation")
 
     def abandon(self, job_id: UUID, *, by: Caller) -> Job:
         """Dismiss a recipe that waits in the mailbox."""
-        self.get(job_id, by=by)
-        return self._app.acting_as(by).jobs.abandon(job_id, reason="dismissed")
+        job = self.get(job_id, by=by)
+        with self._refusing_in_words(job, by, "dismissed while it is COMPLETE"):
+            return self._app.acting_as(by).jobs.abandon(job_id, reason="dismissed")
 
     def save(self, user: str, title: str, body: dict[str, JSON], parse_job_id: UUID | None) -> SavedRecipe:
         """Keep a recipe, and commit the job it came from, both or neither."""
-        if parse_job_id is not None:
-            self.get(parse_job_id, by=owner(user))
+        by = owner(user)
+        job = None if parse_job_id is None else self.get(parse_job_id, by=by)
 
         def operation(connection: DatabaseConnection) -> int:
-            if parse_job_id is not None:
-                jobs = self._app.acting_as(owner(user)).jobs
-                jobs.commit(parse_job_id, reason="saved as a recipe", connection=connection)
+            if job is not None:
+                jobs = self._app.acting_as(by).jobs
+                jobs.commit(job.id, reason="saved as a recipe", connection=connection)
             return self.repository.save(connection, user, title, body, parse_job_id)
 
-        return self.repository.get_saved(self._app.in_transaction(operation), user)
+        with self._refusing_in_words(job, by, "saved while it is COMPLETE"):
+            recipe_id = self._app.in_transaction(operation)
+        return self.repository.get_saved(recipe_id, user)
 
-    def _request_message(self, job: Job) -> dict[str, str]:
+    @contextmanager
+    def _refusing_in_words(self, job: Job | None, by: Caller, possible: str) -> Iterator[None]:
+        """A change of a job that its state does not allow is refused in the words that its client knows."""
+        try:
+            yield
+        except TransitionRefused as refusal:
+            if job is None or refusal.code != TransitionRefused.code:
+                raise
+            state = self.get(job.id, by=by).state  # it may have changed since the job was read
+            message = f"job {job.id} is {RECIPES.words[state]}: it can only be {possible}"
+            raise TransitionRefused(message, code=refusal.code) from refusal
+
+    def _request_message(self, job: Job) -> dict[str, JSON]:
         """The message that tells parsers elsewhere of a request."""
         params = self.kind.params(job)
         return {
             "requestId": str(job.id),
             "url": params["url"],
             "urlHash": params["url_hash"],
+            "useLlmFallback": params["use_llm_fallback"],
             "requestedAt": job.created_at.isoformat().replace("+00:00", "Z"),
         }
+
+
+def _place(job: Job) -> tuple[datetime, UUID]:
+    """Where a job is in a list."""
+    return job.created_at, job.id
 
 
 def _fingerprint(address: str, *, use_llm_fallback: bool) -> JSON:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, DateTime, Index, Integer, String, Table, Text, Uuid
+from sqlalchemy import JSON, BigInteger, Boolean, Column, DateTime, Index, Integer, String, Table, Text, Uuid, false
 
 from penstock.store import own_metadata
 
@@ -25,8 +25,23 @@ recipe = Table(
     Column("ingredients", JSON, nullable=False),
     Column("result", JSON, nullable=False),
     Column("parsed_at", DateTime(timezone=True), nullable=False),
+    Column("llm_may_help", Boolean, nullable=False, server_default=false()),
 )
+"""What pages say themselves, for everybody; where a page says only part of a recipe and no model has answered
+(``llm_may_help``), it is no answer for who allows one.
+"""
 Index(None, recipe.c.url_hash, recipe.c.parsed_at)
+
+llm_recipe = Table(
+    "llm_recipe",
+    metadata,
+    Column("url_hash", String(64), primary_key=True),
+    Column("title", String(500)),
+    Column("ingredients", JSON, nullable=False),
+    Column("result", JSON, nullable=False),
+    Column("parsed_at", DateTime(timezone=True), nullable=False),
+)
+"""What a language model made of pages, for those who allow that."""
 
 saved_recipe = Table(
     "saved_recipe",

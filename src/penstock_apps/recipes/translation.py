@@ -8,7 +8,7 @@ from penstock import Job, JobState
 from penstock.lifecycle import JSON
 from penstock_apps.recipes.addresses import host_of
 from penstock_apps.recipes.failures import PageFailure
-from penstock_apps.recipes.payloads import is_recipe_result
+from penstock_apps.recipes.payloads import is_recipe_result, parsed_moment
 from penstock_apps.recipes.repository import KnownRecipe
 from penstock_apps.recipes.vocabularies import PARSE_REQUESTS, RECIPES
 
@@ -48,7 +48,7 @@ def in_mailbox(job: Job, kept_for: timedelta) -> dict[str, JSON]:
     url = _param(job, "url")
     return {
         "id": str(job.id),
-        "job_type": "url",
+        "job_type": _param(job, "job_type") or "url",  # an imported job has its own
         "url": url,
         "status": status_of(job),
         "completed_at": job.completed_at,
@@ -98,7 +98,13 @@ def _parsed_recipe(job: Job, known_page: KnownRecipe | None) -> dict[str, JSON]:
     """The job's own result; what is known of the page where that has been pruned."""
     recipe: dict[str, JSON] = {"urlHash": _param(job, "url_hash"), "parsedAt": job.completed_at}
     if is_recipe_result(job.result):
-        return {**recipe, "title": job.result["recipe"]["title"], "ingredients": job.result["recipe"]["ingredients"]}
+        found_recipe = job.result["recipe"]
+        return {
+            **recipe,
+            "title": found_recipe.get("title"),
+            "ingredients": found_recipe.get("ingredients", []),
+            "parsedAt": parsed_moment(job.result) or job.completed_at,
+        }
     return {**recipe, "title": None, "ingredients": []} if known_page is None else known_recipe(known_page)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pytest
@@ -47,6 +48,13 @@ def recipe_settings() -> RecipeSettings:
 @pytest.fixture
 def kitchen(settings: Settings, site: Site, recipe_settings: RecipeSettings) -> Iterator[Kitchen]:
     """The application on each database, with a worker."""
+    with open_kitchen(settings, site, recipe_settings) as one:
+        yield one
+
+
+@contextmanager
+def open_kitchen(settings: Settings, site: Site, recipe_settings: RecipeSettings) -> Iterator[Kitchen]:
+    """The application with a server and a worker, for the length of a ``with`` block."""
     settings_of_this_process.cache_clear()
     app = Penstock(settings=settings.model_copy(update={"sweep_seconds": 600.0}))  # tests sweep when they want to
     recipes = app.install(replace(recipes_application, install=Recipes), recipe_settings)

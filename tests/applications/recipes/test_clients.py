@@ -71,6 +71,9 @@ def test_submit_poll_open_from_the_mailbox_save_and_see_it_leave(kitchen: Kitche
     assert status(ada, job)["status"] == "COMMITTED"
     again = ada.post("/recipes", json={**body, "parse_job_id": job})
     assert (again.status_code, again.json()["code"]) == (409, "TRANSITION_REFUSED")
+    assert again.json()["message"] == f"job {job} is COMMITTED: it can only be saved while it is COMPLETE"
+    dismissed = ada.post(f"/recipes/parse-url/jobs/{job}/abandon")
+    assert dismissed.json()["message"] == f"job {job} is COMMITTED: it can only be dismissed while it is COMPLETE"
     assert len(ada.get("/recipes").json()) == 1, "a refused commit saves nothing"
 
 
@@ -88,12 +91,15 @@ def test_submit_poll_every_second_read_the_recipe_and_get_it_at_once(kitchen: Ki
     assert done["recipe"]["urlHash"] == key_of(url)
     again = guest.post("/parse-requests", json={"url": url.upper().replace("/SOUP", "/soup")})
     assert (again.status_code, again.json().keys()) == (200, {"recipe"})
-    assert again.json()["recipe"]["title"] == "Tomato soup"
-    assert again.json()["recipe"]["urlHash"] == key_of(url)
-    for recipe in (done["recipe"], again.json()["recipe"]):
-        assert [as_a_line(ingredient) for ingredient in recipe["ingredients"]] == [
-            "2 tablespoon olive oil", "1 1/2 cup chopped tomatoes", "Salt",
-        ]  # fmt: skip
+    assert again.json()["recipe"] == done["recipe"], "parsedAt, too: the page was read once"
+    assert datetime.fromisoformat(done["recipe"]["parsedAt"]).tzinfo is not None
+    assert [as_a_line(ingredient) for ingredient in done["recipe"]["ingredients"]] == [
+        "2 tablespoon olive oil", "1 1/2 cup chopped tomatoes", "Salt",
+    ]  # fmt: skip
+    ada = kitchen.served.client()
+    job = asked(ada, url)
+    finished(kitchen, job)
+    assert ada.get(f"/parse-requests/{job}").json()["recipe"] == done["recipe"], "a job that ended with what was known"
     assert kitchen.site.asked["/soup"] == 1
     old = guest.post("/api/v1/recipes/parse", json={"url": url})
     assert (old.status_code, old.json()["status"], old.json()["recipe"]["title"]) == (200, "COMPLETED", "Tomato soup")
@@ -165,6 +171,10 @@ def test_cancel_is_for_what_has_not_ended_and_others_are_served_all_the_same(kit
         refused = somebody.post(f"/recipes/parse-url/jobs/{job}/cancel")
         assert refused.status_code == code
         assert refused.json()["message"] == refused.json()["detail"]
+        if code == 409:
+            state = status(somebody, job)["status"]
+            words = f"job {job} is {state}: it can only be canceled while it is PENDING or RUNNING"
+            assert refused.json()["message"] == words
 
 
 def test_the_mailbox_has_its_filters_and_its_defaults(kitchen: Kitchen) -> None:
@@ -179,11 +189,53 @@ def test_the_mailbox_has_its_filters_and_its_defaults(kitchen: Kitchen) -> None:
     assert [one["id"] for one in mailbox(ada)] == [jobs[2], jobs[1]]
     assert [one["id"] for one in mailbox(ada, include_expired=True)] == [jobs[2], jobs[1], jobs[0]]
     assert mailbox(ada, status="CANCELED") == []
-    assert kitchen.served.client("bob").get("/recipes/parse-url/jobs").json() == {"jobs": []}
+    assert kitchen.served.client("bob").get("/recipes/parse-url/jobs").json() == {"jobs": [], "next": None}
     assert ada.get("/recipes/parse-url/jobs", params={"status": "DONE"}).status_code == 422
     kitchen.app.system.sweep()
     assert status(ada, jobs[0])["status"] == "ABANDONED"
     assert [one["id"] for one in mailbox(ada, status="ABANDONED", include_expired=True)] == [jobs[0]]
+
+
+def test_a_long_mailbox_is_read_page_by_page(kitchen: Kitchen) -> None:
+    ada = kitchen.served.client()
+    url = kitchen.site.page("/soup", PAGES["plain"])
+    jobs = []
+    for _ in range(5):
+        jobs.append(asked(ada, url))
+        finished(kitchen, jobs[-1])
+    kitchen.app.in_transaction(lambda link: aged(link, jobs[2]))
+    seen: list[str] = []
+    cursor = None
+    for _ in range(9):
+        parameters: dict[str, Any] = {"limit": 2} | ({} if cursor is None else {"cursor": cursor})
+        page = ada.get("/recipes/parse-url/jobs", params=parameters).json()
+        seen += [one["id"] for one in page["jobs"]]
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert seen == [jobs[4], jobs[3], jobs[1], jobs[0]], "one of a time that is over is passed over"
+    assert ada.get("/recipes/parse-url/jobs", params={"cursor": "nonsense"}).status_code == 422
+
+
+def test_what_not_every_database_keeps_is_refused_by_all(kitchen: Kitchen) -> None:
+    ada = kitchen.served.client()
+    job = asked(ada, kitchen.site.page("/soup", PAGES["plain"]))
+    finished(kitchen, job)
+    wrong: list[dict[str, Any]] = [
+        {"title": "So\0up", "parse_job_id": job},
+        {"title": "Soup", "description": "\0", "parse_job_id": job},
+        {"title": "Soup", "steps": ["Warm.", "St\0ir."]},
+        {"title": "Soup", "ingredients": [{"text": "1 pe\0a"}]},
+        {"title": "Soup", "tags": ["\0"]},
+    ]
+    for body, field in zip(wrong, ("title", "description", "steps", "ingredients", "tags"), strict=True):
+        answer = ada.post("/recipes", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, "PAYLOAD_NOT_STORABLE"), body
+        assert (answer.json()["field"], "NUL" in answer.json()["message"]) == (field, True)
+    assert status(ada, job)["status"] == "COMPLETE"
+    saved = ada.post("/recipes", json={"title": "Soup", "parse_job_id": job}).json()
+    changed = ada.patch(f"/recipes/{saved['id']}", json={"description": "a\0b"})
+    assert (changed.status_code, changed.json()["field"]) == (422, "description")
 
 
 def aged(link: Any, job: str) -> None:

@@ -67,7 +67,7 @@ def test_a_request_is_told_once_and_a_word_completes_it(kitchen: Kitchen, heard:
     # Held jobs are not followed: each user's request is told of, and waits for its own word.
     told = relayed(heard[REQUESTS], 2)
     assert [one["requestId"] for one in told] == [request, asked_again]
-    assert told[0].keys() == {"requestId", "url", "urlHash", "requestedAt"}
+    assert told[0].keys() == {"requestId", "url", "urlHash", "useLlmFallback", "requestedAt"}
     assert {(one["url"], one["urlHash"]) for one in told} == {(URL, key_of(URL))}
     for _ in range(2):  # a message may come twice
         kitchen.results.take(word(request))
@@ -78,7 +78,10 @@ def test_a_request_is_told_once_and_a_word_completes_it(kitchen: Kitchen, heard:
     shown = kitchen.served.client().get(f"/parse-requests/{request}").json()
     assert shown["recipe"]["title"] == "Tomato soup"
     assert shown["recipe"]["ingredients"][0]["name"] == "tomatoes"
-    assert kitchen.served.client(None).post("/parse-requests", json={"url": URL}).status_code == 200
+    at_once = kitchen.served.client(None).post("/parse-requests", json={"url": URL})
+    assert (at_once.status_code, at_once.json()["recipe"]["title"]) == (200, "Tomato soup")
+    later = kitchen.served.client("bob").get(f"/parse-requests/{asked_again}").json()
+    assert at_once.json()["recipe"] == later["recipe"], "parsedAt, too"
     assert heard[REQUESTS].empty()
 
 
@@ -103,6 +106,21 @@ def test_a_word_of_failure_fails_it_and_the_first_word_counts(kitchen: Kitchen) 
     assert kitchen.served.client().get(f"/parse-requests/{request}").json() == {
         "requestId": request, "status": "FAILED", "error": "no recipe here",
     }  # fmt: skip
+
+
+def test_a_parsers_model_is_not_for_who_refused_one(kitchen: Kitchen, heard: dict[str, SimpleQueue[Any]]) -> None:
+    body = {"url": URL, "use_llm_fallback": False}
+    refusing = kitchen.served.client().post("/recipes/parse-url/async", json=body).json()["id"]
+    [told] = relayed(heard[REQUESTS], 1)
+    assert told["useLlmFallback"] is False
+    kitchen.results.take(word(refusing, usedLlm=True))
+    kitchen.app.jobs.wait(UUID(refusing), timeout=PATIENCE)
+    shown = kitchen.served.client().get(f"/recipes/parse-url/status/{refusing}").json()
+    assert (shown["status"], shown["error_code"]) == ("ERROR", "PARSE_FAILED")
+    assert shown["error_message"] == "the parser asked a language model, which the request refused"
+    known = kitchen.served.client(None).post("/parse-requests", json={"url": URL})
+    assert (known.status_code, known.json()["recipe"]["title"]) == (200, "Tomato soup"), "it is for those who allow one"
+    assert kitchen.recipes.find_known(URL, use_llm_fallback=False) is None
 
 
 def test_a_word_about_a_canceled_request_changes_nothing(kitchen: Kitchen) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -17,6 +17,7 @@ from penstock_apps.recipes.application import recipes as recipes_application
 from penstock_apps.recipes.importing import OwnerRule, import_old_jobs
 from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.settings import RecipeSettings
+from penstock_apps.recipes.translation import in_mailbox
 from tests.http.conftest import settings
 
 __all__ = ["settings"]
@@ -91,6 +92,24 @@ def test_everything_is_brought_over_and_a_second_time_changes_nothing(new: tuple
         "queued", "running", "succeeded", "committed",
     ]  # fmt: skip
     assert violations(app.store) == []
+    app.close()
+
+
+def test_jobs_keep_what_they_were(new: tuple[Penstock, Recipes], old: str) -> None:
+    link = sqlite3.connect(old.removeprefix("sqlite:///"))
+    for status, job_type in (("COMPLETE", "ocr"), ("ERROR", "social")):
+        link.execute("UPDATE recipe_parse_jobs SET job_type = ? WHERE id = ?", (job_type, IDS[status]))
+    link.execute("UPDATE recipe_parse_jobs SET url = NULL WHERE id = ?", (IDS["COMPLETE"],))
+    social = "UPDATE recipe_parse_jobs SET use_llm_fallback = 0, job_type = 'social' WHERE id = ?"
+    link.execute(social, (IDS["PENDING"],))
+    link.commit()
+    link.close()
+    app, recipes = new
+    import_old_jobs(app, old, OwnerRule(always="ada"))
+    for status, job_type in (("COMPLETE", "ocr"), ("ERROR", "social"), ("PENDING", "social"), ("RUNNING", "url")):
+        card = in_mailbox(recipes.get(UUID(IDS[status]), by=owner("ada")), timedelta(days=3))
+        assert card["job_type"] == job_type, status
+    assert not recipes.kind.params(app.jobs.get(UUID(IDS["PENDING"])))["use_llm_fallback"]
     app.close()
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +14,11 @@ import pytest
 from penstock import Permanent, Retryable
 from penstock.errors import ConfigurationError
 from penstock.settings import read_settings
+from penstock_apps.recipes.parsing import language_model
 from penstock_apps.recipes.parsing.language_model import LanguageModel
 from penstock_apps.recipes.parsing.reading import recipe_of
 from penstock_apps.recipes.settings import RecipeSettings
-from tests.applications.recipes.pages import ADDRESS, PAGES, SOUP
+from tests.applications.recipes.pages import ADDRESS, PAGES, SOUP, WITHOUT_STEPS
 from tests.applications.recipes.site import Site, open_site
 
 TALE = "<html><script>ignore()</script><body><p>Take two tablespoons of oil.</p><p>Warm them.</p></body></html>"
@@ -67,10 +70,37 @@ def test_an_answer_in_a_fence_is_read(models: Site) -> None:
 
 
 def test_a_model_that_cannot_be_asked_is_asked_again_later(models: Site) -> None:
-    for one in (model(models, SOUP, status=500), LanguageModel("http://127.0.0.1:1/v1", "m", seconds=5.0)):
+    down = LanguageModel("http://127.0.0.1:1/v1", "m", seconds=5.0)
+    for one in (model(models, SOUP, status=500), model(models, SOUP, status=429), down):
         with pytest.raises(Retryable) as refused:
             recipe_of(TALE, ADDRESS, one)
         assert refused.value.code == "LLM_FAILED"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 301])
+def test_a_model_that_refuses_is_not_asked_again(models: Site, status: int) -> None:
+    with pytest.raises(Permanent) as refused:
+        recipe_of(TALE, ADDRESS, model(models, SOUP, status=status))
+    assert refused.value.code == "LLM_REFUSED"
+    assert str(status) in refused.value.message
+
+
+@pytest.mark.parametrize("status", [401, 429, 500])
+def test_what_a_page_says_itself_is_kept_where_a_model_is_of_no_help(models: Site, status: int) -> None:
+    found = recipe_of(WITHOUT_STEPS, ADDRESS, model(models, SOUP, status=status))
+    assert (found.strategy, found.used_llm, found.llm_may_help) == ("schema_org_json_ld", False, True)
+    assert found.warnings == (
+        "No steps were found.", "The language model could not be asked; this is what the page says itself.",
+    )  # fmt: skip
+
+
+def test_a_model_may_help_only_where_there_is_one_that_has_not_answered(models: Site) -> None:
+    silent = model(models, {"name": None})
+    assert recipe_of(WITHOUT_STEPS, ADDRESS, silent, llm_allowed=False).llm_may_help
+    assert not models.asked, "who refuses a model is taken at their word"
+    assert not recipe_of(WITHOUT_STEPS, ADDRESS, silent).llm_may_help
+    assert not recipe_of(WITHOUT_STEPS, ADDRESS).llm_may_help
+    assert not recipe_of(PAGES["plain"], ADDRESS, silent, llm_allowed=False).llm_may_help
 
 
 def test_an_answer_that_is_no_answer_is_nothing(models: Site) -> None:
@@ -84,6 +114,28 @@ def test_an_answer_that_is_no_answer_is_nothing(models: Site) -> None:
     models.pages["/v1/chat/completions"] = odd
     with pytest.raises(Permanent):
         recipe_of(TALE, ADDRESS, asked)
+
+
+def test_an_answer_has_bounds_of_size_and_time(models: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = model(models, SOUP)
+    sent: list[int] = []
+
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        with suppress(ConnectionError):
+            while sum(sent) < 50_000_000:
+                sent.append(handler.wfile.write(b" " * 100_000))
+
+    models.pages["/v1/chat/completions"] = endless
+    with pytest.raises(Permanent) as refused:
+        recipe_of(TALE, ADDRESS, asked)
+    assert refused.value.code == "NOT_A_RECIPE"
+    assert sum(sent) < 50_000_000, "nobody reads the rest"
+    clock = SimpleNamespace(monotonic=iter((0.0, 1000.0)).__next__)
+    monkeypatch.setattr(language_model, "time", clock)
+    with pytest.raises(Retryable, match="it took too long"):
+        recipe_of(TALE, ADDRESS, model(models, SOUP))
 
 
 def test_settings_are_read_from_the_environment_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,7 +168,7 @@ def test_what_one_person_sends_is_nobody_elses_recipe(kitchen: Kitchen) -> None:
     url = kitchen.site.page("/soup", PAGES["plain"])
     sent = mallory.send_page(url, [json.dumps(soup(name="Poison"))])
     assert mallory.open_import(sent).title == "Poison"
-    assert kitchen.recipes.repository.latest(key_of(normalize_url(url))) is None
+    assert kitchen.recipes.repository.latest(key_of(normalize_url(url)), llm_allowed=True) is None
     guest = kitchen.served.client(None)
     request = guest.post("/parse-requests", json={"url": url}).json()["requestId"]
     assert ada.open_import(ada.add_page(url)).title == "Tomato soup"

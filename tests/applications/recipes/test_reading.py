@@ -71,7 +71,7 @@ def test_what_is_no_recipe_is_said_to_be_none(name: str) -> None:
 
 def test_a_result_has_the_fields_the_clients_know() -> None:
     result = recipe_of(PAGES["plain"], ADDRESS).as_json(ADDRESS)
-    assert result.keys() == {"success", "recipe", "used_llm", "parser_strategy", "warnings"}
+    assert result.keys() == {"success", "recipe", "used_llm", "parser_strategy", "warnings", "parsed_at"}
     assert result["recipe"]["source_url"] == ADDRESS
     assert result["recipe"]["ingredients"][0] == {
         "text": "olive oil", "quantity": "2", "quantity_display": "2", "quantity_value": 2.0, "quantity_to": None,

@@ -7,6 +7,7 @@ it may be late, wrong, or not JSON at all.
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 
 import orjson
@@ -21,6 +22,7 @@ STRATEGY = "llm"
 WARNING = "LLM fallback used; please verify ingredients."
 _MAX_CHARACTERS = 24_000
 _MAX_BYTES = 1_000_000
+_LATER = (408, 425, 429)
 _PROMPT = (
     "You read a web page's text and answer with one JSON object and nothing else, in the words of schema.org's Recipe: "
     "name, description, recipeIngredient (a list of texts as they stand on the page), recipeInstructions (a list of "
@@ -57,14 +59,31 @@ class LanguageModel:
             "temperature": 0,
             "messages": [{"role": "system", "content": _PROMPT}, {"role": "user", "content": text}],
         }
+        deadline = time.monotonic() + self.seconds
         try:
-            with httpx2.Client(timeout=self.seconds, headers=headers) as client:
-                answer = client.post(f"{self.url.rstrip('/')}/chat/completions", json=question)
+            with (
+                httpx2.Client(timeout=self.seconds, headers=headers) as client,
+                client.stream("POST", f"{self.url.rstrip('/')}/chat/completions", json=question) as answer,
+            ):
+                _require_good(answer.status_code)
+                body = b""
+                for part in answer.iter_bytes():
+                    body += part
+                    if len(body) > _MAX_BYTES:
+                        return None
+                    if time.monotonic() > deadline:
+                        raise PageFailure.LLM.error("it took too long")
         except httpx2.HTTPError as error:
             raise PageFailure.LLM.error(str(error) or type(error).__name__) from error
-        if answer.status_code != 200 or len(answer.content) > _MAX_BYTES:
-            raise PageFailure.LLM.error(f"it answers {answer.status_code}")
-        return _json_in(answer.content)
+        return _json_in(body)
+
+
+def _require_good(status: int) -> None:
+    if status in _LATER or status >= 500:
+        raise PageFailure.LLM.error(f"it answers {status}")
+    if status != 200:
+        # A key or a model that is wrong is not right the next time: an operator has to see to it.
+        raise PageFailure.LLM_REFUSED.error(f"it answers {status}")
 
 
 def _json_in(body: bytes) -> JSON:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock import Permanent, Retryable
 from penstock_apps.recipes.failures import PageFailure
 from penstock_apps.recipes.parsing import json_ld, library, markup
 from penstock_apps.recipes.parsing.language_model import STRATEGY as LLM
@@ -13,6 +14,7 @@ from penstock_apps.recipes.parsing.schema_org import Node, read
 
 _PART_UNREADABLE = "Part of the page's data could not be read."
 _SEVERAL = "The page has several recipes; this is the fullest of them."
+_NOT_ANSWERED = "The language model could not be asked; this is what the page says itself."
 _PARTIAL = {
     "ingredients": "No ingredients were found.",
     "steps": "No steps were found.",
@@ -20,22 +22,32 @@ _PARTIAL = {
 }
 
 
-def recipe_of(page: str, address: str, model: LanguageModel | None = None) -> FoundRecipe:
-    """The recipe on a page; ``PageFailure.NO_RECIPE`` where there is none."""
+def recipe_of(page: str, address: str, model: LanguageModel | None = None, *, llm_allowed: bool = True) -> FoundRecipe:
+    """The recipe on a page; ``PageFailure.NO_RECIPE`` where there is none.
+
+    A model that cannot be asked takes nothing away: what the page says itself is the answer, with a warning.
+    """
     partial: FoundRecipe | None = None
     for candidate in _ways(page, address):
         if candidate.recipe.is_whole:
             return candidate
         if partial is None or candidate.recipe.weight > partial.recipe.weight:
             partial = candidate
-    if model is not None:
-        recipe = model.recipe_of(page, address)
-        if recipe is not None:
-            return FoundRecipe(recipe, LLM, used_llm=True, warnings=(WARNING,))
+    failure: Permanent | Retryable | None = None
+    if model is not None and llm_allowed:
+        try:
+            recipe = model.recipe_of(page, address)
+        except (Permanent, Retryable) as error:
+            failure = error
+        else:
+            if recipe is not None:
+                return FoundRecipe(recipe, LLM, used_llm=True, warnings=(WARNING,))
     if partial is not None and partial.recipe.title and (partial.recipe.ingredients or partial.recipe.steps):
         missing = [text for name, text in _PARTIAL.items() if not getattr(partial.recipe, name)]
-        return FoundRecipe(partial.recipe, partial.strategy, warnings=(*partial.warnings, *missing))
-    raise PageFailure.NO_RECIPE.error()
+        warnings = (*partial.warnings, *missing, *(() if failure is None else (_NOT_ANSWERED,)))
+        has_answered = model is None or (llm_allowed and failure is None)
+        return FoundRecipe(partial.recipe, partial.strategy, warnings=warnings, llm_may_help=not has_answered)
+    raise failure or PageFailure.NO_RECIPE.error()
 
 
 def _ways(page: str, address: str) -> Iterator[FoundRecipe]:

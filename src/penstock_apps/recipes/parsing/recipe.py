@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from penstock_apps.recipes.parsing.ingredients import Ingredient
 from penstock_apps.recipes.payloads import RecipeData, RecipeResult
@@ -68,13 +69,16 @@ class FoundRecipe:
     strategy: str
     used_llm: bool = False
     warnings: tuple[str, ...] = ()
+    llm_may_help: bool = False
+    """Is it part of a recipe, and is there a model that has not answered?"""
 
     def as_json(self, address: str) -> RecipeResult:
-        """A job's result."""
+        """A job's result, of a page that was just read."""
         return {
             "success": True,
             "recipe": self.recipe.as_json(address),
             "used_llm": self.used_llm,
             "parser_strategy": self.strategy,
             "warnings": list(self.warnings),
+            "parsed_at": datetime.now(UTC).isoformat(),
         }

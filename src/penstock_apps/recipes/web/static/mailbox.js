@@ -84,9 +84,9 @@ function listsAreOld() {
   waiting.load();
 }
 
-function counted(count) {
+function counted(count, hasMore) {
   const chip = find("[data-count]");
-  say(chip, number(count));
+  say(chip, `${number(count)}${hasMore ? "+" : ""}`);
   chip.hidden = !count;
 }
 

@@ -1,6 +1,6 @@
 // The mailbox itself: finished recipes as cards, the newest first, each with the time it has left.
 
-import { get, Problem, send } from "../core/api.js";
+import { get, Problem, send, withQuery } from "../core/api.js";
 import { ask } from "../components/dialogs.js";
 import { all, fill, make, find, say } from "../core/dom.js";
 import { duration, when } from "../core/format.js";
@@ -10,7 +10,7 @@ import { webAddress } from "./recipe_values.js";
 import { empty, failed, loading } from "../components/placeholders.js";
 import { icon } from "../components/badges.js";
 
-const MOST = 200;
+const PAGE = 200;
 const URGENT_SECONDS = 6 * 3600;
 const FRESH_MS = 1000;
 
@@ -19,28 +19,41 @@ export function waitingRecipes({ open, onCount }) {
   const place = find("#waiting");
   const cards = new Map();
   const over = new Set();
+  const more = make("button", { type: "button", class: "more", on: { click: showMore } }, "More recipes");
   let list = null;
+  let pages = 1;
+  let turnsPage = false;
   let running = null;
   let again = false;
 
-  async function load() {
-    if (running) {
-      again = true; // what is asked now may be older than what the caller knows
-      return running;
-    }
-    running = looked();
-    await running;
-    running = null;
-    if (again) {
-      again = false;
-      await load();
+  function load() {
+    if (running) again = true; // what is asked now may be older than what the caller knows
+    else running = lookAgain();
+    return running;
+  }
+
+  async function lookAgain() {
+    try {
+      do {
+        again = false;
+        await looked();
+      } while (again);
+    } finally {
+      running = null;
     }
   }
 
   async function looked() {
     if (!list) fill(place, loading("Looking into the mailbox…"));
     try {
-      show((await get(`/recipes/parse-url/jobs?limit=${MOST}`)).jobs);
+      const jobs = [];
+      let cursor = null;
+      for (let page = 0; page === 0 || (cursor && page < pages); page++) {
+        const answer = await get(withQuery("/recipes/parse-url/jobs", { limit: PAGE, cursor }));
+        jobs.push(...answer.jobs);
+        cursor = answer.next;
+      }
+      show(jobs, Boolean(cursor));
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       if (list) warn(problem);
@@ -48,9 +61,18 @@ export function waitingRecipes({ open, onCount }) {
     }
   }
 
-  function show(jobs) {
+  async function showMore() {
+    const count = list.children.length;
+    pages += 1;
+    more.disabled = turnsPage = true;
+    await load();
+    more.disabled = turnsPage = false;
+    list.children[count]?.querySelector("a.button")?.focus();
+  }
+
+  function show(jobs, hasMore) {
     const first = list === null;
-    const come = jobs.filter((job) => !cards.has(job.id));
+    const come = turnsPage ? [] : jobs.filter((job) => !cards.has(job.id));
     const held = document.activeElement?.closest?.("[data-job]");
     const gone = [...cards.keys()].filter((id) => !jobs.some((job) => job.id === id));
     for (const id of gone) cards.delete(id);
@@ -58,7 +80,7 @@ export function waitingRecipes({ open, onCount }) {
       const text = JSON.stringify(job);
       if (cards.get(job.id)?.text !== text) cards.set(job.id, { text, card: card(job) });
     }
-    onCount(jobs.length);
+    onCount(jobs.length, hasMore);
     if (!jobs.length) {
       list = make("ul", { class: "cards" });
       fill(place, nothing());
@@ -68,7 +90,8 @@ export function waitingRecipes({ open, onCount }) {
         list,
         jobs.map((job) => cards.get(job.id).card),
       );
-      if (!list.isConnected) fill(place, list);
+      more.hidden = !hasMore;
+      if (!list.isConnected) fill(place, list, more);
     }
     fresh();
     // Who was in a card that has gone is led to the list, not to the top of the page.
