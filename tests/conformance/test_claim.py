@@ -6,7 +6,7 @@ import pytest
 
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
-from penstock.lifecycle.states import Actor, Phase
+from penstock.lifecycle.states import Actor, JobState, Phase
 from penstock.operations import control
 from penstock.operations.claim import claim
 from penstock.store.engine import Store, open_store
@@ -38,6 +38,30 @@ def test_those_who_waited_longest_come_first(bench: Workbench) -> None:
         served += [one.job_id for one in bench.claim("bulk", size=1)]
         bench.clock.advance(1)
     assert served == order * 2
+
+
+def test_a_due_job_is_found_beside_a_higher_priority_that_is_not_due(bench: Workbench) -> None:
+    """A lane that has seen an empty queue meets two new priorities: the higher one waits for its next try."""
+    assert bench.claim("single", "w1") == []
+    urgent = bench.submit("single", priority=5).job
+    [item] = bench.claim("single", "w2")
+    bench.record([item], RETRIED, "w2")
+    ordinary = bench.submit("single", priority=0).job
+    assert [item.job_id for item in bench.claim("single", "w1")] == [ordinary.id]
+    assert bench.job(urgent.id).state is JobState.RETRYING
+
+
+def test_a_job_of_which_nothing_is_taken_keeps_its_turn(bench: Workbench) -> None:
+    """What came back from one job fills the claim: the other was looked at, and nothing of it changes."""
+    first, second = (bench.submit("bulk", items=items).job for items in ([1, 2], [3]))
+    for item in bench.claim("bulk", size=4):
+        bench.record([item], RETRIED)
+        bench.clock.advance(1)
+    bench.clock.advance(60)
+    before = bench.job(second.id)
+    assert {item.job_id for item in bench.claim("bulk", size=2)} == {first.id}
+    assert bench.job(second.id) == before
+    assert [item.job_id for item in bench.claim("bulk", size=2)] == [second.id]
 
 
 def test_a_higher_priority_comes_first(bench: Workbench) -> None:

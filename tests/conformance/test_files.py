@@ -26,6 +26,7 @@ def test_a_file_comes_back_as_it_was_sent(app: Penstock) -> None:
     assert (kept.size_bytes, kept.sha256) == (len(data), sha256(data).hexdigest())
     assert app.files.get(kept.id) == kept
     assert app.files.path(kept.id).read_bytes() == data
+    assert app.files.path(kept) == app.files.path(kept.id)
 
 
 def test_the_same_bytes_are_kept_once_and_recorded_for_each(app: Penstock) -> None:

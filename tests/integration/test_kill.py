@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from penstock import ItemStatus, JobState, Penstock
 from penstock.testing.invariants import violations
+from tests.integration import mortal_worker
 from tests.integration.mortal_worker import build
 from tests.sizes import size
 
@@ -48,8 +48,8 @@ class Mortal:
 class Herd:
     """A few worker processes; one that is killed is replaced."""
 
-    def __init__(self, url: str, log: Path, size: int) -> None:
-        self._command = [sys.executable, "-m", "tests.integration.mortal_worker", url, str(log)]
+    def __init__(self, programs: Path, url: str, log: Path, size: int) -> None:
+        self._command = [str(programs / "python"), mortal_worker.__file__, url, str(log)]
         self._workers = [Mortal(self._command) for _ in range(size)]
 
     def kill_one(self, chance: random.Random) -> bool:
@@ -74,13 +74,15 @@ def processed(app: Penstock, job_id: object) -> int:
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_or_done_twice_when_workers_are_killed(postgres_url: str, tmp_path: Path) -> None:
+def test_nothing_is_lost_or_done_twice_when_workers_are_killed(
+    postgres_url: str, tmp_path: Path, programs: Path
+) -> None:
     chance = random.Random(20_000)
     log = tmp_path / "finalized.log"
     app = build(postgres_url, log)
     app.system.migrate()
     job = app.submit("flow", items=range(ITEMS)).job
-    herd = Herd(postgres_url, log, size=2)
+    herd = Herd(programs, postgres_url, log, size=2)
     deadline = time.monotonic() + PATIENCE
     pause = threading.Event()
     try:

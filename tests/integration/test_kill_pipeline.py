@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ from penstock.ingest import look_at_table, table_limits
 from penstock.lifecycle import ItemRole
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
+from tests.integration import mortal_pipeline
 from tests.integration.mortal_pipeline import build
 from tests.sizes import size
 
@@ -30,8 +30,8 @@ ALMOST = 0.95
 class Mortal:
     """A worker process; one that is killed is replaced."""
 
-    def __init__(self, url: str, log: Path) -> None:
-        self._command = [sys.executable, "-m", "tests.integration.mortal_pipeline", url]
+    def __init__(self, programs: Path, url: str, log: Path) -> None:
+        self._command = [str(programs / "python"), mortal_pipeline.__file__, url]
         self._log = log
         self._process = self._started()
 
@@ -95,7 +95,7 @@ def counted(app: Penstock, job_id: UUID) -> dict[str, int]:
     indirect=["migrated_url"],
 )
 def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(
-    migrated_url: str, rows: int, kills: int, tmp_path: Path
+    migrated_url: str, rows: int, kills: int, tmp_path: Path, programs: Path
 ) -> None:
     chance = random.Random(rows)
     table = tmp_path / "table.csv"
@@ -106,7 +106,7 @@ def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(
     job = app.submit("table", {"file": str(table), "shape": shape.to_json()}).job
     deadline, pause = time.monotonic() + PATIENCE, threading.Event()
     met: list[tuple[int, int]] = []
-    mortal = Mortal(migrated_url, tmp_path / "workers.log")
+    mortal = Mortal(programs, migrated_url, tmp_path / "workers.log")
     try:
         for number in range(kills):
             # Planned and processed rows together tell how far it is. All but two of the kills fall into the planning:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from sqlalchemy.engine import make_url
 from penstock import ItemContext, JobState, Penstock, Settings
 from penstock.store.peers import Peers
 from penstock.testing.invariants import violations
+from tests.integration import holding_worker
 from tests.integration.holding_worker import build
 
 PATIENCE = 30.0
@@ -32,7 +32,7 @@ def sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def held(migrated_url: str, sockets: Path) -> Iterator[tuple[Penstock, subprocess.Popen[str]]]:
+def held(migrated_url: str, sockets: Path, programs: Path) -> Iterator[tuple[Penstock, subprocess.Popen[str]]]:
     """A job whose only item is in the hands of another process."""
     app = build(migrated_url)
     app.system.migrate()
@@ -43,7 +43,7 @@ def held(migrated_url: str, sockets: Path) -> Iterator[tuple[Penstock, subproces
 
     app.submit("hold", owner="ada")
     holder = subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.holding_worker", migrated_url], stdout=subprocess.PIPE, text=True
+        [str(programs / "python"), holding_worker.__file__, migrated_url], stdout=subprocess.PIPE, text=True
     )
     try:
         assert holder.stdout is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,21 +15,22 @@ from penstock import ItemStatus, JobState, Penstock
 from penstock.lifecycle.transitions import RESCUE
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
+from tests.integration import poisoned as program
 from tests.integration.poisoned import POISON
 
 ROWS = 1_000
 NEIGHBOURS = 200
 PATIENCE = 100.0
 POLL = 0.05
-CLI = ["-m", "penstock", "worker", "--app", "tests.integration.poisoned:app"]
-EMBEDDED = ["-m", "tests.integration.poisoned"]
+CLI = ["penstock", "worker", "--app", "tests.integration.poisoned:app"]
+EMBEDDED = ["python", program.__file__]
 
 
 class Supervisor:
     """Starts a worker again whenever it has died."""
 
-    def __init__(self, arguments: list[str], url: str, suspect_deaths: int, log: Path) -> None:
-        self._command = [sys.executable, *arguments]
+    def __init__(self, command: list[str], url: str, suspect_deaths: int, log: Path) -> None:
+        self._command = command
         self._environment = os.environ | {
             "PENSTOCK_DATABASE_URL": url,
             "PENSTOCK_SUSPECT_DEATHS": str(suspect_deaths),
@@ -59,13 +59,13 @@ class Supervisor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("migrated_url", "arguments", "suspect_deaths", "deaths"),
+    ("migrated_url", "command", "suspect_deaths", "deaths"),
     [("sqlite", CLI, 5, 5), ("postgresql", EMBEDDED, 2, 4)],
     indirect=["migrated_url"],
     ids=["in a process of its own", "alone in its worker"],
 )
 def test_a_poisonous_row_fails_alone(
-    migrated_url: str, arguments: list[str], suspect_deaths: int, deaths: int, tmp_path: Path
+    migrated_url: str, command: list[str], suspect_deaths: int, deaths: int, tmp_path: Path, programs: Path
 ) -> None:
     app = Penstock(migrated_url)
     app.system.migrate()
@@ -74,7 +74,9 @@ def test_a_poisonous_row_fails_alone(
     poisoned = app.submit("rows", items=range(1, ROWS + 1)).job
     beside = app.submit("rows", items=range(1, POISON)).job
     other = app.submit("neighbour", items=range(NEIGHBOURS)).job
-    supervisor = Supervisor(arguments, migrated_url, suspect_deaths, tmp_path / "workers.log")
+    supervisor = Supervisor(
+        [str(programs / command[0]), *command[1:]], migrated_url, suspect_deaths, tmp_path / "workers.log"
+    )
     deadline = time.monotonic() + PATIENCE
     try:
         while not all(app.jobs.get(one.id).finished for one in (poisoned, beside, other)):

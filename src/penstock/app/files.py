@@ -38,9 +38,10 @@ class Files:
         identifier = read_file_id(file_id)
         return self._runtime.store.read(lambda transaction: get_file(transaction, identifier, self._caller))
 
-    def path(self, file_id: Identifier) -> Path:
-        """Where the bytes of a kept file are."""
-        return self._folder().path(self.get(file_id).sha256).absolute()
+    def path(self, file: StoredFile | Identifier) -> Path:
+        """Where the bytes of a kept file are; its record is read unless it is given."""
+        stored = file if isinstance(file, StoredFile) else self.get(file)
+        return self._folder().path(stored.sha256).absolute()
 
     def _folder(self) -> FileStore:
         return FileStore(self._runtime.settings.files_directory)

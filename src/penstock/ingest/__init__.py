@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.ingest.archives import ArchiveLimits, look_at_archive, pictures
-    from penstock.ingest.detection import Found, detect_type
+    from penstock.ingest.detection import FileType, detect_type
     from penstock.ingest.limits import TableLimits
     from penstock.ingest.signatures import OLE, ZIP, is_image, known_signature
     from penstock.ingest.sources.addresses import source_of
@@ -24,7 +24,7 @@ else:
         __name__,
         {
             "penstock.ingest.archives": "ArchiveLimits look_at_archive pictures",
-            "penstock.ingest.detection": "Found detect_type",
+            "penstock.ingest.detection": "FileType detect_type",
             "penstock.ingest.limits": "TableLimits",
             "penstock.ingest.table_files": "look_at_table open_table table_limits",
             "penstock.ingest.signatures": "OLE ZIP is_image known_signature",
@@ -39,7 +39,7 @@ else:
     )
 
 __all__ = [
-    "ArchiveLimits", "DecodedText", "Found", "HandedFile", "Intake", "OLE", "RefusedFile", "Row", "Sender",
+    "ArchiveLimits", "DecodedText", "FileType", "HandedFile", "Intake", "OLE", "RefusedFile", "Row", "Sender",
     "Source", "SourceSettings", "Table", "TableLimits", "TableShape", "TakenFiles", "UploadOptions",
     "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "byte_order_mark", "check_zip", "decode_text",
     "detect_type", "guess_utf_16", "is_image", "known_signature", "look_at_archive", "look_at_table",

@@ -24,7 +24,7 @@ _WORKBOOK_ENDINGS = frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"})
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\f\r\x1b")
 
 
-class Found(StrEnum):
+class FileType(StrEnum):
     """The kinds of file that can be ingested."""
 
     DELIMITED = "delimited"
@@ -33,7 +33,7 @@ class Found(StrEnum):
     IMAGE = "image"
 
 
-def detect_type(path: Path, name: str) -> Found:
+def detect_type(path: Path, name: str) -> FileType:
     """Say what the file at `path` is; `name` is what its sender called it."""
     with path.open("rb") as file:
         first = file.read(FIRST_BYTES)
@@ -45,11 +45,11 @@ def detect_type(path: Path, name: str) -> Found:
     if first.startswith(ZIP):
         return _inside_zip(path, ending)
     if is_image(first):
-        return Found.IMAGE
+        return FileType.IMAGE
     if what := _foreign(first):
         raise _unknown(name, what)
     if _is_text(first) or ending in _TABLE_ENDINGS:
-        return Found.DELIMITED
+        return FileType.DELIMITED
     raise _unknown(name, "neither text nor an image")
 
 
@@ -63,15 +63,15 @@ def old_or_locked(name: str) -> InvalidInput:
     )
 
 
-def _inside_zip(path: Path, ending: str) -> Found:
+def _inside_zip(path: Path, ending: str) -> FileType:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error):
         # The bytes say ZIP and no more: whoever reads it next finds out what is broken and says so.
-        return Found.XLSX if ending in _WORKBOOK_ENDINGS else Found.ARCHIVE
+        return FileType.XLSX if ending in _WORKBOOK_ENDINGS else FileType.ARCHIVE
     is_workbook = "[Content_Types].xml" in names and any(name.startswith("xl/") for name in names)
-    return Found.XLSX if is_workbook else Found.ARCHIVE
+    return FileType.XLSX if is_workbook else FileType.ARCHIVE
 
 
 def _foreign(first: bytes) -> str | None:

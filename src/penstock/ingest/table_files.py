@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock.errors import ConfigurationError, InvalidInput
 from penstock.ingest import delimited_text
-from penstock.ingest.detection import Found, detect_type
+from penstock.ingest.detection import FileType, detect_type
 from penstock.ingest.limits import TableLimits
 from penstock.ingest.tables import Table, TableShape
 from penstock.settings import Settings
@@ -35,9 +35,9 @@ def look_at_table(
 ) -> TableShape:
     """Find out about a table by its beginning; what the caller says of it wins over what is found."""
     match detect_type(path, name):
-        case Found.DELIMITED:
+        case FileType.DELIMITED:
             return delimited_text.look_at(path, limits, encoding=encoding, delimiter=delimiter)
-        case Found.XLSX:
+        case FileType.XLSX:
             with _of_extra():
                 from penstock.ingest import spreadsheets
             return spreadsheets.look_at(path, limits, sheet=sheet)

@@ -144,7 +144,7 @@ def claim(
     if not store.dialect.claims_in_one_statement or job_id is not None:
         return store.write(partial(in_steps, job_id=job_id), bounded=True)
     marks = marks or Watermarks()
-    if marks.fresh:
+    if marks.asks_for_priorities:
         discover(store, kind, marks)
     in_one_statement = partial(
         claim_in_one_statement, kind=kind, worker_name=worker_name, size=size, lease_seconds=lease_seconds, marks=marks
@@ -155,8 +155,8 @@ def claim(
     wait = look(store, kind, marks)
     if wait is None or wait > 0:
         return Claim((), wait)
-    if marks.fresh:
-        discover(store, kind, marks)  # the clock was set back, and the look has begun again
+    if marks.asks_for_priorities:
+        discover(store, kind, marks)  # there are new ones, or the clock was set back and the look has begun again
     return store.write(partial(in_steps, marks=marks), bounded=True)
 
 
@@ -259,12 +259,12 @@ def _serve(
     """Take what each job hands out, and write that down; the answer is whether with care, and a suspect's deaths."""
     caller = worker(lease.worker)
     choice = _take_returned(transaction, shares, lease, size, care)
-    if choice.careful:
-        # Nothing fresh beside what needs care, and who hands out nothing is not served: its turn stays as it is.
-        shares = {job_id: share for job_id, share in shares.items() if share.items}
-    else:
+    if not choice.careful:  # beside what needs care, nothing fresh is taken
         returned = sum(share.returned for share in shares.values())
         _take_fresh(transaction, shares, lease, max(1, (size - returned) // len(shares)))
+    if choice.careful or any(share.items for share in shares.values()):
+        # Who hands out nothing beside others is not served: its turn stays as it is.
+        shares = {job_id: share for job_id, share in shares.items() if share.items}
     _line_up_returned(transaction, shares)
     due = [share.job.id for share in shares.values() if share.job.state == JobState.RETRYING]
     if due:

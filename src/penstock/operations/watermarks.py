@@ -85,8 +85,8 @@ class Watermarks:
 
     def forget(self) -> None:
         """Begin again at the beginning."""
-        self.fresh = True
-        """Is nothing known yet?"""
+        self.asks_for_priorities = True
+        """Are there perhaps priorities in line that it has not heard of?"""
         self._marks: dict[int, _Mark] = {}
         self._looked_at = -_INTERVAL
         self._last_reach = Reach.WHOLE
@@ -124,8 +124,8 @@ class Watermarks:
         return looks
 
     def learn(self, priorities: Iterable[int]) -> None:
-        """Something of these priorities is in line."""
-        self.fresh = False
+        """These are the priorities in line."""
+        self.asks_for_priorities = False
         for priority in priorities:
             self._marks.setdefault(priority, _Mark())
 
@@ -148,10 +148,11 @@ class Watermarks:
             if first is None and reach is Reach.WHOLE and len(self._marks) > _KEPT_PRIORITIES:
                 del self._marks[priority]
             self._move(mark, first, reach)
-        unheard = [turn.unheard for turn in turns if turn.unheard is not None]
-        self.learn(unheard)
+        if any(turn.unheard is not None for turn in turns):
+            self.asks_for_priorities = True  # each gap shows its highest; below it there may be one that is due
+            return 0.0
         waits = [max(0.0, (first - now).total_seconds()) for first in firsts.values() if first is not None]
-        return 0.0 if unheard else min(waits, default=None)
+        return min(waits, default=None)
 
     def _settle(self, number: int, oldest: int) -> None:
         if self._pending is not None and oldest >= self._pending[0]:

@@ -15,7 +15,7 @@ from penstock.errors import HandlerError, InvalidInput, JobNotFound, SwitchedOff
 from penstock.http import StartForm
 from penstock.ingest import (
     ArchiveLimits,
-    Found,
+    FileType,
     HandedFile,
     Intake,
     RefusedFile,
@@ -206,10 +206,10 @@ class ProductIntake(Intake):
         self, stored_files: Sequence[StoredFile], options: UploadOptions
     ) -> tuple[str, TableParams | ArchiveParams | PictureParams, TableShape | None]:
         """Which job files make, with which params."""
-        paths = [self._app.acting_as(SYSTEM).files.path(file.id) for file in stored_files]
+        paths = [self._app.acting_as(SYSTEM).files.path(file) for file in stored_files]
         kinds = [detect_type(path, file.name) for path, file in zip(paths, stored_files, strict=True)]
-        tables = [kind for kind in kinds if kind in (Found.DELIMITED, Found.XLSX)]
-        archives = kinds.count(Found.ARCHIVE)
+        tables = [kind for kind in kinds if kind in (FileType.DELIMITED, FileType.XLSX)]
+        archives = kinds.count(FileType.ARCHIVE)
         if len(stored_files) > 1 and len(tables) + archives:
             if len(tables) == len(stored_files) or archives == len(stored_files):
                 what = "table" if tables else "archive"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from uuid import UUID
 
 import httpx2
@@ -29,7 +29,7 @@ PATIENCE = 60.0
 
 
 @contextmanager
-def server(database_url: str, site: Site) -> Iterator[str]:
+def server(programs: Path, database_url: str, site: Site) -> Iterator[str]:
     """``penstock serve`` in a process of its own; its address."""
     environment = os.environ | {
         "PENSTOCK_DATABASE_URL": database_url,
@@ -38,7 +38,7 @@ def server(database_url: str, site: Site) -> Iterator[str]:
         "PENSTOCK_GUEST_REQUESTS_PER_MINUTE": "100000",
         "PENSTOCK_LOG_LEVEL": "ERROR",
     }
-    command = [sys.executable, "-m", "penstock", "serve", "--port", "0"]
+    command = [str(programs / "penstock"), "serve", "--port", "0"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -49,11 +49,11 @@ def server(database_url: str, site: Site) -> Iterator[str]:
             process.terminate()
 
 
-def test_one_page_for_a_crowd(postgres_url: str, site: Site) -> None:
+def test_one_page_for_a_crowd(postgres_url: str, site: Site, programs: Path) -> None:
     app = install_applications(Penstock(settings=load_settings(database_url=postgres_url)))
     app.system.migrate()
     with ExitStack() as stack:
-        addresses = [stack.enter_context(server(postgres_url, site)) for _ in range(SERVERS)]
+        addresses = [stack.enter_context(server(programs, postgres_url, site)) for _ in range(SERVERS)]
         gate = site.gate("/soup", PAGES["plain"])
         tokens = Tokens(OwnSecret(SECRET))
         users = [f"user {number}" for number in range(USERS)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from penstock.errors import InvalidInput
-from penstock.ingest.detection import Found, detect_type
+from penstock.ingest.detection import FileType, detect_type
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504)
 
@@ -47,35 +47,35 @@ def written(tmp_path: Path, content: bytes) -> Path:
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF"])
 def test_an_image_is_known_by_its_bytes(tmp_path: Path, kind: str) -> None:
-    assert detect_type(written(tmp_path, image(kind)), "table.csv") is Found.IMAGE
+    assert detect_type(written(tmp_path, image(kind)), "table.csv") is FileType.IMAGE
 
 
 @pytest.mark.parametrize("main", [b"heic", b"avif", b"mif1", b"isom"])
 def test_pictures_in_a_media_container(tmp_path: Path, main: bytes) -> None:
     content = (24).to_bytes(4, "big") + b"ftyp" + main + bytes(4) + b"mif1" + b"miaf" + bytes(64)
-    assert detect_type(written(tmp_path, content), "x") is Found.IMAGE
+    assert detect_type(written(tmp_path, content), "x") is FileType.IMAGE
 
 
 @pytest.mark.parametrize(
     ("content", "name", "expected"),
     [
-        (workbook(), "pictures.zip", Found.XLSX),
-        (archive("a.png"), "table.xlsx", Found.ARCHIVE),
-        (archive("[Content_Types].xml", "word/document.xml"), "letter.docx", Found.ARCHIVE),
-        (archive(), "nothing.zip", Found.ARCHIVE),
-        (workbook()[:500], "table.XLSX", Found.XLSX),
-        (workbook()[:500], "pictures.zip", Found.ARCHIVE),
-        (b"name,price\npen,1\n", "photo.png", Found.DELIMITED),
-        (b"BMW,Audi\n1,2\n3,4\n5,6\n", "cars", Found.DELIMITED),
-        (b"MZ,a\n1,2\n", "codes", Found.DELIMITED),
-        ("\ufeffname;größe\n".encode(), "x", Found.DELIMITED),
-        ("größe\n".encode("cp1252"), "x", Found.DELIMITED),
-        ("name\tprice\n".encode("utf-16"), "x", Found.DELIMITED),
-        ("name\tprice\n".encode("utf-16-le"), "x", Found.DELIMITED),
-        (b"a,b\n\x00\x01\x02,3\n", "odd.csv", Found.DELIMITED),
+        (workbook(), "pictures.zip", FileType.XLSX),
+        (archive("a.png"), "table.xlsx", FileType.ARCHIVE),
+        (archive("[Content_Types].xml", "word/document.xml"), "letter.docx", FileType.ARCHIVE),
+        (archive(), "nothing.zip", FileType.ARCHIVE),
+        (workbook()[:500], "table.XLSX", FileType.XLSX),
+        (workbook()[:500], "pictures.zip", FileType.ARCHIVE),
+        (b"name,price\npen,1\n", "photo.png", FileType.DELIMITED),
+        (b"BMW,Audi\n1,2\n3,4\n5,6\n", "cars", FileType.DELIMITED),
+        (b"MZ,a\n1,2\n", "codes", FileType.DELIMITED),
+        ("\ufeffname;größe\n".encode(), "x", FileType.DELIMITED),
+        ("größe\n".encode("cp1252"), "x", FileType.DELIMITED),
+        ("name\tprice\n".encode("utf-16"), "x", FileType.DELIMITED),
+        ("name\tprice\n".encode("utf-16-le"), "x", FileType.DELIMITED),
+        (b"a,b\n\x00\x01\x02,3\n", "odd.csv", FileType.DELIMITED),
     ],
 )
-def test_bytes_first_then_the_name(tmp_path: Path, content: bytes, name: str, expected: Found) -> None:
+def test_bytes_first_then_the_name(tmp_path: Path, content: bytes, name: str, expected: FileType) -> None:
     assert detect_type(written(tmp_path, content), name) is expected
 
 
@@ -117,4 +117,4 @@ def test_any_bytes_are_found_or_refused_with_a_known_code(
         outcome: str = detect_type(written(tmp_path_factory.getbasetemp(), start + rest), name)
     except InvalidInput as refused:
         outcome = refused.code
-    assert outcome in {*Found, "FILE_EMPTY", "FILE_TYPE_UNKNOWN", "NOT_A_TABLE"}
+    assert outcome in {*FileType, "FILE_EMPTY", "FILE_TYPE_UNKNOWN", "NOT_A_TABLE"}
