@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 import orjson
 from sqlalchemy import BindParameter, Connection, CursorResult, Delete, Insert, Select, Update
 from sqlalchemy.engine import Dialect as SQLAlchemyDialect
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.expression import ColumnClause
 from sqlalchemy.types import Float, TypeEngine
 
 from penstock.store.dialects.stored_types import json_of
@@ -128,7 +130,21 @@ def _compiling_dialect(dialect: SQLAlchemyDialect) -> SQLAlchemyDialect:
     compiling = _compiling_dialects.get(key)
     if compiling is None:
         compiling = _compiling_dialects[key] = placed_copy(dialect, placement_of(dialect))
+        compiler = compiling.statement_compiler
+        compiling.statement_compiler = type(f"Short{compiler.__name__}", (_ShortColumns, compiler), {})
     return compiling
+
+
+class _ShortColumns(SQLCompiler):
+    """Writes the schema of our tables before the tables, and not before each of their columns.
+
+    A claim is a long statement, and psycopg takes one of more than 4,096 characters apart each time it is run.
+    """
+
+    def visit_column(self, column: ColumnClause[Any], *arguments: Any, **options: Any) -> str:
+        text = super().visit_column(column, *arguments, **options)
+        schema = placement_of(self.dialect).schema
+        return text if schema is None else text.removeprefix(f"{self.preparer.quote_schema(schema)}.")
 
 
 _SETTINGS = (str, int, float, NoneType, TablePlacement, tuple, frozenset)

@@ -181,7 +181,13 @@ class Dialect(Protocol):
         """``moment`` plus ``seconds``; null when the seconds are null."""
 
     def seconds_between(self, earlier: ColumnElement[datetime], later: ColumnElement[datetime]) -> ColumnElement[float]:
-        """How long it is from one moment to another; 0 where the clock was set back in between."""
+        """How long it is from one moment to another; 0 where the clock was set back in between, or one is null."""
+
+    def least(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+        """The smaller of two numbers."""
+
+    def greatest(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+        """The larger of two numbers."""
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """Rows handed in as parameters, to select from or join with."""

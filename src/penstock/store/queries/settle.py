@@ -18,7 +18,6 @@ from sqlalchemy import (
     Update,
     bindparam,
     case,
-    func,
     insert,
     literal,
     null,
@@ -133,6 +132,9 @@ def _count_outcomes(dialect: Dialect) -> Update:
     )
 
 
+_ANY_GAP = 1e12
+
+
 def _new_pace(dialect: Dialect, rows: FromClause) -> dict[str, ColumnElement[Any]]:
     """What ended, and since when, added to what is known of the recent past, which counts a little less by it.
 
@@ -141,11 +143,11 @@ def _new_pace(dialect: Dialect, rows: FromClause) -> dict[str, ColumnElement[Any
     nobody worked; the first is counted as it is.
     """
     job, count = jobs.c, rows.c.processed
-    gap = dialect.seconds_between(func.coalesce(job.recent_at, dialect.now()), dialect.now())
-    longest = job.recent_seconds + RECENT_SECONDS
-    seconds = case(((job.recent_seconds > 0) & (gap > longest), longest), else_=gap)
+    gap = dialect.seconds_between(job.recent_at, dialect.now())
+    longest = case((job.recent_seconds > 0, job.recent_seconds + RECENT_SECONDS), else_=_ANY_GAP)
+    seconds = dialect.least(gap, longest)
     by_time, by_items = RECENT_SECONDS / (RECENT_SECONDS + seconds), RECENT_ITEMS / (RECENT_ITEMS + count)
-    weight = case((by_time > by_items, by_time), else_=by_items)
+    weight = dialect.greatest(by_time, by_items)
     return {
         "recent_items": case((count > 0, job.recent_items * weight + count), else_=job.recent_items),
         "recent_seconds": case((count > 0, job.recent_seconds * weight + seconds), else_=job.recent_seconds),

@@ -181,9 +181,17 @@ class PostgreSQL:
         return type_coerce(moment + interval, Moment)
 
     def seconds_between(self, earlier: ColumnElement[datetime], later: ColumnElement[datetime]) -> ColumnElement[float]:
-        """An interval's epoch."""
+        """An interval's epoch; of a null and a number the larger is the number."""
         seconds = cast(extract("epoch", later - earlier), DOUBLE_PRECISION)
         return func.greatest(seconds, literal_column("0.0", Float))
+
+    def least(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+        """LEAST."""
+        return func.least(one, other)
+
+    def greatest(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+        """GREATEST."""
+        return func.greatest(one, other)
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """One array for each column."""

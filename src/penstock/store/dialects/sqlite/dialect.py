@@ -152,8 +152,16 @@ class SQLite:
 
     def seconds_between(self, earlier: ColumnElement[datetime], later: ColumnElement[datetime]) -> ColumnElement[float]:
         """Moments are microseconds here."""
-        microseconds = func.max(later.op("-")(earlier), literal_column("0"))
+        microseconds = func.max(func.coalesce(later.op("-")(earlier), literal_column("0")), literal_column("0"))
         return microseconds.op("/", return_type=Float())(literal_column("1000000.0"))
+
+    def least(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+        """min, which of two arguments is no aggregate."""
+        return func.min(one, other)
+
+    def greatest(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+        """Max."""
+        return func.max(one, other)
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """One JSON array of arrays, taken apart by json_each; a long text is cut out of all of them in one piece."""
