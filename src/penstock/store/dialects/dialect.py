@@ -183,10 +183,10 @@ class Dialect(Protocol):
     def seconds_between(self, earlier: ColumnElement[datetime], later: ColumnElement[datetime]) -> ColumnElement[float]:
         """How long it is from one moment to another; 0 where the clock was set back in between, or one is null."""
 
-    def least(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+    def least(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
         """The smaller of two numbers."""
 
-    def greatest(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+    def greatest(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
         """The larger of two numbers."""
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:

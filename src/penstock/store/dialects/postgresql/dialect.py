@@ -185,13 +185,13 @@ class PostgreSQL:
         seconds = cast(extract("epoch", later - earlier), DOUBLE_PRECISION)
         return func.greatest(seconds, literal_column("0.0", Float))
 
-    def least(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+    def least(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
         """LEAST."""
-        return func.least(one, other)
+        return func.least(first, second)
 
-    def greatest(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+    def greatest(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
         """GREATEST."""
-        return func.greatest(one, other)
+        return func.greatest(first, second)
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """One array for each column."""

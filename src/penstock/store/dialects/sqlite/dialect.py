@@ -155,13 +155,13 @@ class SQLite:
         microseconds = func.max(func.coalesce(later.op("-")(earlier), literal_column("0")), literal_column("0"))
         return microseconds.op("/", return_type=Float())(literal_column("1000000.0"))
 
-    def least(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+    def least(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
         """min, which of two arguments is no aggregate."""
-        return func.min(one, other)
+        return func.min(first, second)
 
-    def greatest(self, one: ColumnElement[float], other: ColumnElement[float]) -> ColumnElement[float]:
+    def greatest(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
         """Max."""
-        return func.max(one, other)
+        return func.max(first, second)
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """One JSON array of arrays, taken apart by json_each; a long text is cut out of all of them in one piece."""
