@@ -159,7 +159,8 @@ def test_the_reference_documents_every_answer(app: Penstock, serve: Serve) -> No
         for method, operation in methods.items():
             assert operation["summary"], (method, path)
             if path.startswith("/api/"):
-                assert {"200", "401", "422", "503"} <= operation["responses"].keys(), (method, path)
+                assert {"401", "422", "503"} <= operation["responses"].keys(), (method, path)
+                assert {"200", "202"} & operation["responses"].keys(), (method, path)
                 assert operation["security"], (method, path)
 
 

@@ -20,6 +20,7 @@ from penstock.lifecycle.states import (
     KilledBy,
     Phase,
 )
+from penstock.lifecycle.times import Pace, Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,8 @@ class Job:
     last_error: str | None
     error_code: str | None
     error_type: ErrorType | None
+    error_class: str | None
+    """The name of the class of what was raised; None where nothing was."""
     failed_phase: Phase | None
     killed_by: KilledBy | None
     killed_reason: str | None
@@ -84,11 +87,36 @@ class Job:
     abandoned_at: datetime | None
     canceled_at: datetime | None
     updated_at: datetime
+    state_since: datetime | None
+    """When its state changed last; None for a job of another system, or of before this was kept."""
+    times: Times
+    """Up to that moment; :meth:`times_at` has what came since."""
+    pace: Pace
 
     @property
     def finished(self) -> bool:
         """Is no worker going to touch it any more?"""
         return self.state in FINISHED
+
+    def times_at(self, now: datetime) -> Times:
+        """How long it has waited, worked and been paused."""
+        if self.state_since is not None:
+            return self.times.plus(self.state, (now - self.state_since).total_seconds())
+        end = self.completed_at or self.canceled_at or now
+        start = self.started_at or end
+        waiting = Times().plus(JobState.QUEUED, (start - self.created_at).total_seconds())
+        return waiting.plus(JobState.RUNNING, (end - start).total_seconds())
+
+    def seconds_left(self, now: datetime) -> float | None:
+        """What the rest will take at the recent pace; None where that cannot be known.
+
+        Only a running job gets on, and only one whose plan is complete has a known rest; how long it takes to finalize
+        is nobody's to say.
+        """
+        if self.state.shown_as is not JobState.RUNNING or self.phase is not Phase.PROCESSING:
+            return None
+        rate = self.pace.items_per_second(now)
+        return None if rate is None else (self.progress.total - self.progress.processed) / rate
 
 
 @dataclass(frozen=True, slots=True)

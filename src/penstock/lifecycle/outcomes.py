@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.lifecycle.bounds import LONGEST_CODE, LONGEST_MESSAGE, LONGEST_TRACEBACK
+from penstock.lifecycle.bounds import LONGEST_CLASS, LONGEST_CODE, LONGEST_MESSAGE, LONGEST_TRACEBACK
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ErrorType, ItemStatus, KilledBy
 
@@ -20,6 +20,8 @@ class Outcome(NamedTuple):
     error: str | None = None
     code: str | None = None
     error_type: ErrorType | None = None
+    error_class: str | None = None
+    """The name of the class of what was raised."""
     killed_by: KilledBy | None = None
     traceback: str | None = None
     delay: float | None = None
@@ -34,6 +36,10 @@ class Outcome(NamedTuple):
     def is_over(self) -> bool:
         """Is the item's work over?"""
         return self.status is not ItemStatus.PENDING
+
+    def of_class(self, name: str) -> Outcome:
+        """The same, of an error of the class with this name."""
+        return self._replace(error_class=_cut(name, LONGEST_CLASS))
 
 
 def done(result: str | None) -> Outcome:

@@ -12,6 +12,7 @@ from uuid import UUID
 from penstock.lifecycle.job import ClaimedItem, HistoryEntry, Item, Job, Progress
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.lifecycle.times import Pace, Times
 from penstock.store.queries.claim import TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
 from penstock.store.queries.served_jobs import ClaimedRow, JobOfClaim
@@ -44,6 +45,7 @@ class JobRow(NamedTuple):
     last_error: str | None
     error_code: str | None
     error_type: str | None
+    error_class: str | None
     failed_phase: str | None
     killed_by: str | None
     killed_reason: str | None
@@ -59,6 +61,13 @@ class JobRow(NamedTuple):
     abandoned_at: datetime | None
     canceled_at: datetime | None
     updated_at: datetime
+    state_since: datetime | None
+    waiting_seconds: float
+    active_seconds: float
+    paused_seconds: float
+    recent_items: float
+    recent_seconds: float
+    recent_at: datetime | None
 
 
 class HistoryRow(NamedTuple):
@@ -126,6 +135,7 @@ def job_from(row: JobRow) -> Job:
         last_error=row.last_error,
         error_code=row.error_code,
         error_type=None if row.error_type is None else ErrorType(row.error_type),
+        error_class=row.error_class,
         failed_phase=None if row.failed_phase is None else Phase(row.failed_phase),
         killed_by=None if row.killed_by is None else KilledBy(row.killed_by),
         killed_reason=row.killed_reason,
@@ -141,6 +151,9 @@ def job_from(row: JobRow) -> Job:
         abandoned_at=row.abandoned_at,
         canceled_at=row.canceled_at,
         updated_at=row.updated_at,
+        state_since=row.state_since,
+        times=Times(row.waiting_seconds, row.active_seconds, row.paused_seconds),
+        pace=Pace(row.recent_items, row.recent_seconds, row.recent_at),
     )
 
 

@@ -86,7 +86,7 @@ def outcome_of_slow_reading(kind: Kind, item: ClaimedItem, error: BaseException 
         return outcome_for_error(error, item.attempt, policy)  # one of ours, with a message of ours
     what = "the handler's result" if error is None else class_name(error)
     text = f"{what}: what it means was not decided within {seconds:g} s; does the kind's classify hang?"
-    return retry_or_fail(text, UNREADABLE, item.attempt, policy)
+    return retry_or_fail(text, UNREADABLE, item.attempt, policy).of_class(class_name(error))
 
 
 def outcome_of_lost_call(kind: Kind, item: ClaimedItem) -> Outcome:
@@ -101,7 +101,8 @@ def _unreadable(kind: Kind, item: ClaimedItem, error: BaseException | None, read
     if error is None:
         return outcomes.failed(f"the result cannot be kept as JSON: {reason}", "PAYLOAD_NOT_STORABLE")
     text = f"{class_name(error)}, which cannot be read: {reason}"
-    return retry_or_fail(text, UNREADABLE, item.attempt, kind.policy.allowing(item.max_retries))
+    policy = kind.policy.allowing(item.max_retries)
+    return retry_or_fail(text, UNREADABLE, item.attempt, policy).of_class(class_name(error))
 
 
 def _with_cause(verdict: BaseException, error: BaseException) -> BaseException:

@@ -24,7 +24,7 @@ from penstock.worker.host_load import HostLoad
 
 _WINDOW_SECONDS = 0.5
 """The least time over which the concurrency is judged."""
-_UNFORESEEN = "UNEXPECTED_ERROR"
+_UNFORESEEN = "PROCESSING_ERROR"
 
 
 class Controllers:

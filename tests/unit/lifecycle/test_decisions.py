@@ -57,9 +57,9 @@ JUDGED: list[tuple[BaseException, int, ItemStatus, str, KilledBy | None]] = [
     (TimeLimitExceeded("t"), 3, ERROR, "WORKER_TIMEOUT", KilledBy.TIMEOUT),
     (MemoryLimitExceeded("m"), 3, ERROR, "WORKER_OOM", KilledBy.OOM),
     (WorkerCrashed("c"), 3, ERROR, "WORKER_CRASH", KilledBy.WORKER_CRASH),
-    (ZeroDivisionError("division"), 1, PENDING, "UNEXPECTED_ERROR", None),
-    (ZeroDivisionError("division"), 3, ERROR, "UNEXPECTED_ERROR", None),
-    (KeyboardInterrupt(), 3, ERROR, "UNEXPECTED_ERROR", None),
+    (ZeroDivisionError("division"), 1, PENDING, "PROCESSING_ERROR", None),
+    (ZeroDivisionError("division"), 3, ERROR, "PROCESSING_ERROR", None),
+    (KeyboardInterrupt(), 3, ERROR, "PROCESSING_ERROR", None),
 ]
 
 
@@ -192,7 +192,7 @@ def test_errors_everybody_meets_have_codes_of_their_own() -> None:
         (refused.value, "DB_CONN_REFUSED"),
         (wrapped.value, "DB_CONN_REFUSED"),
         (StoreUnavailable("gone"), "DB_CONN_REFUSED"),
-        (ConnectionRefusedError(111, "Connection refused"), "UNEXPECTED_ERROR"),
+        (ConnectionRefusedError(111, "Connection refused"), "PROCESSING_ERROR"),
     ):
         outcome = outcome_for_error(error, 1, Policy())
         assert (outcome.code, outcome.status) == (code, ItemStatus.PENDING), error

@@ -44,6 +44,7 @@ def _finish_items(dialect: Dialect) -> Update:
             last_error=null(),
             error_code=null(),
             error_type=null(),
+            error_class=null(),
             killed_by=null(),
             traceback=null(),
             updated_at=dialect.now(),
@@ -72,6 +73,7 @@ class EndedItem(NamedTuple):
     error: str | None
     code: str | None
     error_type: str | None
+    error_class: str | None
     killed_by: str | None
     traceback: str | None
     delay: float | None
@@ -91,6 +93,7 @@ _ENDED_ITEMS = HandedRows(
     error=Text(),
     code=String(),
     error_type=String(),
+    error_class=String(),
     killed_by=String(),
     traceback=Text(),
     delay=Float(),
@@ -121,6 +124,7 @@ def _end_items(dialect: Dialect) -> Update:
         "last_error": rows.c.error,
         "error_code": rows.c.code,
         "error_type": rows.c.error_type,
+        "error_class": rows.c.error_class,
         "killed_by": rows.c.killed_by,
         "traceback": rows.c.traceback,
     }

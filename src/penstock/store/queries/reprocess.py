@@ -34,6 +34,7 @@ from penstock.lifecycle.transitions import REPROCESS
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
+from penstock.store.queries.settle import NO_PACE
 from penstock.store.queries.visibility import by_id, key_in_use, visible_to
 from penstock.store.tables import job_items, jobs
 from penstock.store.transaction import Transaction
@@ -58,6 +59,7 @@ def _open_run(dialect: Dialect, sight: Visibility) -> Update:
             "message": null(),
             "retries": 0,
             "deaths": 0,
+            **NO_PACE,
             "has_followers": False,
             "phase": case((jobs.c.planned, Phase.PROCESSING.value), else_=Phase.BATCHING.value),
             "last_claimable": case((jobs.c.planned, jobs.c.total_items), else_=jobs.c.last_claimable),
