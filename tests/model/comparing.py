@@ -15,8 +15,8 @@ _OF_JOB = (
     "created_at", "queued_at", "started_at", "completed_at", "committed_at", "abandoned_at", "canceled_at",
 )  # fmt: skip
 _OF_ITEM = (
-    "role", "position", "status", "attempts", "deaths", "ready_at", "lease", "locked_by", "locked_at",
-    "lock_expires_at",
+    "role", "position", "status", "attempts", "not_found_attempts", "earlier_not_found", "deaths", "ready_at", "lease",
+    "locked_by", "locked_at", "lock_expires_at",
 )  # fmt: skip
 _JSON_OF_ITEM = ("input", "normalized", "result")
 

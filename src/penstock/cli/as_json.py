@@ -34,7 +34,7 @@ def job_object(job: Job, *, payloads: bool = True) -> dict[str, Any]:
     from dataclasses import asdict
 
     fields = asdict(job)
-    fields["progress"]["fraction"] = job.progress.fraction(job.state)
+    fields["progress"]["fraction"] = job.fraction
     if not payloads:
         for name in _PAYLOADS:
             del fields[name]
