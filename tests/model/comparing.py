@@ -18,8 +18,8 @@ _OF_JOB = (
 )  # fmt: skip
 _SUMS = ("waiting_seconds", "active_seconds", "paused_seconds", "recent_items", "recent_seconds")
 _OF_ITEM = (
-    "role", "position", "status", "attempts", "deaths", "ready_at", "lease", "locked_by", "locked_at",
-    "lock_expires_at",
+    "role", "position", "status", "attempts", "not_found_attempts", "earlier_not_found", "deaths", "ready_at", "lease",
+    "locked_by", "locked_at", "lock_expires_at",
 )  # fmt: skip
 _JSON_OF_ITEM = ("input", "normalized", "result")
 

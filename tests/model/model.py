@@ -130,6 +130,10 @@ class Item:
     normalized: JSON = None
     status: ItemStatus = ItemStatus.PENDING
     attempts: int = 0
+    not_found_attempts: int = 0
+    """How many of these tries found nothing."""
+    earlier_not_found: int = 0
+    """How many found nothing of those it had before it was given new ones."""
     deaths: int = 0
     ready_at: datetime | None = None
     """Of one that came back: when it may be tried again. One that nobody has had is fresh, and has none."""
@@ -262,9 +266,8 @@ class Job:
 
     @property
     def fresh(self) -> list[Item]:
-        """What it can hand out for the first time; while the plan is not done, that is the plan alone."""
-        handed_out = (item for item in self.items.values() if self.planned or item.role is ItemRole.PLAN)
-        return sorted((item for item in handed_out if item.fresh), key=lambda item: item.position)
+        """What it can hand out for the first time; the items of a plan that is not done, too."""
+        return sorted((item for item in self.items.values() if item.fresh), key=lambda item: item.position)
 
     @property
     def returned(self) -> list[Item]:
@@ -289,6 +292,8 @@ class Ending(NamedTuple):
     delay: float = 0.0
     counts: bool = True
     """Was it a try?"""
+    not_found: bool = False
+    """Did it find nothing?"""
     died: bool = False
     """Did its worker die?"""
 
@@ -688,7 +693,7 @@ class Model:
             item.alone = True
 
     def plan(self, handle: Handle, inputs: Sequence[tuple[JSON, JSON]]) -> int:
-        """A plan adds items behind those that are there; nobody is given them before it is done."""
+        """A plan adds items behind those that are there; they may be claimed while it goes on."""
         plan = self.held(handle)
         if plan is None:
             raise Refused("WORKER_CRASH")
@@ -698,6 +703,8 @@ class Model:
             job.items[n] = Item(ItemRole.ITEM, n, *one)
         if inputs:
             plan.deaths = 0  # it gets on: whoever died before did not die of it
+            if job.state in (S.QUEUED, S.RUNNING):
+                job.next_claim_at = self.now if job.next_claim_at is None else min(job.next_claim_at, self.now)
         return last + len(inputs)
 
     def say(self, job_id: UUID, message: str) -> None:
@@ -707,8 +714,8 @@ class Model:
 
     # Outcomes ---------------------------------------------------------------------------------------------------------
 
-    def ending(self, what: str, handle: Handle, attempt: int, result: JSON = None) -> Ending:
-        """What an answer of a handler means; ``attempt`` is which try it was."""
+    def ending(self, what: str, handle: Handle, attempt: int, not_found: int, result: JSON = None) -> Ending:
+        """What an answer of a handler means; ``attempt`` is which try it was, ``not_found`` how many found nothing."""
         job = self.jobs[handle.job_id]
         rules = self.rules[job.kind]
         failure = Failure(SOME_TEXT, _CODES.get(what), ErrorType.TERMINAL, _KILLERS.get(what), _CLASSES.get(what))
@@ -721,7 +728,8 @@ class Model:
             case "permanent" | "step gone":
                 return Ending(ItemStatus.ERROR, failure=failure)
             case "not found":
-                return back if attempt <= rules.not_found_retries else Ending(ItemStatus.NOT_FOUND, failure=failure)
+                again = not_found < rules.not_found_retries
+                return (back if again else Ending(ItemStatus.NOT_FOUND, failure=failure))._replace(not_found=True)
             case "postponed":
                 return Ending(ItemStatus.PENDING, delay=ASKED_FOR, counts=False)
             case "released":
@@ -730,7 +738,7 @@ class Model:
                 # Whatever else goes wrong is tried again, as often as the job was promised.
                 if what == "asks for time":
                     back = back._replace(delay=max(rules.backoff, ASKED_FOR))
-                return back if attempt <= job.max_retries else Ending(ItemStatus.ERROR, failure=failure)
+                return back if attempt - not_found <= job.max_retries else Ending(ItemStatus.ERROR, failure=failure)
 
     def record(self, endings: Sequence[tuple[Handle, Ending]], by: Caller) -> set[Handle]:
         """Write outcomes back; the answer is those that landed. One whose lease is gone changes nothing."""
@@ -750,6 +758,7 @@ class Model:
         item.free()
         item.status = ending.status
         item.deaths += ending.died
+        item.not_found_attempts += ending.not_found
         item.ready_at = self.now + timedelta(seconds=ending.delay) if ending.status is ItemStatus.PENDING else None
         if ending.counts:
             item.failure = ending.failure
@@ -939,8 +948,10 @@ class Model:
         def chosen(item: Item) -> bool:
             if item.role is not ItemRole.ITEM:
                 return item.role is ItemRole.PLAN and item.status in ENDED - {ItemStatus.DONE}
-            used_up = item.attempts > job.max_retries
-            final = item.status is ItemStatus.ERROR and item.failure.error_type is ErrorType.TERMINAL and not used_up
+            failed_all = item.attempts - item.not_found_attempts > job.max_retries
+            missed_all = item.not_found_attempts > self.rules[job.kind].not_found_retries
+            used_up = missed_all if item.status is ItemStatus.NOT_FOUND else failed_all
+            final = item.status is ItemStatus.ERROR and item.failure.error_type is ErrorType.TERMINAL and not failed_all
             return (
                 item.status in statuses
                 and (reset_attempts or not used_up)
@@ -965,7 +976,8 @@ class Model:
         for item in again:
             item.status, item.ready_at, item.result, item.deaths = ItemStatus.PENDING, self.now, None, 0
             if reset_attempts or item.role is ItemRole.PLAN:
-                item.attempts = 0
+                item.earlier_not_found += item.not_found_attempts
+                item.attempts = item.not_found_attempts = 0
         self._go_on(job)
         return job
 

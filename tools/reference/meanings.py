@@ -157,6 +157,8 @@ COLUMNS = {
         "position": "0 for the plan, 1 to n for items, n + 1 for finalize",
         "status": "see [lifecycle](lifecycle.md)",
         "attempts": "tries so far; one handed back unfinished, or lost with its worker, is taken off again",
+        "not_found_attempts": "how many of these ended because nothing was found; they have a bound of their own",
+        "earlier_not_found": "the same of the tries it had before a reprocess gave it new ones",
         "deaths": "how often a worker died while it held the item; a plan that adds rows begins again at zero",
         "alone": "the lease under which it ran with nothing else in its worker's hands",
         "ready_at": "for an item that came back: from when it may be claimed",

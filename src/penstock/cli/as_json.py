@@ -36,7 +36,7 @@ def job_object(job: Job, *, payloads: bool = True) -> dict[str, Any]:
 
     now = datetime.now(UTC)
     fields, times = asdict(job), job.times_at(now)
-    fields["progress"]["fraction"] = job.progress.fraction(job.state)
+    fields["progress"]["fraction"] = job.fraction
     fields["times"] = asdict(times) | {"total": times.total}
     fields["seconds_left"] = job.seconds_left(now)
     if not payloads:

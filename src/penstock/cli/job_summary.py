@@ -62,7 +62,7 @@ def progress(job: Job) -> str:
     counts = job.progress
     if not counts.total:
         return ""
-    share = int(counts.fraction(job.state) * 100)
+    share = int(job.fraction * 100)
     return f"{share} % ({counts.processed:,} of {counts.total:,})"
 
 

@@ -42,20 +42,30 @@ def outcome_for_error(
     attempt: int,
     policy: Policy,
     *,
+    not_found_attempts: int = 0,
     traceback: str | None = None,
     chance: random.Random | None = None,
 ) -> Outcome:
     """How the ``attempt``-th try of an item ends when its handler raised ``error``.
 
+    So many of the tries before it ended in ``NotFound``. Those have a bound of their own, and what failed has not been
+    looked for: neither kind of end uses up the tries of the other.
+
     >>> outcome_for_error(Permanent("no such page", code="GONE"), 1, Policy()).status
     <ItemStatus.ERROR: 'ERROR'>
     """
-    outcome = _outcome_for_error(error, attempt, policy, traceback=traceback, chance=chance)
+    outcome = _outcome_for_error(error, attempt, not_found_attempts, policy, traceback=traceback, chance=chance)
     return outcome.of_class(_error_class(error))
 
 
 def _outcome_for_error(
-    error: BaseException, attempt: int, policy: Policy, *, traceback: str | None, chance: random.Random | None
+    error: BaseException,
+    attempt: int,
+    not_found_attempts: int,
+    policy: Policy,
+    *,
+    traceback: str | None,
+    chance: random.Random | None,
 ) -> Outcome:
     match error:
         case Skip():
@@ -63,8 +73,9 @@ def _outcome_for_error(
         case Postponed():
             return outcomes.postponed(_message(error), _code(error), _within(_retry_after(error) or 0.0))
         case NotFound():
-            if attempt <= policy.not_found_retries:
-                return outcomes.retried(_message(error), _code(error), policy.backoff.delay(attempt, None, chance))
+            if not_found_attempts < policy.not_found_retries:
+                delay = policy.backoff.delay(not_found_attempts + 1, None, chance)
+                return outcomes.not_found_yet(_message(error), _code(error), delay)
             return outcomes.not_found(_message(error), _code(error))
         case Permanent():
             return outcomes.failed(_message(error), _code(error), killed_by=_killer(error), traceback=traceback)
@@ -77,7 +88,14 @@ def _outcome_for_error(
         case _:
             text, code, wait = describe_error(error), known_code(error) or "PROCESSING_ERROR", None
     return retry_or_fail(
-        text, code, attempt, policy, killed_by=_killer(error), retry_after=wait, traceback=traceback, chance=chance
+        text,
+        code,
+        attempt - not_found_attempts,
+        policy,
+        killed_by=_killer(error),
+        retry_after=wait,
+        traceback=traceback,
+        chance=chance,
     )
 
 
@@ -118,7 +136,7 @@ def retry_or_fail(
     traceback: str | None = None,
     chance: random.Random | None = None,
 ) -> Outcome:
-    """Back in line while retries remain; an error when they are used up."""
+    """Back in line while retries remain after the ``attempt``-th failure; an error when they are used up."""
     if attempt <= policy.retries:
         delay = policy.backoff.delay(attempt, retry_after, chance)
         return outcomes.retried(error, code, delay, killed_by=killed_by, traceback=traceback)

@@ -38,12 +38,6 @@ class Progress:
         """Items that ended well."""
         return self.processed - self.failed - self.not_found - self.skipped
 
-    def fraction(self, state: JobState) -> float:
-        """From 0 to 1; 1 only when the job really is over and well, whatever is counted before."""
-        if state in WELL_ENDED:
-            return 1.0
-        return min(self.processed / self.total, 0.999) if self.total else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -97,6 +91,18 @@ class Job:
     def finished(self) -> bool:
         """Is no worker going to touch it any more?"""
         return self.state in FINISHED
+
+    @property
+    def fraction(self) -> float:
+        """How far it is, from 0 to 1; 1 only when it really is over and well, whatever is counted before.
+
+        While its items are still being planned nobody knows of how many: it stays at 0, and cannot go back.
+        """
+        if self.state in WELL_ENDED:
+            return 1.0
+        if self.phase is Phase.BATCHING or not self.progress.total:
+            return 0.0
+        return min(self.progress.processed / self.progress.total, 0.999)
 
     def times_at(self, now: datetime) -> Times:
         """How long it has waited, worked and been paused."""
@@ -194,3 +200,12 @@ class ClaimedItem(NamedTuple):
     params: JSON
     lease: UUID
     normalized: JSON = None
+    not_found_attempts: int = 0
+    """How many of the tries before this one ended in NotFound."""
+    earlier_not_found: int = 0
+    """The same of the tries it had before it was given new ones."""
+
+    @property
+    def failed_attempt(self) -> int:
+        """Which try this is of those that may fail, from 1: a try that ended in NotFound is none of them."""
+        return self.attempt - self.not_found_attempts

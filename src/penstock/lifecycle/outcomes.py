@@ -27,6 +27,8 @@ class Outcome(NamedTuple):
     delay: float | None = None
     counts: bool = True
     """Does the try count as an attempt? Handing back unfinished work on purpose does not, nor does a death."""
+    was_not_found: bool = False
+    """Was what it looks for not there? Such tries have a bound of their own."""
     worker_died: bool = False
     """Did its worker die, or stop responding, while it held the item?"""
     exception: BaseException | None = None
@@ -100,7 +102,13 @@ def not_found(error: str, code: str) -> Outcome:
         error=_cut(error, LONGEST_MESSAGE),
         code=_cut(code, LONGEST_CODE),
         error_type=ErrorType.TERMINAL,
+        was_not_found=True,
     )
+
+
+def not_found_yet(error: str, code: str, delay: float) -> Outcome:
+    """What was looked for is not there, and is looked for again after ``delay`` seconds."""
+    return retried(error, code, delay)._replace(was_not_found=True)
 
 
 def skipped(error: str, code: str) -> Outcome:

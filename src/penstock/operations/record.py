@@ -154,5 +154,6 @@ def _ended_item(result: ItemResult) -> EndedItem:
         traceback=outcome.traceback,
         delay=outcome.delay,
         counts=outcome.counts,
+        not_found=int(outcome.was_not_found),
         deaths=int(outcome.worker_died),
     )

@@ -13,7 +13,7 @@ from penstock.lifecycle.job import ClaimedItem, HistoryEntry, Item, Job, Progres
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
 from penstock.lifecycle.times import Pace, Times
-from penstock.store.queries.claim import TakenItem, TakenOfJob
+from penstock.store.queries.claim import TakenAgain, TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
 from penstock.store.queries.served_jobs import ClaimedRow, JobOfClaim
 
@@ -200,7 +200,7 @@ _ROLES = {role.value: role for role in ItemRole}
 
 
 def claimed_from(
-    rows: Sequence[TakenItem | TakenOfJob], job: PickedJob, kind: str, lease: UUID
+    rows: Sequence[TakenItem | TakenOfJob | TakenAgain], job: PickedJob, kind: str, lease: UUID
 ) -> list[ClaimedItem]:  # fmt: skip
     """Items just taken from one job; the input of a single step is its job's params."""
     job_id, user_id, run, max_retries, params, single_step = (
@@ -210,14 +210,19 @@ def claimed_from(
         ClaimedItem(
             row.id, job_id, kind, user_id, run, _ROLES[row.role], row.position, row.attempts, max_retries,
             params if single_step else row.input_json, params, lease, row.normalized_json,
+            row.not_found_attempts if type(row) is TakenAgain else 0,
+            row.earlier_not_found if type(row) is TakenAgain else 0,
         )
         for row in rows
     ]  # fmt: skip
 
 
-def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tuple[list[ClaimedItem], bool]:
-    """Items taken by one statement, in the order of their jobs and positions, and whether any of the jobs has more."""
+def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tuple[list[ClaimedItem], bool, list[UUID]]:
+    """Items taken by one statement, in the order of their jobs and positions, whether any of the jobs has more, and
+    the jobs that have begun with it.
+    """
     items: list[ClaimedItem] = []
+    started_jobs: list[UUID] = []
     any_more = False
     for _, rows_of_job in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
         items_of_job = list(rows_of_job)
@@ -226,6 +231,8 @@ def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tupl
             UUID(job.id), job.user_id, job.run, job.max_retries, job.params, job.single_step,
         )  # fmt: skip
         any_more = any_more or items_of_job[-1].position < job.last_claimable
+        if job.state != JobState.RUNNING:
+            started_jobs.append(job_id)
         items += [
             ClaimedItem(
                 item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, max_retries,
@@ -233,4 +240,4 @@ def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tupl
             )
             for item_id, role, position, attempts, item_input, normalized, _, _ in items_of_job
         ]  # fmt: skip
-    return items, any_more
+    return items, any_more, started_jobs

@@ -189,6 +189,8 @@ job_items = Table(
     Column("position", Integer, nullable=False),
     Column("status", String(10), nullable=False, server_default=text(f"'{ItemStatus.PENDING}'")),
     _counter("attempts"),
+    _counter("not_found_attempts"),
+    _counter("earlier_not_found"),
     _counter("deaths"),
     Column("ready_at", Moment),
     Column("lease", Identifier),

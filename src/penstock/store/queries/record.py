@@ -80,6 +80,8 @@ class EndedItem(NamedTuple):
     """Seconds until it is tried again."""
     counts: bool
     """Is a try used up?"""
+    not_found: int
+    """How many tries ended because what was looked for is not there: this one, or none."""
     deaths: int
     """How many workers died while they held it."""
 
@@ -98,6 +100,7 @@ _ENDED_ITEMS = HandedRows(
     traceback=Text(),
     delay=Float(),
     counts=Boolean(),
+    not_found=Integer(),
     deaths=Integer(),
 )
 
@@ -135,6 +138,7 @@ def _end_items(dialect: Dialect) -> Update:
             status=rows.c.status,
             ready_at=case((goes_back, dialect.later(dialect.now(), rows.c.delay)), else_=null()),
             attempts=job_items.c.attempts - uncounted_tries,
+            not_found_attempts=job_items.c.not_found_attempts + rows.c.not_found,
             deaths=job_items.c.deaths + rows.c.deaths,
             updated_at=dialect.now(),
             **{

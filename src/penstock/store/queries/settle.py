@@ -282,7 +282,7 @@ def _retry_jobs(dialect: Dialect) -> Update:
 
 
 def open_planned(transaction: Transaction, job_ids: Sequence[UUID]) -> None:
-    """The plan is complete: every planned item may be handed out."""
+    """The plan is complete: what is not handed out yet is all there is."""
     transaction.execute(_open_planned(transaction.dialect), {"job_ids": job_ids})
 
 
@@ -297,7 +297,7 @@ def _open_planned(dialect: Dialect) -> Update:
             phase=Phase.PROCESSING.value,
             recent_at=dialect.now(),
             next_claim_at=case(
-                ((jobs.c.state == JobState.RUNNING.value) & (jobs.c.total_items > 0), dialect.now()),
+                ((jobs.c.state == JobState.RUNNING.value) & (jobs.c.last_claimed < jobs.c.total_items), dialect.now()),
                 else_=jobs.c.next_claim_at,
             ),
             updated_at=dialect.now(),
