@@ -83,7 +83,7 @@ def test_a_plan_that_lost_its_lease_adds_nothing(bench: Workbench) -> None:
 def test_a_plan_that_fails_fails_its_job(bench: Workbench) -> None:
     job = bench.submit("planned").job
     bench.record(bench.claim("planned"), FAILED)
-    assert (bench.job(job.id).state, bench.job(job.id).failed_phase) == (JobState.FAILED, Phase.BATCHING)
+    assert (bench.job(job.id).state, bench.job(job.id).failed_phase) == (JobState.FAILED, Phase.INIT)
 
 
 def test_an_empty_plan_goes_to_finalize(bench: Workbench) -> None:
