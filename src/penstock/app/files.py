@@ -40,8 +40,8 @@ class Files:
 
     def path(self, file: StoredFile | Identifier) -> Path:
         """Where the bytes of a kept file are; its record is read unless it is given."""
-        stored = file if isinstance(file, StoredFile) else self.get(file)
-        return self._folder().path(stored.sha256).absolute()
+        stored_file = file if isinstance(file, StoredFile) else self.get(file)
+        return self._folder().path(stored_file.sha256).absolute()
 
     def _folder(self) -> FileStore:
         return FileStore(self._runtime.settings.files_directory)
