@@ -53,7 +53,7 @@ def test_a_plan_that_fails_takes_the_items_that_wait_with_it(bench: Workbench) -
     bench.plan(plan, ["a", "b"])
     [item] = bench.claim("planned", size=1)
     bench.record([plan], FAILED)
-    assert (bench.job(job.id).state, bench.job(job.id).failed_phase) == (JobState.FAILED, Phase.BATCHING)
+    assert (bench.job(job.id).state, bench.job(job.id).failed_phase) == (JobState.FAILED, Phase.INIT)
     assert bench.claim("planned") == []
     bench.record([item], DONE)
     assert (bench.job(job.id).state, bench.job(job.id).progress.processed) == (JobState.FAILED, 1)
@@ -100,7 +100,7 @@ def test_a_plan_that_lost_its_lease_adds_nothing(bench: Workbench) -> None:
 def test_a_plan_that_fails_fails_its_job(bench: Workbench) -> None:
     job = bench.submit("planned").job
     bench.record(bench.claim("planned"), FAILED)
-    assert (bench.job(job.id).state, bench.job(job.id).failed_phase) == (JobState.FAILED, Phase.BATCHING)
+    assert (bench.job(job.id).state, bench.job(job.id).failed_phase) == (JobState.FAILED, Phase.INIT)
 
 
 def test_an_empty_plan_goes_to_finalize(bench: Workbench) -> None:

@@ -306,7 +306,7 @@ def test_the_timeout_holds_for_finalize_and_for_a_plan_that_stands_still(
                 KilledBy.TIMEOUT,
             ), step
             assert done.failed_phase is not None
-            assert done.failed_phase.value == {"plan": "batching", "finalize": "finalizing"}[step]
+            assert done.failed_phase.value == {"plan": "init", "finalize": "finalizing"}[step]
     assert violations(app.store) == []
 
 
