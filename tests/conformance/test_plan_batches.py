@@ -53,7 +53,7 @@ def test_a_plan_that_fails_takes_the_items_that_wait_with_it(bench: Workbench) -
     bench.plan(plan, ["a", "b"])
     [item] = bench.claim("planned", size=1)
     bench.record([plan], FAILED)
-    assert (bench.job(job.id).state, bench.job(job.id).failed_phase) == (JobState.FAILED, Phase.INIT)
+    assert (bench.job(job.id).state, bench.job(job.id).failed_phase) == (JobState.FAILED, Phase.BATCHING)
     assert bench.claim("planned") == []
     bench.record([item], DONE)
     assert (bench.job(job.id).state, bench.job(job.id).progress.processed) == (JobState.FAILED, 1)

@@ -127,7 +127,9 @@ def test_it_appears_is_seen_again_and_leaves(
         nothing = {"gated": 0, "idle": 0}
         lanes = first.data.pop("lanes")
         assert first.data == {"kinds": ["gated", "idle"], "topics": [], "held": nothing, "abandoned": nothing}
-        assert {kind: (lane["held"], lane["items_sec"]) for kind, lane in lanes.items()} == dict.fromkeys(nothing, (0, 0))
+        assert {kind: (lane["held"], lane["items_sec"]) for kind, lane in lanes.items()} == dict.fromkeys(
+            nothing, (0, 0)
+        )
         app.submit("gated", {})
         assert begun.wait(PATIENCE)
         assert worker.signals.wait("signed", worker.signals.count("signed") + 2)
