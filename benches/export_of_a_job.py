@@ -28,7 +28,7 @@ from benches.plan import Plan, in_turns, say
 from benches.report import Answer, Bar, by_pairs
 from penstock import Penstock
 from penstock.exports.csv_text import csv_chunks
-from penstock.exports.workbook import write_workbook
+from penstock.exports.workbook import workbook_chunks
 from penstock.lifecycle.grid import headers
 
 NAME = "export"
@@ -100,9 +100,9 @@ def _measured(databases: Databases, plan: Plan, form: str, folder: Path, ours: W
 
 def _csv_ours(app: Penstock, job_id: UUID) -> Write:
     def write(path: Path) -> None:
-        names, rows = app.items.export(job_id)
+        grid = app.items.export(job_id)
         with path.open("wb") as target:
-            for piece in csv_chunks(names, rows):
+            for piece in csv_chunks(grid.headers, grid.lines):
                 target.write(piece)
 
     return write
@@ -110,8 +110,10 @@ def _csv_ours(app: Penstock, job_id: UUID) -> Write:
 
 def _xlsx_ours(app: Penstock, job_id: UUID) -> Write:
     def write(path: Path) -> None:
-        names, rows = app.items.export(job_id)
-        write_workbook(path, names, rows)
+        grid = app.items.export(job_id)
+        with path.open("wb") as target:
+            for piece in workbook_chunks(grid.headers, grid.lines, numbers=grid.number_headers):
+                target.write(piece)
 
     return write
 

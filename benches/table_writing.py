@@ -18,7 +18,7 @@ from rustpy_xlsxwriter import write_worksheet
 from benches.plan import in_turns
 from penstock.exports.cells import Value
 from penstock.exports.csv_text import csv_chunks
-from penstock.exports.workbook import write_workbook
+from penstock.exports.workbook import workbook_chunks
 
 COLUMNS = ("position", "status", "title", "brand", "barcode", "price", "stock", "address", "active", "note")
 REPETITIONS = 3
@@ -64,7 +64,9 @@ def measure_xlsx(rows: int, repetitions: int = REPETITIONS) -> Rates:
     """A workbook: ours, and the library fed a generator of records."""
 
     def ours(file: Path) -> None:
-        write_workbook(file, COLUMNS, rows_like_items(rows))
+        with file.open("wb") as target:
+            for piece in workbook_chunks(COLUMNS, rows_like_items(rows)):
+                target.write(piece)
 
     def bare(file: Path) -> None:
         write_worksheet((dict(zip(COLUMNS, row, strict=True)) for row in rows_like_items(rows)), str(file))

@@ -37,6 +37,7 @@ from penstock.http.routing import add_routes
 from penstock.http.service import Service
 from penstock.http.system import health
 from penstock.http.system import routes as system
+from penstock.http.trailing_slash import TrailingSlash
 from penstock.web.pages import add_pages
 
 __all__ = ["create_app"]
@@ -84,6 +85,7 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
     )
     api.state.penstock = service
     answer_problems(api)
+    api.add_middleware(TrailingSlash)
     api.add_middleware(BodyLimit, max_body_size=app.settings.max_body_bytes)
     api.add_middleware(RequestIds, metrics=service.metrics)
     of_jobs = (live_list.routes, jobs.lists, jobs.routes, control.routes, live.routes, submission_routes(app))

@@ -451,6 +451,15 @@ class Settings(BaseSettings):
             description="The claim that makes a token an admin's, when it is true.",
         ),
     ] = "admin"
+    system_claim: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_SYSTEM_CLAIM",
+            min_length=1,
+            description="The claim that makes a token one of an operator's program, when it is true: it may what an "
+            "admin may, and a job that it stops was killed by `system`.",
+        ),
+    ] = "system"
     submissions_per_minute: Annotated[
         int,
         Field(

@@ -176,6 +176,17 @@ def test_pause_resume_cancel_commit_and_abandon(terminal: Terminal) -> None:
     assert (canceled.code, "is canceled" in canceled.out) == (0, True)
     assert (watched.code, "by owner alice: wrong file" in watched.out) == (3, True)
     assert (twice.code, "(TRANSITION_REFUSED)" in twice.err) == (2, True)
+    fourth = terminal.app.submit("greet", {"name": "d"}, owner="alice").job.id
+    both, deployed, shown = terminal.run_each(
+        ["cancel", fourth, "--system", "--as", "alice"],
+        ["cancel", fourth, "--system", "--reason", "a deployment"],
+        ["show", fourth],
+    )
+    assert (both.code, "(INVALID_INPUT)" in both.err) == (2, True)
+    assert "is canceled" in deployed.out
+    facts = {line.partition("  ")[0]: line.partition("  ")[2].strip() for line in shown.out.splitlines()}
+    assert (facts["killed by"], facts["reason"]) == ("system", "a deployment")
+    assert facts["elapsed"].endswith("waiting)")
     terminal.app.drain()
     committed, abandoned = terminal.run_each(["commit", second, "--as", "alice"], ["abandon", third])
     assert "is committed" in committed.out

@@ -26,7 +26,9 @@ def test_a_worker_takes_work_and_hands_back_what_it_cannot_finish(terminal: Term
         logged = [json.loads(one) for one in worker.stderr.read().splitlines()]
         about_sqlite = [one for one in logged if one["event"].startswith("SQLite 3.")]  # said once, of some versions
         assert len(about_sqlite) <= 1
-        assert [one["event"] for one in logged if one not in about_sqlite] == ["worker started", "worker stopped"]
+        assert [one["event"] for one in logged if one not in about_sqlite] == [
+            "worker started", "start: running", "succeed: succeeded", "start: running", "worker stopped"
+        ]  # fmt: skip
     job = terminal.app.jobs.list(kind="patient")[0]
     [item] = terminal.app.items.list(job.id)
     assert (item.status, item.locked_by) == (ItemStatus.PENDING, None)

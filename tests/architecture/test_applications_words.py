@@ -17,6 +17,7 @@ WORDS = re.compile(
 )
 OF_BROWSERS = re.compile(r"\bdocument(\.|\)|,| =)|\bof document\b|within = document")
 EXCEPTIONS = {
+    "exports/workbook.py": (r"officedocument", "the names of parts of a file format"),
     "http/reference.py": (r"\bdocument\b", "the OpenAPI document"),
     "http/forms.py": (r"\bdocument\b", "the OpenAPI document"),
     "web/pages.py": (r"\bdocument\b", "the OpenAPI document"),

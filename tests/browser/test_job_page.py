@@ -10,8 +10,10 @@ from uuid import UUID
 
 import pytest
 from playwright.sync_api import expect
+from sqlalchemy import update
 
 from penstock import owner
+from penstock.store.tables import jobs
 from tests.browser.accessibility import SCREENS, no_problems
 from tests.browser.artifacts import screenshot
 from tests.browser.kinds import HOLD, Gate
@@ -132,10 +134,18 @@ def test_a_job_is_paused_and_goes_on(server: WholeServer, page_of: PageOf) -> No
     expect(history(page).last).to_contain_text("running → paused")
     expect(history(page).last).to_contain_text("the shop is closed")
     expect(button(page, "Pause")).to_be_hidden()
+    expect(page.locator("[data-part=paused]")).to_be_visible()
+    long_ago = {"waiting_seconds": 0.0, "active_seconds": 600.0, "paused_seconds": 3600.0}  # as if that had passed
+    with server.app.store.write_lock, server.app.store.engine.begin() as connection:
+        connection.execute(update(jobs).where(jobs.c.id == held.id).values(long_ago))
     button(page, "Resume").click()
     expect(history(page).filter(has_text="paused → queued")).to_contain_text(f"{user} (owner)")
     held.let_go()
     expect(badge(page)).to_have_text("Completed")
+    expect(page.locator("[data-part=elapsed]")).to_have_text(re.compile(r"^1 h 1\d min$"))
+    expect(page.locator("[data-part=active]")).to_have_text(re.compile(r"^1\d min"))
+    expect(page.locator("[data-part=paused]")).to_have_text(re.compile(r"^1 h \d min$"))
+    expect(page.locator("[data-figure=eta]")).to_be_hidden()
 
 
 def test_a_kickoff_works_on_a_job(server: WholeServer, page_of: PageOf) -> None:

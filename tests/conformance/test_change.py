@@ -36,6 +36,9 @@ def test_what_people_and_workers_did_is_told(app: Penstock) -> None:
         app.acting_as(owner("ada")).jobs.resume(job.id)
         assert app.drain(timeout=PATIENCE)
     told = {(one["event"], one["log_level"]): one for one in lines}
+    started = told["start: running", "info"]
+    assert (started["first"], started["jobs"], started["kind"]) == (str(job.id), 1, "flaky")
+    assert ("requeue: queued", "info") in told
     paused = told["pause: paused", "info"]
     assert (paused["first"], paused["by"], paused["reason"]) == (str(job.id), "ada", "not yet")
     assert told["fail: failed", "error"]["reason"] == "the shop is closed"

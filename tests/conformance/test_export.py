@@ -16,7 +16,7 @@ from tests.on_store import OnStore
 
 def lines_of(app: OnStore, job: Any, statuses: list[ItemStatus] | None = None) -> list[dict[str, Any]]:
     """The lines, by their headers."""
-    headers, lines = app.items.export(job.id, statuses=statuses)
+    headers, lines, _ = app.items.export(job.id, statuses=statuses)
     return [dict(zip(headers, line, strict=True)) for line in lines]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -14,8 +15,8 @@ from sqlalchemy import select
 
 from penstock import ItemContext, ItemStatus, Job, JobContext, JobState, Penstock, Planned
 from penstock.clock import ManualClock
-from penstock.errors import StoreUnavailable, WorkerCrashed
-from penstock.lifecycle import ItemRole, Phase
+from penstock.errors import StoreUnavailable
+from penstock.lifecycle import ItemRole
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.operations.items import EncodedItem
@@ -23,9 +24,7 @@ from penstock.operations.plan import add_planned
 from penstock.store.engine import Store
 from penstock.store.tables import job_items
 from penstock.store.transaction import Transaction
-from penstock.testing.drive import LEASE, Workbench
 from penstock.worker import plan_writer
-from tests.conformance.steps import DONE, FAILED, items
 from tests.on_store import OnStore
 
 pytestmark = pytest.mark.usefixtures("rows_are_true_in_the_end")
@@ -50,46 +49,6 @@ def app(make_app: Callable[..., Penstock]) -> Penstock:
 def done(app: Penstock, job: Job) -> Job:
     assert app.drain(timeout=PATIENCE)
     return app.jobs.get(job.id)
-
-
-# By hand ------------------------------------------------------------------------------------------------------------
-
-
-def test_planned_items_are_handed_out_when_the_plan_is_done(bench: Workbench) -> None:
-    job = bench.submit("planned", {"p": 1}).job
-    [plan] = bench.claim("planned")
-    assert (plan.role, plan.params, bench.job(job.id).phase) == (ItemRole.PLAN, {"p": 1}, Phase.BATCHING)
-    assert (bench.plan(plan, ["a", "b"]), bench.plan(plan, ["c"])) == (2, 3)
-    assert bench.claim("planned") == []
-    bench.record([plan], DONE)
-    assert [one.input for one in bench.claim("planned")] == ["a", "b", "c"]
-
-
-def test_a_plan_that_lost_its_lease_adds_nothing(bench: Workbench) -> None:
-    job = bench.submit("planned").job
-    [late] = bench.claim("planned")
-    bench.plan(late, ["a"])
-    bench.clock.advance(LEASE + 1)
-    bench.sweep()
-    with pytest.raises(WorkerCrashed, match="lost its lease"):
-        bench.plan(late, ["b"])
-    bench.clock.advance(6)
-    [plan] = bench.claim("planned")
-    assert bench.plan(plan, ["b"]) == 2
-    bench.record([plan], DONE)
-    assert [one.input for one in items(bench, job.id)] == ["a", "b"]
-
-
-def test_a_plan_that_fails_fails_its_job(bench: Workbench) -> None:
-    job = bench.submit("planned").job
-    bench.record(bench.claim("planned"), FAILED)
-    assert (bench.job(job.id).state, bench.job(job.id).failed_phase) == (JobState.FAILED, Phase.BATCHING)
-
-
-def test_an_empty_plan_goes_to_finalize(bench: Workbench) -> None:
-    bench.submit("planned")
-    bench.record(bench.claim("planned"), DONE)
-    assert [one.role for one in bench.claim("planned")] == [ItemRole.FINALIZE]
 
 
 # Both faces -----------------------------------------------------------------------------------------------------------
@@ -359,3 +318,46 @@ def test_a_plan_that_cannot_be_written_at_all_goes_on_behind_the_last_row(
     assert (job.state, job.progress.total) == (JobState.SUCCEEDED, 400)
     assert sum(batches.rows[4:]) == 400 - there
     assert numbers(app, job) == list(range(400))
+
+
+class ThreadThatWaits:
+    """A plan that goes on when its first item is processed."""
+
+    def __init__(self) -> None:
+        self._is_processed = threading.Event()
+
+    def plan(self, job: JobContext) -> Iterator[int]:
+        yield 1
+        assert self._is_processed.wait(PATIENCE), "the first item waits for the last one to be planned"
+        yield 2
+
+    async def process(self, item: ItemContext) -> None:
+        self._is_processed.set()
+
+
+class LoopThatWaits:
+    """The same, as coroutines."""
+
+    def __init__(self) -> None:
+        self._is_processed = asyncio.Event()
+
+    async def plan(self, job: JobContext) -> Any:
+        yield 1
+        async with asyncio.timeout(PATIENCE):
+            await self._is_processed.wait()
+        yield 2
+
+    async def process(self, item: ItemContext) -> None:
+        self._is_processed.set()
+
+
+@pytest.mark.parametrize(
+    ("definition", "concurrency"), [(ThreadThatWaits, None), (ThreadThatWaits, 1), (LoopThatWaits, 2)]
+)
+def test_items_are_processed_while_the_plan_goes_on(
+    make_app: Callable[..., Penstock], definition: type, concurrency: int | None
+) -> None:
+    app = make_app(ingest_min_rows=1, ingest_max_rows=1)
+    app.kind("rows", concurrency=concurrency, retries=0)(definition)
+    job = done(app, app.submit("rows").job)
+    assert (job.state, job.progress.done, job.progress.total) == (JobState.SUCCEEDED, 2, 2)

@@ -102,7 +102,40 @@ def test_without_new_tries_only_those_that_have_some_left(bench: Workbench) -> N
         )
     )  # fmt: skip
     write(bench, reprocess, bench.kinds.get("planned"), job.id, SYSTEM, reset_attempts=False)
-    assert [(one.position, one.attempt) for one in bench.claim("planned")] == [(3, 2), (4, 2)]
+    # What was not found has one try with this kind, and has used it.
+    assert [(one.position, one.attempt) for one in bench.claim("planned")] == [(3, 2)]
+
+
+def test_without_new_tries_each_status_has_its_own_bound(bench: Workbench) -> None:
+    """Three tries may fail, and two find nothing; an outage before it leaves what is not found its second try."""
+    patient = Kind.of("patient", PlanProcessFinalize, Policy(reprocess=True, retries=2, not_found_retries=1))
+    bench.kinds.add(patient)
+    job = bench.submit("patient", items=[1, 2, 3]).job
+    nothing, nothing_yet = outcomes.not_found("n", "N"), outcomes.not_found_yet("n", "N", 1.0)
+    for ends in ([RETRIED, nothing_yet, RETRIED], [nothing, nothing, nothing_yet], [FAILED]):
+        held = bench.claim("patient")
+        bench.hand_in(list(zip(held, ends, strict=True)))
+        bench.clock.advance(6)
+    bench.record(bench.claim("patient"), DONE)
+    shown = [(one.status.value, one.attempts) for one in items(bench, job.id)]
+    assert shown == [("NOT_FOUND", 2), ("NOT_FOUND", 2), ("ERROR", 3)]
+    write(bench, reprocess, patient, job.id, SYSTEM, reset_attempts=False)
+    again = bench.claim("patient")
+    assert [(one.position, one.attempt, one.not_found_attempts) for one in again] == [(1, 3, 1), (3, 4, 1)]
+
+
+def test_new_tries_do_not_forget_how_often_it_was_not_found(bench: Workbench) -> None:
+    """Who asks another way each time goes on with the next one."""
+    patient = Kind.of("patient", PlanProcessFinalize, Policy(reprocess=True, not_found_retries=1))
+    bench.kinds.add(patient)
+    job = bench.submit("patient", items=[1]).job
+    bench.record(bench.claim("patient"), outcomes.not_found_yet("n", "N", 1.0))
+    bench.clock.advance(6)
+    bench.record(bench.claim("patient"), outcomes.not_found("n", "N"))
+    bench.record(bench.claim("patient"), DONE)
+    write(bench, reprocess, patient, job.id, SYSTEM)
+    [again] = bench.claim("patient")
+    assert (again.attempt, again.not_found_attempts, again.earlier_not_found) == (1, 0, 2)
 
 
 def test_only_the_named_items(bench: Workbench) -> None:
@@ -181,8 +214,9 @@ def test_a_plan_that_failed_is_planned_on(bench: Workbench) -> None:
     bench.plan(plan, ["a"])
     bench.record([plan], FAILED)
     write(bench, reprocess, bench.kinds.get("planned"), job.id, SYSTEM, reset_attempts=False)
-    [again] = bench.claim("planned")
+    [again, item] = bench.claim("planned")
     assert (again.role, again.attempt, again.run, bench.plan(again, ["b"])) == (ItemRole.PLAN, 1, 2, 2)
+    assert (item.role, item.input) == (ItemRole.ITEM, "a")
 
 
 def test_a_plan_that_never_ran_runs(bench: Workbench) -> None:

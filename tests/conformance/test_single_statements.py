@@ -143,7 +143,7 @@ def test_each_call_that_promises_one_statement_sends_one(migrated_url: str, monk
         assert app.drain(timeout=PATIENCE)
         canceled = app.jobs.cancel(app.submit("single", hold=True).job.id)
         read_status(canceled.id, Identity("root", admin=True), Service(app))
-        _, lines = app.items.export(app.jobs.get(job.id).id)
+        _, lines, _ = app.items.export(app.jobs.get(job.id).id)
         assert len(list(lines)) == 3
         app.system.sweep()
     promised = calls_that_promise()

@@ -125,7 +125,11 @@ def test_it_appears_is_seen_again_and_leaves(
         assert worker.signals.count("signed") >= 1, "it is there before it works"
         assert (first.name, first.alive) == (worker.name, True)
         nothing = {"gated": 0, "idle": 0}
+        lanes = first.data.pop("lanes")
         assert first.data == {"kinds": ["gated", "idle"], "topics": [], "held": nothing, "abandoned": nothing}
+        assert {kind: (lane["held"], lane["items_sec"]) for kind, lane in lanes.items()} == dict.fromkeys(
+            nothing, (0, 0)
+        )
         app.submit("gated", {})
         assert begun.wait(PATIENCE)
         assert worker.signals.wait("signed", worker.signals.count("signed") + 2)

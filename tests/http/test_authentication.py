@@ -22,6 +22,7 @@ from penstock.http.limits import RateLimit
 from penstock.http.signing_key import signing_secret
 from penstock.http.tokens import Identity, OwnSecret, PublishedKeys, Tokens
 from penstock.http.uvicorn_server import is_loopback, refuse_open_door
+from penstock.lifecycle.states import Actor
 from tests.http.conftest import SECRET, Served
 
 Serve = Callable[..., Served]
@@ -70,6 +71,14 @@ def test_a_token_that_is_not_good_says_why(name: str) -> None:
 def test_only_true_makes_an_admin(claim: object) -> None:
     assert OURS.read(signed({"admin": claim})) == Identity("ada", admin=False)
     assert OURS.read(signed({"admin": True})) == Identity("ada", admin=True)
+
+
+@pytest.mark.parametrize("claim", [False, None, "true", 1, {}])
+def test_only_true_makes_a_program_which_may_what_an_admin_may(claim: object) -> None:
+    assert OURS.read(signed({"system": claim})) == Identity("ada")
+    program = OURS.read(signed({"system": True}))
+    assert program == Identity("ada", admin=True, is_program=True)
+    assert (program.caller.actor, program.caller.id) == (Actor.SYSTEM, "ada")
 
 
 def test_a_token_we_made_is_read_back() -> None:

@@ -105,15 +105,16 @@ def test_a_job_that_failed_says_why_where_and_how_far_it_was(app: Penstock, serv
     job = finished(app, app.submit("broken", {}, owner="ada").job)
     failed = ada.get(f"/api/jobs/{job.id}").json()
     read_as(JobStatusResponse, failed)
-    assert (failed["status"], failed["error"], failed["error_code"], failed["error_type"], failed["failed_phase"]) == (
-        "failed", "no space left for the output", "DISK_FULL", "TERMINAL", "processing",
+    assert (failed["status"], failed["error"], failed["error_code"], failed["failed_phase"]) == (
+        "failed", "no space left for the output", "DISK_FULL", "processing",
     )  # fmt: skip
+    assert (failed["error_type"], failed["failure_type"]) == ("Permanent", "TERMINAL")
     assert failed["failed_at"]
     assert failed["progress_at_failure"]["total"] == 1
     job = finished(app, app.submit("buggy", {}, owner="ada").job)
     assert ada.get(f"/api/jobs/{job.id}").json()["stack_trace"] is None, "stack traces are for admins"
     seen = served.client("root", admin=True).get(f"/api/jobs/{job.id}").json()
-    assert (seen["error_code"], "ZeroDivisionError" in seen["stack_trace"]) == ("UNEXPECTED_ERROR", True)
+    assert (seen["error_code"], "ZeroDivisionError" in seen["stack_trace"]) == ("PROCESSING_ERROR", True)
 
 
 def test_a_job_with_failed_items_is_completed_with_errors(app: Penstock, serve: Serve) -> None:

@@ -55,7 +55,7 @@ def test_metrics_show_how_old_the_oldest_items_are_and_what_went_wrong(app: Pens
     app.store.write(lambda one: keep_samples(one, "worker-1", {"held": data}))
     text = served.client(None).get("/metrics").text
     assert 'penstock_oldest_waiting_item_seconds{kind="held"}' in text
-    assert 'penstock_oldest_running_item_seconds{kind="held"}' not in text
+    assert 'penstock_oldest_running_item_seconds{kind="held"} 0.0' in text
     assert "penstock_expired_leases 0.0" in text
     assert 'penstock_late_outcomes_total{kind="held",worker="worker-1"} 2.0' in text
     assert 'penstock_store_errors_total{kind="held",worker="worker-1"} 3.0' in text
@@ -159,7 +159,8 @@ def test_the_reference_documents_every_answer(app: Penstock, serve: Serve) -> No
         for method, operation in methods.items():
             assert operation["summary"], (method, path)
             if path.startswith("/api/"):
-                assert {"200", "401", "422", "503"} <= operation["responses"].keys(), (method, path)
+                assert {"401", "422", "503"} <= operation["responses"].keys(), (method, path)
+                assert {"200", "202"} & operation["responses"].keys(), (method, path)
                 assert operation["security"], (method, path)
 
 

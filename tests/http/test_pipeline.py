@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import tempfile
+import itertools
+import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
@@ -18,6 +18,7 @@ import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from penstock import ItemContext, Job, JobContext, NotFound, Penstock, Permanent, Planned, Retryable, Settings
+from penstock.app import items
 from penstock.http.items.schemas import ErrorGroupShown
 from penstock.http.jobs.schemas import JobStatusResponse
 from penstock.http.service import Service
@@ -187,14 +188,10 @@ def test_an_export_has_what_the_grid_has_cell_by_cell(app: Penstock, serve: Serv
 
 
 @on_sqlite
-def test_an_export_of_a_kind_without_columns_or_of_nobodys(
-    app: Penstock, serve: Serve, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_of_a_kind_without_columns_or_of_nobodys(app: Penstock, serve: Serve, settings: Settings) -> None:
     mixed(app)
     app.kind("plain")(lambda item: {"n": item.input})
     plain, known = app.submit("plain", items=[1, 2], owner="ada").job, over(app, "fine")
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     ada = serve(worker=False).client()
     headers = ["row", "status", "result", "attempts", "error_code", "error"]
     address = f"/api/jobs/{plain.id}/export"
@@ -212,16 +209,35 @@ def test_an_export_of_a_kind_without_columns_or_of_nobodys(
         assert (page["columns"], list(page["items"][0]["cells"])) == (["result"], ["result"])
         assert "reprocess" not in eve.get(f"/api/jobs/{known.id}").json()["actions"]
     stranger.close()
-    # The file goes once the answer has gone: the servers' threads have ended, or will have by the next request.
-    wait_for(lambda: not list((tmp_path / "temporary").glob("*.xlsx")))
 
 
-def wait_for(is_so: Callable[[], bool]) -> None:
-    """Until it is so, but not for ever."""
-    deadline, pause = time.monotonic() + PATIENCE, threading.Event()
-    while not is_so():
-        assert time.monotonic() < deadline, "it never came to be so"
-        pause.wait(0.02)
+@on_sqlite
+@pytest.mark.parametrize("file_format", ["csv", "xlsx"])
+def test_an_export_begins_before_its_rows_are_read_and_ends_when_nobody_listens(
+    app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch, file_format: str
+) -> None:
+    app.kind("plain")(lambda item: None)
+    job = app.submit("plain", items=[1], owner="ada").job
+    gate, closed = threading.Event(), threading.Event()
+
+    def endless_rows(*_: object) -> Iterator[list[Any]]:
+        """The rows of a job without an end; the later ones wait until the first bytes are there."""
+        try:
+            for number in itertools.count(1):
+                assert number < 4_000 or gate.wait(PATIENCE)
+                yield [number, "DONE", random.Random(number).randbytes(100).hex(), 1, None, None]
+        finally:
+            closed.set()
+
+    monkeypatch.setattr(items, "export_rows", endless_rows)
+    served = serve(worker=False)
+    ada, service = served.client(), service_of(served)
+    with ada.stream("POST", f"/api/jobs/{job.id}/export", params={"format": file_format}) as answer:
+        assert answer.status_code == 200
+        assert next(answer.iter_raw())
+        gate.set()
+    assert closed.wait(PATIENCE), "the server reads on although nobody listens"
+    assert all(service.exports._free.acquire(timeout=PATIENCE) for _ in range(4)), "its slot is not free again"
 
 
 @on_sqlite
@@ -302,16 +318,18 @@ def test_rows_run_again_within_the_guardrails(app: Penstock, serve: Serve) -> No
     rows = ("fine", "broken", "missing", "busy")
     address = "/api/jobs/{}/reprocess"
 
+    # What was not found has one try, what failed has two: nothing has one left but what failed for good.
     job = over(app, *rows)
-    answer = ada.post(address.format(job.id), json={"reason": "prices changed"})
+    assert problem(ada.post(address.format(job.id))) == (409, "NOTHING_TO_REPROCESS")
+    answer = ada.post(address.format(job.id), json={"permanent": True, "reason": "prices changed"})
     assert app.jobs.history(job.id)[-1].reason == "prices changed"
-    assert (answer.status_code, answer.json()["processed_items"], answer.json()["not_found_items"]) == (200, 3, 0)
-    assert statuses(ada, job) == ["DONE", "ERROR", "PENDING", "ERROR"]
+    assert statuses(ada, job) == ["DONE", "PENDING", "NOT_FOUND", "ERROR"]
+    assert (answer.json()["failed_items"], answer.json()["total_items"]) == (1, 4)
 
     job = over(app, *rows)
-    answer = ada.post(address.format(job.id), json={"permanent": True})
-    assert statuses(ada, job) == ["DONE", "PENDING", "PENDING", "ERROR"]
-    assert (answer.json()["failed_items"], answer.json()["total_items"]) == (1, 4)
+    answer = ada.post(address.format(job.id), json={"resetAttempts": True})
+    assert (answer.status_code, answer.json()["processed_items"], answer.json()["not_found_items"]) == (200, 2, 0)
+    assert statuses(ada, job) == ["DONE", "ERROR", "PENDING", "PENDING"]
 
     job = over(app, *rows)
     chosen = ids(ada, job)

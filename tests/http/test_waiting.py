@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from structlog.testing import capture_logs
 
 from penstock import ItemContext, JobContext, NotFound, Penstock, Settings
 from penstock.http.items.schemas import PendingPage
+from penstock.http.system import stats_cache
 from tests.http.conftest import Served, on_sqlite, serving
 from tests.http.shapes import read_as
 
@@ -125,6 +127,17 @@ def test_what_waits_is_counted_once_for_a_while(open_list: Served, monkeypatch: 
     assert third["countedAt"] > first["countedAt"]
 
 
+def test_a_page_is_logged_with_its_bounds(app: Penstock, serve: Serve) -> None:
+    app.kind("held")(lambda item: None)
+    job = app.submit("held", items=[1, 2, 3], owner="ada").job
+    ada = serve(worker=False).client("ada")
+    with capture_logs() as lines:
+        page = ada.get(f"/api/jobs/{job.id}/items", params={"statuses": "PENDING", "pageSize": 2}).json()
+    [line] = [line for line in lines if line["event"] == "a page of items"]
+    bounds = [f"{one['updatedAt']}|{one['id']}".replace("Z|", "+00:00|") for one in page["items"]]
+    assert (line["log_level"], line["items"], line["first"], line["last"]) == ("info", 2, *bounds)
+
+
 @on_sqlite
 def test_a_slow_page_is_logged_with_its_bounds(open_list: Served) -> None:
     ada = open_list.client("ada")
@@ -169,3 +182,41 @@ def test_metrics_tell_how_the_workers_do(app: Penstock, serve: Serve) -> None:
     assert 'provider="shop"' in text
     for name in ("queue_depth", "pending_count"):
         assert f'penstock_{name}{{kind="held"}} 2.0' in text
+        assert f'penstock_{name}{{kind="rows"}} 0.0' in text
+
+
+@on_sqlite
+def test_a_worker_that_has_nothing_to_do_keeps_its_series(
+    app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.kind("rows")
+    class Rows:
+        def process(self, item: ItemContext) -> None: ...
+
+        def gauges(self) -> dict[str, Any]:
+            return {"providers": {"shop": {"throttle_rate": 0.25, "delay_seconds": 7.5}}}
+
+    def series(text: str) -> dict[str, str]:
+        lines = (line.rpartition(" ") for line in text.splitlines() if line.startswith("penstock_"))
+        return {name: value for name, _, value in lines if 'kind="rows"' in name}
+
+    with app.working() as worker:
+        worker.signals.listen()
+        job = app.submit("rows", items=[1, 2], owner="ada").job
+        app.jobs.wait(job.id, timeout=30)
+        worker._keep_samples()
+        busy = series(serve(worker=False).client(None).get("/metrics").text)
+        worker._sign()
+        # A minute later: what was sampled then is not looked at any more.
+        monkeypatch.setattr(stats_cache, "_SAMPLES_LOOKED_AT", timedelta(0))
+        idle = series(serve(worker=False).client(None).get("/metrics").text)
+    assert any(name.startswith("penstock_items_sec") for name in busy)
+    assert busy.keys() == idle.keys()
+    labels = f'{{kind="rows",worker="{worker.name}"}}'
+    assert (float(busy[f"penstock_items_sec{labels}"]) > 0, idle[f"penstock_items_sec{labels}"]) == (True, "0.0")
+    assert idle[f"penstock_claim_size{labels}"] == busy[f"penstock_claim_size{labels}"]
+    provider = f'{{kind="rows",provider="shop",worker="{worker.name}"}}'
+    shown = (idle[f"penstock_api_throttle_rate{provider}"], idle[f"penstock_api_delay_seconds{provider}"])
+    assert shown == ("0.25", "7.5")
+    assert idle['penstock_jobs{kind="rows",state="failed"}'] == "0.0"
+    assert idle['penstock_oldest_waiting_item_seconds{kind="rows"}'] == "0.0"

@@ -207,7 +207,7 @@ def change_folder() -> str:
     return "fine"
 
 
-UNEXPECTED, NOT_JSON, UNREADABLE = "UNEXPECTED_ERROR", "PAYLOAD_NOT_STORABLE", "OUTCOME_UNREADABLE"
+UNEXPECTED, NOT_JSON, UNREADABLE = "PROCESSING_ERROR", "PAYLOAD_NOT_STORABLE", "OUTCOME_UNREADABLE"
 
 ANYWHERE: dict[str, tuple[Callable[[], Any], tuple[str | None, ...]]] = {
     "str raises": (raises(StrRaises), (UNEXPECTED,)),

@@ -50,8 +50,8 @@ def test_hooks_hear_of_each_failed_try_once_it_is_recorded(app: Penstock) -> Non
     job = worked(app, ["well", "raise", "retry", "permanent", "missing", "bytes"], hook=heard.append)
     told = sorted((one.position, one.attempt, one.code, one.will_retry, type(one.exception).__name__) for one in heard)
     assert told == [
-        (2, 1, "UNEXPECTED_ERROR", True, "KeyError"),
-        (2, 2, "UNEXPECTED_ERROR", False, "KeyError"),
+        (2, 1, "PROCESSING_ERROR", True, "KeyError"),
+        (2, 2, "PROCESSING_ERROR", False, "KeyError"),
         (3, 1, "LATER", True, "Retryable"),
         (4, 1, "NEVER", False, "Permanent"),
         (6, 1, "PAYLOAD_NOT_STORABLE", False, "NoneType"),
@@ -92,16 +92,16 @@ def test_a_thousand_failures_are_a_few_lines_and_a_count(app: Penstock) -> None:
     with capture_logs() as lines:
         worked(app, ["raise"] * 500 + ["permanent"] * 5 + ["missing"] * 5)
     failed = [one for one in lines if one["log_level"] == "warning" and one["event"].startswith("an item failed")]
-    assert [one["code"] for one in failed].count("UNEXPECTED_ERROR") == 3
+    assert [one["code"] for one in failed].count("PROCESSING_ERROR") == 3
     assert [one["code"] for one in failed].count("NEVER") == 3
-    unexpected = next(one for one in failed if one["code"] == "UNEXPECTED_ERROR")
+    unexpected = next(one for one in failed if one["code"] == "PROCESSING_ERROR")
     assert unexpected["traceback"].splitlines()[-1] == "KeyError: 'nowhere'"
     assert "NOT_FOUND" not in [one["code"] for one in failed]
     more: Counter[str] = Counter()
     for one in lines:
         if one["event"] == "more items failed in the same way":
             more[one["code"]] += one["items"]
-    assert more == {"UNEXPECTED_ERROR": 997, "NEVER": 2}
+    assert more == {"PROCESSING_ERROR": 997, "NEVER": 2}
 
 
 def test_a_failure_is_told_of_though_its_item_is_claimed_again_while_it_is_recorded(app: Penstock) -> None:

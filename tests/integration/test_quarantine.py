@@ -141,7 +141,7 @@ def test_a_plan_and_a_finalize_run_there_too(app: Penstock) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "phase"),
-    [("exits", Phase.PROCESSING), ("exits-on-loop", Phase.PROCESSING), ("exits-in-plan", Phase.BATCHING)],
+    [("exits", Phase.PROCESSING), ("exits-on-loop", Phase.PROCESSING), ("exits-in-plan", Phase.INIT)],
 )
 def test_one_that_kills_its_process_is_blamed(app: Penstock, kind: str, phase: Phase) -> None:
     job = app.submit(kind).job

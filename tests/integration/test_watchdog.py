@@ -98,7 +98,7 @@ def test_a_classify_that_fails_is_no_more_than_no_classify(patient: Penstock, pl
     with patient.working():
         done = [ended(patient, job) for job in jobs]
     assert {(job.state, job.error_code, job.last_error) for job in done} == {
-        (JobState.FAILED, "UNEXPECTED_ERROR", "LookupError: 410")
+        (JobState.FAILED, "PROCESSING_ERROR", "LookupError: 410")
     }
     told = [patient.items.list(job.id)[0].traceback or "" for job in jobs]
     assert all("the kind's classify" in text and "LookupError: 410" in text for text in told)
@@ -209,10 +209,10 @@ def ends_by_generator_exit() -> Iterator[int]:
 
 
 PLANS = {
-    "breaks half way": (breaks_half_way, "UNEXPECTED_ERROR"),
+    "breaks half way": (breaks_half_way, "PROCESSING_ERROR"),
     "will not close": (will_not_close, "PAYLOAD_NOT_STORABLE"),
     "raises when closed": (raises_when_closed, "PAYLOAD_NOT_STORABLE"),
-    "GeneratorExit": (ends_by_generator_exit, "UNEXPECTED_ERROR"),
+    "GeneratorExit": (ends_by_generator_exit, "PROCESSING_ERROR"),
 }
 
 
@@ -263,7 +263,7 @@ def test_what_finalize_raises_is_its_own_outcome(small: Penstock, place: str, er
     small.kind("finalized", retries=0)(Finalize if place == "thread" else AsyncFinalize)
     bad, good = (small.submit("finalized", params, items=[1]).job for params in ("bad", "good"))
     with small.working():
-        assert (ended(small, bad).error_code, ended(small, good).result) == ("UNEXPECTED_ERROR", "fine")
+        assert (ended(small, bad).error_code, ended(small, good).result) == ("PROCESSING_ERROR", "fine")
 
 
 @pytest.mark.parametrize("place", ["thread", "loop"])
@@ -306,7 +306,7 @@ def test_the_timeout_holds_for_finalize_and_for_a_plan_that_stands_still(
                 KilledBy.TIMEOUT,
             ), step
             assert done.failed_phase is not None
-            assert done.failed_phase.value == {"plan": "batching", "finalize": "finalizing"}[step]
+            assert done.failed_phase.value == {"plan": "init", "finalize": "finalizing"}[step]
     assert violations(app.store) == []
 
 

@@ -205,7 +205,7 @@ def test_an_unexpected_exception_is_retried_and_keeps_its_traceback(app: Penstoc
     job = app.submit("breaks").job
     assert app.drain(timeout=PATIENCE)
     done = finished(app, job)
-    assert (done.state, done.retries, done.error_code) == (JobState.FAILED, 2, "UNEXPECTED_ERROR")
+    assert (done.state, done.retries, done.error_code) == (JobState.FAILED, 2, "PROCESSING_ERROR")
     assert done.last_error == "KeyError: 'the-missing-key'"
     (item,) = app.items.list(job.id)
     assert item.attempts == 3
@@ -374,7 +374,7 @@ def test_a_handlers_own_timeout_error_is_not_ours(app: Penstock) -> None:
     job = app.submit("its-own").job
     assert app.drain(timeout=PATIENCE)
     done = finished(app, job)
-    assert (done.killed_by, done.error_code) == (None, "UNEXPECTED_ERROR")
+    assert (done.killed_by, done.error_code) == (None, "PROCESSING_ERROR")
 
 
 def test_past_its_time_limit_a_thread_is_given_up_and_others_go_on(app: Penstock) -> None:

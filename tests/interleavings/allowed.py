@@ -12,7 +12,7 @@ WORKERS_WAIT_AT = {
     "finish_held_items": "the same",
     "end_items": "the same",
     "lock_jobs": "outcomes are counted one after the other",
-    "hold_lease": "the plan is its own",
+    "hold_plan": "the plan is its own",
     "extend_plan": "somebody pauses or cancels the job just now",
     "lock_followers": "a follower is being canceled",
     "restore_turn": "the sweep lets a job go on",

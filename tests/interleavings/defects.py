@@ -114,7 +114,7 @@ def f15_followed_is_never_cleared(patch: pytest.MonkeyPatch) -> None:
 @defect("planning_expired", "rescue + plan more p1", "NOT SERIAL")
 def n1_a_plan_adds_items_after_its_lease(patch: pytest.MonkeyPatch) -> None:
     """The lease is looked at, and not kept."""
-    patch.setattr(job_items_queries, "_hold_lease", _unlocked(job_items_queries._hold_lease))
+    patch.setattr(job_items_queries, "_hold_plan", _unlocked(job_items_queries._hold_plan))
 
 
 @defect("running", "reprocess L + done h1", "NOT SERIAL")

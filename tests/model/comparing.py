@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
+from math import isclose
 from typing import Any
 
 from penstock.testing.invariants import Picture
@@ -12,11 +13,13 @@ from tests.model.model import Item, Job, Line, Model
 _OF_JOB = (
     "kind", "user_id", "unique_key", "params", "priority", "max_retries", "state", "phase", "run", "leader_id",
     "next_claim_at", "attempts", "retries", "deaths", "result", "message", "failed_phase", "killed_reason",
+    "state_since", "recent_at",
     "created_at", "queued_at", "started_at", "completed_at", "committed_at", "abandoned_at", "canceled_at",
 )  # fmt: skip
+_SUMS = ("waiting_seconds", "active_seconds", "paused_seconds", "recent_items", "recent_seconds")
 _OF_ITEM = (
-    "role", "position", "status", "attempts", "deaths", "ready_at", "lease", "locked_by", "locked_at",
-    "lock_expires_at",
+    "role", "position", "status", "attempts", "not_found_attempts", "earlier_not_found", "deaths", "ready_at", "lease",
+    "locked_by", "locked_at", "lock_expires_at",
 )  # fmt: skip
 _JSON_OF_ITEM = ("input", "normalized", "result")
 
@@ -37,6 +40,9 @@ def differences(pictures: Sequence[Picture], model: Model) -> list[str]:
 def _differences_of(picture: Picture, job: Job) -> Iterator[str]:
     row = picture.job
     yield from _unequal("its", row, job, _OF_JOB)
+    for column in _SUMS:
+        if not isclose(getattr(row, column), getattr(job, column), rel_tol=1e-9, abs_tol=1e-9):
+            yield f"its {column} is {getattr(row, column)} in the engine, {getattr(job, column)} in the model"
     counts = (row.total_items, row.processed_items, row.failed_items, row.not_found_items, row.skipped_items)
     if counts != job.counts:
         yield f"its counts are {counts} in the engine, {job.counts} in the model"
@@ -70,7 +76,7 @@ def _unequal(name: str, row: Any, expected: Job | Item, columns: Sequence[str]) 
 
 
 def _failure(row: Any) -> tuple[Any, ...]:
-    return row.last_error, row.error_code, row.error_type, row.killed_by
+    return row.last_error, row.error_code, row.error_type, row.killed_by, row.error_class
 
 
 def _lines(events: Sequence[Any]) -> list[Line]:

@@ -48,6 +48,13 @@ STAMPS = {
     S.CANCELED: "canceled_at", S.COMMITTED: "committed_at", S.ABANDONED: "abandoned_at",
 }  # fmt: skip
 """Which moment each state keeps."""
+TIMES = {
+    S.CREATED: "waiting_seconds", S.QUEUED: "waiting_seconds", S.RETRYING: "waiting_seconds",
+    S.RUNNING: "active_seconds", S.PAUSED: "paused_seconds",
+}  # fmt: skip
+"""Which time passes in each state; none in a job that is over."""
+RECENT_SECONDS, RECENT_ITEMS = 30.0, 10.0
+"""How far back the recent past goes: by time or by items, whichever is further."""
 
 
 # Words ----------------------------------------------------------------------------------------------------------------
@@ -107,6 +114,7 @@ class Failure(NamedTuple):
     error_code: str | None = None
     error_type: ErrorType | None = None
     killed_by: KilledBy | None = None
+    error_class: str | None = None
 
 
 NO_FAILURE = Failure()
@@ -122,6 +130,10 @@ class Item:
     normalized: JSON = None
     status: ItemStatus = ItemStatus.PENDING
     attempts: int = 0
+    not_found_attempts: int = 0
+    """How many of these tries found nothing."""
+    earlier_not_found: int = 0
+    """How many found nothing of those it had before it was given new ones."""
     deaths: int = 0
     ready_at: datetime | None = None
     """Of one that came back: when it may be tried again. One that nobody has had is fresh, and has none."""
@@ -213,6 +225,15 @@ class Job:
     committed_at: datetime | None = None
     abandoned_at: datetime | None = None
     canceled_at: datetime | None = None
+    state_since: datetime | None = None
+    waiting_seconds: float = 0.0
+    active_seconds: float = 0.0
+    paused_seconds: float = 0.0
+    recent_items: float = 0.0
+    """Items that ended lately; those of longer ago count less."""
+    recent_seconds: float = 0.0
+    recent_at: datetime | None = None
+    """Up to when that is known."""
     history: list[Line] = field(default_factory=list)
 
     @property
@@ -245,9 +266,8 @@ class Job:
 
     @property
     def fresh(self) -> list[Item]:
-        """What it can hand out for the first time; while the plan is not done, that is the plan alone."""
-        handed_out = (item for item in self.items.values() if self.planned or item.role is ItemRole.PLAN)
-        return sorted((item for item in handed_out if item.fresh), key=lambda item: item.position)
+        """What it can hand out for the first time; the items of a plan that is not done, too."""
+        return sorted((item for item in self.items.values() if item.fresh), key=lambda item: item.position)
 
     @property
     def returned(self) -> list[Item]:
@@ -272,6 +292,8 @@ class Ending(NamedTuple):
     delay: float = 0.0
     counts: bool = True
     """Was it a try?"""
+    not_found: bool = False
+    """Did it find nothing?"""
     died: bool = False
     """Did its worker die?"""
 
@@ -407,7 +429,7 @@ class Model:
         """A new record: with a leader it has no items, else those it was given, its plan, or its only one."""
         rules = self.rules[job.kind]
         job.history.append(Line(1, None, state, by.actor, by.id, None, None, self.now))
-        job.state = state
+        job.state, job.state_since = state, self.now
         job.queued_at = self.now if state is S.QUEUED else None
         self.jobs[job.id] = job
         if leader is not None:
@@ -485,6 +507,7 @@ class Model:
         plan = leader.of(ItemRole.PLAN)
         given = [plan] if plan else [item for item in leader.items.values() if item.role is ItemRole.ITEM]
         successor.leader_id = None
+        successor.recent_at = self.now
         successor.items = {item.position: Item(item.role, item.position, item.input, item.normalized) for item in given}
         successor.planned, successor.single_step, successor.has_finalizer = (
             plan is None,
@@ -535,6 +558,7 @@ class Model:
         """The flow goes on. What ended meanwhile is settled now."""
         job = self._allowed(job_id, by, {S.PAUSED})
         self._flow(job, by, reason)
+        job.recent_items = job.recent_seconds = 0.0  # a pause is no measure of anything
         return job
 
     def cancel(self, job_id: UUID, by: Caller, reason: str | None = None) -> Job:
@@ -669,7 +693,7 @@ class Model:
             item.alone = True
 
     def plan(self, handle: Handle, inputs: Sequence[tuple[JSON, JSON]]) -> int:
-        """A plan adds items behind those that are there; nobody is given them before it is done."""
+        """A plan adds items behind those that are there; they may be claimed while it goes on."""
         plan = self.held(handle)
         if plan is None:
             raise Refused("WORKER_CRASH")
@@ -679,6 +703,8 @@ class Model:
             job.items[n] = Item(ItemRole.ITEM, n, *one)
         if inputs:
             plan.deaths = 0  # it gets on: whoever died before did not die of it
+            if job.state in (S.QUEUED, S.RUNNING):
+                job.next_claim_at = self.now if job.next_claim_at is None else min(job.next_claim_at, self.now)
         return last + len(inputs)
 
     def say(self, job_id: UUID, message: str) -> None:
@@ -688,11 +714,11 @@ class Model:
 
     # Outcomes ---------------------------------------------------------------------------------------------------------
 
-    def ending(self, what: str, handle: Handle, attempt: int, result: JSON = None) -> Ending:
-        """What an answer of a handler means; ``attempt`` is which try it was."""
+    def ending(self, what: str, handle: Handle, attempt: int, not_found: int, result: JSON = None) -> Ending:
+        """What an answer of a handler means; ``attempt`` is which try it was, ``not_found`` how many found nothing."""
         job = self.jobs[handle.job_id]
         rules = self.rules[job.kind]
-        failure = Failure(SOME_TEXT, _CODES.get(what), ErrorType.TERMINAL, _KILLERS.get(what))
+        failure = Failure(SOME_TEXT, _CODES.get(what), ErrorType.TERMINAL, _KILLERS.get(what), _CLASSES.get(what))
         back = Ending(ItemStatus.PENDING, failure=failure._replace(error_type=ErrorType.RETRYABLE), delay=rules.backoff)
         match what:
             case "done":
@@ -702,7 +728,8 @@ class Model:
             case "permanent" | "step gone":
                 return Ending(ItemStatus.ERROR, failure=failure)
             case "not found":
-                return back if attempt <= rules.not_found_retries else Ending(ItemStatus.NOT_FOUND, failure=failure)
+                again = not_found < rules.not_found_retries
+                return (back if again else Ending(ItemStatus.NOT_FOUND, failure=failure))._replace(not_found=True)
             case "postponed":
                 return Ending(ItemStatus.PENDING, delay=ASKED_FOR, counts=False)
             case "released":
@@ -711,7 +738,7 @@ class Model:
                 # Whatever else goes wrong is tried again, as often as the job was promised.
                 if what == "asks for time":
                     back = back._replace(delay=max(rules.backoff, ASKED_FOR))
-                return back if attempt <= job.max_retries else Ending(ItemStatus.ERROR, failure=failure)
+                return back if attempt - not_found <= job.max_retries else Ending(ItemStatus.ERROR, failure=failure)
 
     def record(self, endings: Sequence[tuple[Handle, Ending]], by: Caller) -> set[Handle]:
         """Write outcomes back; the answer is those that landed. One whose lease is gone changes nothing."""
@@ -731,6 +758,7 @@ class Model:
         item.free()
         item.status = ending.status
         item.deaths += ending.died
+        item.not_found_attempts += ending.not_found
         item.ready_at = self.now + timedelta(seconds=ending.delay) if ending.status is ItemStatus.PENDING else None
         if ending.counts:
             item.failure = ending.failure
@@ -743,12 +771,30 @@ class Model:
         """What is true is counted whatever state the job is in; only a running job becomes something by it."""
         for item, _ in ended:
             if item.role is ItemRole.PLAN and item.status is ItemStatus.DONE:
-                job.planned, job.phase = True, Phase.PROCESSING
+                job.planned, job.phase, job.recent_at = True, Phase.PROCESSING, self.now
                 if job.state is S.RUNNING and job.fresh:
                     job.next_claim_at = self.now
         back = [item.ready_at for item, _ in ended if item.ready_at is not None]
         if back and job.state in (S.QUEUED, S.RUNNING):
             job.next_claim_at = min(back) if job.next_claim_at is None else min(job.next_claim_at, *back)
+        ran = job.state is S.RUNNING
+        self._become(job, ended, by)
+        if job.state is S.RUNNING or not ran:  # of one that has ended nobody asks how fast it goes
+            self._pace(job, sum(item.role is ItemRole.ITEM and item.status in ENDED for item, _ in ended))
+
+    def _pace(self, job: Job, ended: int) -> None:
+        """Items have ended: what ended before counts less now. A gap in which nobody worked is not counted whole."""
+        if not ended:
+            return
+        seconds = max(0.0, (self.now - (job.recent_at or self.now)).total_seconds())
+        if job.recent_seconds:
+            seconds = min(seconds, job.recent_seconds + RECENT_SECONDS)
+        kept = max(RECENT_SECONDS / (RECENT_SECONDS + seconds), RECENT_ITEMS / (RECENT_ITEMS + ended))
+        job.recent_items = job.recent_items * kept + ended
+        job.recent_seconds = job.recent_seconds * kept + seconds
+        job.recent_at = self.now
+
+    def _become(self, job: Job, ended: Sequence[tuple[Item, Ending]], by: Caller) -> None:
         if job.state is not S.RUNNING:
             return
         retried = [ending for item, ending in ended if item.ready_at is not None and ending.counts]
@@ -782,7 +828,7 @@ class Model:
                 ItemStatus.PENDING, delay=0.0 if deaths == 1 else self.rules[job.kind].backoff, counts=False, died=True
             )
             if item.alone and deaths >= SUSPECT_DEATHS + BLAMED_ALONE:
-                failure = Failure(SOME_TEXT, "WORKER_CRASH", ErrorType.TERMINAL, KilledBy.WORKER_CRASH)
+                failure = Failure(SOME_TEXT, "WORKER_CRASH", ErrorType.TERMINAL, KilledBy.WORKER_CRASH, "WorkerCrashed")
                 ending = Ending(ItemStatus.ERROR, failure=failure, died=True)
             if item.lease is not None:
                 endings.append((Handle(job.id, item.position, item.lease), ending))
@@ -792,6 +838,8 @@ class Model:
             for job in jobs:
                 if job.state is S.RUNNING:
                     job.deaths += 1
+                    self._let_pass(job)
+                    job.recent_at = self.now  # nobody knows how long it was held in vain
                     job.history.append(
                         Line(job.run, S.RUNNING, S.RUNNING, Actor.SYSTEM, None, SOME_TEXT, None, self.now)
                     )
@@ -846,7 +894,7 @@ class Model:
             or not self._past(job.started_at, self.rules[job.kind].run_limit)
         ):
             return False
-        failure = Failure(SOME_TEXT, "JOB_TIMEOUT", ErrorType.TERMINAL, KilledBy.TIMEOUT)
+        failure = Failure(SOME_TEXT, "JOB_TIMEOUT", ErrorType.TERMINAL, KilledBy.TIMEOUT, "TimeLimitExceeded")
         self._fail(job, failure, job.phase, SYSTEM)
         return True
 
@@ -900,8 +948,10 @@ class Model:
         def chosen(item: Item) -> bool:
             if item.role is not ItemRole.ITEM:
                 return item.role is ItemRole.PLAN and item.status in ENDED - {ItemStatus.DONE}
-            used_up = item.attempts > job.max_retries
-            final = item.status is ItemStatus.ERROR and item.failure.error_type is ErrorType.TERMINAL and not used_up
+            failed_all = item.attempts - item.not_found_attempts > job.max_retries
+            missed_all = item.not_found_attempts > self.rules[job.kind].not_found_retries
+            used_up = missed_all if item.status is ItemStatus.NOT_FOUND else failed_all
+            final = item.status is ItemStatus.ERROR and item.failure.error_type is ErrorType.TERMINAL and not failed_all
             return (
                 item.status in statuses
                 and (reset_attempts or not used_up)
@@ -918,6 +968,7 @@ class Model:
         job.run += 1
         job.completed_at = job.result = job.message = job.failed_phase = job.killed_reason = None
         job.failure, job.retries, job.deaths = NO_FAILURE, 0, 0
+        job.recent_items = job.recent_seconds = 0.0
         job.phase = Phase.PROCESSING if job.planned else Phase.BATCHING
         self._change(job, S.QUEUED, by, reason)
         if finalize is not None:
@@ -925,7 +976,8 @@ class Model:
         for item in again:
             item.status, item.ready_at, item.result, item.deaths = ItemStatus.PENDING, self.now, None, 0
             if reset_attempts or item.role is ItemRole.PLAN:
-                item.attempts = 0
+                item.earlier_not_found += item.not_found_attempts
+                item.attempts = item.not_found_attempts = 0
         self._go_on(job)
         return job
 
@@ -994,9 +1046,19 @@ class Model:
     def _change(self, job: Job, to: JobState, by: Caller, reason: str | None = None, *, progress: bool = False) -> None:
         data: JSON = {"processed": job.counts.processed, "total": job.counts.total} if progress else None
         job.history.append(Line(job.run, job.state, to, by.actor, by.id, reason, data, self.now))
+        self._let_pass(job)
         job.state = to
         if to in STAMPS:
             setattr(job, STAMPS[to], self.now)
+        if to is S.RUNNING:
+            job.recent_at = self.now
+
+    def _let_pass(self, job: Job) -> None:
+        """The time since the last change is counted as what the job did in it."""
+        name, since = TIMES.get(job.state), job.state_since or self.now
+        if name is not None:
+            setattr(job, name, getattr(job, name) + max(0.0, (self.now - since).total_seconds()))
+        job.state_since = self.now
 
     def _line_up(self, job: Job) -> None:
         """In line from now on if it has something fresh, otherwise from when the first that came back is ready."""
@@ -1022,7 +1084,7 @@ class Model:
         """A running job becomes what its items say: its plan, its only step or its finalize step, else their count."""
         plan, finalize = job.of(ItemRole.PLAN), job.of(ItemRole.FINALIZE)
         if plan is not None and plan.status in ENDED - {ItemStatus.DONE}:
-            self._fail(job, plan.failure, Phase.BATCHING, by)
+            self._fail(job, plan.failure, Phase.BATCHING if job.counts.total else Phase.INIT, by)
         elif finalize is not None:
             self._end_by(job, finalize, Phase.FINALIZING, by)
         elif job.single_step:
@@ -1068,11 +1130,16 @@ class Model:
 ASKED_FOR = 20.0
 """Seconds that a handler asks to wait, where it does."""
 _CODES = {
-    "retryable": "RETRYABLE", "asks for time": "RETRYABLE", "unexpected": "UNEXPECTED_ERROR",
+    "retryable": "RETRYABLE", "asks for time": "RETRYABLE", "unexpected": "PROCESSING_ERROR",
     "timeout": "WORKER_TIMEOUT", "permanent": "PERMANENT", "not found": "NOT_FOUND", "skip": "SKIPPED",
     "step gone": "KIND_UNKNOWN",
 }  # fmt: skip
 _KILLERS = {"timeout": KilledBy.TIMEOUT}
+_CLASSES = {
+    "retryable": "Retryable", "asks for time": "Retryable", "unexpected": "ValueError",
+    "timeout": "TimeLimitExceeded", "permanent": "Permanent", "not found": "NotFound", "skip": "Skip",
+    "step gone": "KindUnknown",
+}  # fmt: skip
 
 
 def _place(job: Job) -> tuple[int, datetime | None]:

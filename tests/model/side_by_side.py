@@ -495,7 +495,8 @@ class SideBySide:
 
     def ending(self, what: str, one: ClaimedItem, result: JSON) -> Ending:
         """The same in the model."""
-        return self.model.ending(what, handle(one), one.attempt, None if one.role is ItemRole.PLAN else result)
+        kept = None if one.role is ItemRole.PLAN else result
+        return self.model.ending(what, handle(one), one.attempt, one.not_found_attempts, kept)
 
     def kind(self, index: int) -> str:
         return self.kinds[index % len(self.kinds)]

@@ -150,7 +150,7 @@ def test_a_reason_that_is_gone_when_it_is_told_is_no_reason(bench: Workbench, el
     write(bench, control.pause, job.id, owner("ann"))
 
     asked = Stopped(
-        elsewhere, bench.store, "SELECT penstock.jobs.state", lambda: write(bench, control.pause, job.id, owner("ann"))
+        elsewhere, bench.store, "SELECT jobs.state", lambda: write(bench, control.pause, job.id, owner("ann"))
     )
     write(bench, control.resume, job.id, owner("ann"))
     assert asked.go_on().state is S.PAUSED

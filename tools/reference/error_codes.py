@@ -38,7 +38,7 @@ ON_JOBS = {
         "worker_crash",
         "the process that ran the handler died (`WorkerCrashed`), or its worker did and the lease ran out",
     ),
-    "UNEXPECTED_ERROR": OnJobs(
+    "PROCESSING_ERROR": OnJobs(
         "item, job",
         "by tries",
         "",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from penstock.app.runtime import Runtime
 from penstock.errors import NotSignedIn
 from penstock.lifecycle import grid
 from penstock.lifecycle.callers import Caller, Visibility
+from penstock.lifecycle.grid import Grid
 from penstock.lifecycle.identifiers import Identifier, read_job_id
 from penstock.lifecycle.job import Item, Job
 from penstock.lifecycle.states import ItemStatus
@@ -108,14 +108,13 @@ class Items:
 
         return self._runtime.store.read(question)
 
-    def export(
-        self, job_id: Identifier, *, statuses: Sequence[ItemStatus] | None = None
-    ) -> tuple[tuple[str, ...], Iterator[builtins.list[Any]]]:
-        """The headers of a job's grid, and its lines, read as they are asked for."""
+    def export(self, job_id: Identifier, *, statuses: Sequence[ItemStatus] | None = None) -> Grid:
+        """A job's grid, its lines read as they are asked for."""
         job = self._runtime.store.read(lambda transaction: self._visible(transaction, job_id), single_statement=True)
         kinds = self._runtime.kinds
-        columns = kinds.get(job.kind).columns if job.kind in kinds else ()
-        return grid.headers(columns), export_rows(self._runtime.store, job.id, columns, statuses)
+        kind = kinds.get(job.kind) if job.kind in kinds else None
+        columns, numbers = ((), ()) if kind is None else (kind.columns, kind.number_columns)
+        return Grid(grid.headers(columns), export_rows(self._runtime.store, job.id, columns, statuses), numbers)
 
     def _visible(self, transaction: Transaction, job_id: Identifier) -> Job:
         """A job that the caller may see."""

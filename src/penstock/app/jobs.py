@@ -20,6 +20,7 @@ from penstock.lifecycle.states import FINISHED, ItemStatus, JobState
 from penstock.operations import control, read_jobs
 from penstock.operations.read_jobs import ALL_JOBS, JobCursor, JobFilter, JobPage
 from penstock.operations.reprocess import FAILED_ONES, reprocess
+from penstock.operations.rerun import rerun
 from penstock.operations.samples import LaneSample, thinned_samples
 from penstock.operations.submit import submit_created
 from penstock.store.callers_connection import CallersConnection
@@ -234,6 +235,18 @@ class Jobs:
             )
 
         return self._runtime.store.write(operation)
+
+    def rerun(self, job_id: Identifier) -> Job:
+        """Submit the work of a job that is over again, as a new job: the same kind, owner, title, params and items.
+
+        With a ``unique_key`` the answer may be another job that does this work already.
+        """
+        identifier, runtime = read_job_id(job_id), self._runtime
+        return runtime.store.write(
+            lambda transaction: rerun(
+                transaction, runtime.kinds, identifier, self._caller, max_bytes=runtime.settings.max_payload_bytes
+            )
+        )
 
     def kickoff(self, job_id: Identifier, *, duration: Duration = 5.0) -> Job:
         """Work on one job for so long, in this process; the answer is the job as it stands then.

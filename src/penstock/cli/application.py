@@ -38,10 +38,11 @@ def open_app(name: str | None, *, log_level: str | None = None) -> Iterator[Pens
 
 
 @contextmanager
-def open_app_as(name: str | None, user: str | None) -> Iterator[BoundApp]:
-    """The same in the name of the user of ``--as``, or of an administrator."""
+def open_app_as(name: str | None, user: str | None, *, is_program: bool = False) -> Iterator[BoundApp]:
+    """The same in the name of the user of ``--as``, of an administrator, or of a program of theirs."""
+    by = caller(user, is_program=is_program)
     with open_app(name) as app:
-        yield app.acting_as(caller(user))
+        yield app.acting_as(by)
 
 
 @contextmanager

@@ -30,11 +30,15 @@ def print_lines(values: Iterable[object]) -> None:
 
 
 def job_object(job: Job, *, payloads: bool = True) -> dict[str, Any]:
-    """A job's fields, with its progress from 0 to 1 beside the counts."""
+    """A job's fields, with its progress from 0 to 1 beside the counts, and its times up to now."""
     from dataclasses import asdict
+    from datetime import UTC, datetime
 
-    fields = asdict(job)
-    fields["progress"]["fraction"] = job.progress.fraction(job.state)
+    now = datetime.now(UTC)
+    fields, times = asdict(job), job.times_at(now)
+    fields["progress"]["fraction"] = job.fraction
+    fields["times"] = asdict(times) | {"total": times.total}
+    fields["seconds_left"] = job.seconds_left(now)
     if not payloads:
         for name in _PAYLOADS:
             del fields[name]

@@ -9,10 +9,19 @@ if TYPE_CHECKING:
     from penstock import Caller
 
 
-def caller(user: str | None) -> Caller:
-    """The user named with ``--as``; without it an administrator by the login name: who has the database may do all."""
-    from penstock import admin, owner
+def caller(user: str | None, *, is_program: bool = False) -> Caller:
+    """The user named with ``--as``; without it an administrator by the login name: who has the database may do all.
 
+    A program of theirs (``--system``) acts as the system, by the same name.
+    """
+    from penstock import Caller, admin, owner
+    from penstock.errors import InvalidInput
+    from penstock.lifecycle import Actor
+
+    if is_program:
+        if user is not None:
+            raise InvalidInput("--as and --system contradict each other: a user is not the system", field="--system")
+        return Caller(Actor.SYSTEM, login_name())
     return owner(user) if user is not None else admin(login_name())
 
 

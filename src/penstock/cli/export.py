@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +19,7 @@ from penstock.lifecycle.states import ItemStatus
 if TYPE_CHECKING:
     from penstock import Item
     from penstock.app import Items
+    from penstock.lifecycle.grid import Grid
 
 MEMBERS = ("position", "status", "attempts", "input", "result", "error_code", "last_error")
 _PAGE = 500
@@ -64,8 +65,7 @@ def export(
         if output_format is Format.JSONL:
             count = _write(output, _lines(mine.items, full_id, statuses))
         else:
-            headers, lines = mine.items.export(full_id, statuses=statuses)
-            count = _write_grid(output_format, output, headers, lines)
+            count = _write_grid(output_format, output, mine.items.export(full_id, statuses=statuses))
         if output is not None:
             print(f"{count_of(count, 'item')} written to {output}")
 
@@ -85,18 +85,17 @@ def _each_item(items: Items, job_id: UUID, statuses: list[ItemStatus] | None) ->
         after = page[-1].position
 
 
-def _write_grid(output_format: Format, output: Path | None, headers: Sequence[str], lines: Iterator[list[Any]]) -> int:
+def _write_grid(output_format: Format, output: Path | None, grid: Grid) -> int:
+    lines = _CountingLines(grid.lines)
     if output_format is Format.XLSX:
-        assert output is not None
-        from penstock.exports.workbook import write_workbook
+        from penstock.exports.workbook import workbook_chunks
 
-        with _said_plainly(output):
-            return write_workbook(output, headers, lines)
-    from penstock.exports.csv_text import csv_chunks
+        _write(output, workbook_chunks(grid.headers, lines, numbers=grid.number_headers))
+    else:
+        from penstock.exports.csv_text import csv_chunks
 
-    count_ofg_lines = _CountingLines(lines)
-    _write(output, csv_chunks(headers, count_ofg_lines))
-    return count_ofg_lines.count
+        _write(output, csv_chunks(grid.headers, lines))
+    return lines.count
 
 
 class _CountingLines:

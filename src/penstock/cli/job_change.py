@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Change = Callable[["Jobs", UUID], "Job"]
 
 
-def change(job_id: str, user: str | None, app_name: str | None, make: Change) -> None:
+def change(job_id: str, user: str | None, app_name: str | None, make: Change, *, is_program: bool = False) -> None:
     """Make one change to the job that ``job_id`` names."""
-    with open_app_as(app_name, user) as mine:
+    with open_app_as(app_name, user, is_program=is_program) as mine:
         job = make(mine.jobs, find_id(mine.jobs, job_id))
         run = f", run {job.run}" if job.run > 1 else ""
         print(f"{short(job.id)} is {job.state.value}{run}")

@@ -81,7 +81,7 @@ def _printer() -> Show:
 
     def show(now: Sequence[JobView]) -> None:
         for view in now:
-            tenth = int(view.job.progress.fraction(view.job.state) * 10)
+            tenth = int(view.job.fraction * 10)
             mark = (view.word, tenth if view.job.progress.total > 1 else 0)
             if printed_marks.get(view.row.id) != mark:
                 printed_marks[view.row.id] = mark

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 EXIT_FAILED = 1
 EXIT_CANCELED = 3
+_SHOWN_SECONDS = 0.05
 
 
 def exit_code(job: Job) -> int:
@@ -35,11 +36,25 @@ def stopped_by(jobs: Jobs, job: Job) -> str:
 
 
 def time_taken(job: Job) -> str:
-    """From its first claim to its end, or to now."""
-    if job.started_at is None:
-        return ""
-    end = job.completed_at or job.canceled_at or datetime.now(UTC)
-    return duration((end - job.started_at).total_seconds())
+    """How long it has worked; what it waited or was paused is not counted."""
+    return "" if job.started_at is None else duration(job.times_at(datetime.now(UTC)).active)
+
+
+def elapsed(job: Job) -> str:
+    """How long it has taken, and how much of that it worked, waited and was paused."""
+    times = job.times_at(datetime.now(UTC))
+    parts = [
+        f"{duration(seconds)} {word}"
+        for seconds, word in ((times.active, "active"), (times.waiting, "waiting"), (times.paused, "paused"))
+        if seconds >= _SHOWN_SECONDS
+    ]
+    return f"{duration(times.total)} ({', '.join(parts)})" if parts else duration(times.total)
+
+
+def time_left(job: Job) -> str:
+    """What the rest will take, where that is known."""
+    seconds = job.seconds_left(datetime.now(UTC))
+    return "" if seconds is None else f"about {duration(seconds)}"
 
 
 def progress(job: Job) -> str:
@@ -47,7 +62,7 @@ def progress(job: Job) -> str:
     counts = job.progress
     if not counts.total:
         return ""
-    share = int(counts.fraction(job.state) * 100)
+    share = int(job.fraction * 100)
     return f"{share} % ({counts.processed:,} of {counts.total:,})"
 
 

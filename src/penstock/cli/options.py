@@ -23,5 +23,9 @@ AsUser = Annotated[
         "--as", metavar="USER", help="Ask as this user, who sees only their own jobs; without it, as an administrator."
     ),
 ]
+AsSystem = Annotated[
+    bool,
+    typer.Option("--system", help="Ask as the system: for an operator's program, such as a deployment."),
+]
 Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; the job's history keeps it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of a table: one object, or one on each line.")]

@@ -38,7 +38,7 @@ def reprocess(
     \b
     penstock reprocess 8f2c11d04e57
     penstock reprocess 8f2c11d04e57 --status SKIPPED --status NOT_FOUND
-    penstock reprocess 8f2c11d04e57 --code UNEXPECTED_ERROR
+    penstock reprocess 8f2c11d04e57 --code PROCESSING_ERROR
     """
     from penstock import ItemStatus
     from penstock.cli.job_change import change

@@ -85,8 +85,9 @@ def _outcome(view: JobView) -> RenderableType:
     if job.finished or job.progress.total <= 1:
         return Text(view.outcome, overflow="ellipsis", no_wrap=True)
     grid = Table.grid(padding=(0, 1, 0, 0))
-    bar = ProgressBar(total=1.0, completed=job.progress.fraction(job.state), width=_BAR)
-    grid.add_row(bar, Text(job_summary.progress(job)))
+    bar = ProgressBar(total=1.0, completed=job.fraction, width=_BAR)
+    time_left = job_summary.time_left(job)
+    grid.add_row(bar, Text(job_summary.progress(job)), Text(f"{time_left} left" if time_left else ""))
     return grid
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.exports.csv_text import csv_chunks
-    from penstock.exports.workbook import write_workbook
+    from penstock.exports.workbook import workbook_chunks
 else:
     from penstock.lazy import lazy_names
 
@@ -14,10 +14,10 @@ else:
         __name__,
         {
             "penstock.exports.csv_text": "csv_chunks",
-            "penstock.exports.workbook": "write_workbook",
+            "penstock.exports.workbook": "workbook_chunks",
         },
     )
 
 __all__ = [
-    "csv_chunks", "write_workbook",
+    "csv_chunks", "workbook_chunks",
 ]  # fmt: skip

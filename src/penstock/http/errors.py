@@ -60,7 +60,7 @@ STATUSES: dict[type[PenstockError], int] = {
 """The nearest class counts."""
 
 _CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
-_BY_CODE = {"BUSY": 409, "PENDING_DASHBOARD_DISABLED": 404}
+_BY_CODE = {"BUSY": 409, "PENDING_DASHBOARD_DISABLED": 404, "SOURCE_UNAVAILABLE": 503}
 _DEFECT = "something went wrong here, not in your request; the request id leads to it in the server's log"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -94,7 +94,7 @@ _DESCRIPTIONS = {
     413: "Larger than the limit.",
     422: "Something in the request is wrong; `field` says what.",
     429: "Too often; `Retry-After` says when again.",
-    503: "The database does not answer; ask again.",
+    503: "The database, or a source of files, does not answer; ask again.",
 }
 
 

@@ -39,4 +39,10 @@ def tokens_of(app: Penstock) -> Tokens:
         keys = PublishedKeys(settings.jwks_url)
     else:
         keys = OwnSecret(signing_secret(settings, app.system.database_file))
-    return Tokens(keys, admin_claim=settings.admin_claim, issuer=settings.jwt_issuer, audience=settings.jwt_audience)
+    return Tokens(
+        keys,
+        admin_claim=settings.admin_claim,
+        system_claim=settings.system_claim,
+        issuer=settings.jwt_issuer,
+        audience=settings.jwt_audience,
+    )

@@ -1,4 +1,4 @@
-"""Who a token speaks for. A token is a JWT whose ``sub`` is the user, and perhaps an admin; nothing else is looked at.
+"""Who a token speaks for: a JWT whose ``sub`` is a user, an admin or a program. Nothing else in it is looked at.
 
 The algorithm is what the configuration says, never what the token says: HS256 with our own secret, or RS256 and ES256
 with the keys an identity provider publishes.
@@ -15,6 +15,7 @@ import jwt
 from penstock.errors import ConfigurationError, NotSignedIn, StoreUnavailable
 from penstock.lifecycle.bounds import CALLER
 from penstock.lifecycle.callers import Caller, admin, owner
+from penstock.lifecycle.states import Actor
 
 _LEEWAY_SECONDS = 10
 _LONGEST_TOKEN = 8_192
@@ -29,10 +30,14 @@ class Identity:
 
     user: str | None
     admin: bool = False
+    is_program: bool = False
+    """Is it an operator's program, such as a deployment? It may what an admin may, and acts as the system."""
 
     @property
     def caller(self) -> Caller:
         """Who that is to the engine."""
+        if self.is_program:
+            return Caller(Actor.SYSTEM, self.user)
         return admin(self.user) if self.admin else owner(self.user)
 
 
@@ -80,10 +85,17 @@ class Tokens:
     """Reads tokens, and makes them where the secret is ours."""
 
     def __init__(
-        self, keys: Keys, *, admin_claim: str = "admin", issuer: str | None = None, audience: str | None = None
+        self,
+        keys: Keys,
+        *,
+        admin_claim: str = "admin",
+        system_claim: str = "system",
+        issuer: str | None = None,
+        audience: str | None = None,
     ) -> None:
         self._keys = keys
         self._admin_claim = admin_claim
+        self._system_claim = system_claim
         self._issuer = issuer
         self._audience = audience
         self._good: dict[str, tuple[Identity, float]] = {}
@@ -130,10 +142,12 @@ class Tokens:
         user = claims["sub"]
         if not isinstance(user, str) or not 0 < len(user) <= CALLER.longest or not user.isprintable():
             raise NotSignedIn("the token names no user", code="TOKEN_INVALID")
-        return Identity(user, claims.get(self._admin_claim) is True), float(claims["exp"])
+        is_program = claims.get(self._system_claim) is True
+        is_admin = is_program or claims.get(self._admin_claim) is True
+        return Identity(user, is_admin, is_program), float(claims["exp"])
 
-    def issue(self, user: str, *, is_admin: bool = False, seconds: float = 86_400.0) -> str:
-        """A token for somebody; only where the secret is ours."""
+    def issue(self, user: str, *, is_admin: bool = False, is_program: bool = False, seconds: float = 86_400.0) -> str:
+        """A token for somebody, or for an operator's program; only where the secret is ours."""
         if not isinstance(self._keys, OwnSecret):
             raise ConfigurationError(
                 "tokens come from your identity provider (PENSTOCK_JWKS_URL); Penstock cannot make any",
@@ -143,6 +157,8 @@ class Tokens:
         claims: dict[str, Any] = {"sub": user, "iat": now, "exp": now + int(seconds)}
         if is_admin:
             claims[self._admin_claim] = True
+        if is_program:
+            claims[self._system_claim] = True
         if self._issuer is not None:
             claims["iss"] = self._issuer
         if self._audience is not None:

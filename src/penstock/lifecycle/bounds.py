@@ -111,11 +111,13 @@ NUMBERS = (PRIORITY, RETRIES, NOT_FOUND_RETRIES, CONCURRENCY, QUEUE_LIMIT, AFTER
 
 LONGEST_TITLE = 255
 LONGEST_CODE = 64
+LONGEST_CLASS = 100
 LONGEST_MESSAGE = 2_000
 LONGEST_TRACEBACK = 16_000
 CUT = {
     "title": (LONGEST_TITLE, "what people know a job by; one line"),
     "error_code": (LONGEST_CODE, "of a handler's error"),
+    "error_class": (LONGEST_CLASS, "the name of an error's class"),
     "last_error": (LONGEST_MESSAGE, "a handler's message"),
     "traceback": (LONGEST_TRACEBACK, "where a handler failed"),
 }

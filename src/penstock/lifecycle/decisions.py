@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from penstock.errors import (
     ConfigurationError,
+    HandlerError,
     InvalidInput,
     Killed,
     KindUnknown,
@@ -22,9 +23,10 @@ from penstock.errors import (
     Retryable,
     Skip,
     StoreUnavailable,
+    WorkerCrashed,
 )
 from penstock.lifecycle import outcomes
-from penstock.lifecycle.error_text import cause_of, describe_error, text_of
+from penstock.lifecycle.error_text import cause_of, class_name, describe_error, text_of
 from penstock.lifecycle.known_errors import known_code
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.policy import Policy
@@ -40,22 +42,40 @@ def outcome_for_error(
     attempt: int,
     policy: Policy,
     *,
+    not_found_attempts: int = 0,
     traceback: str | None = None,
     chance: random.Random | None = None,
 ) -> Outcome:
     """How the ``attempt``-th try of an item ends when its handler raised ``error``.
 
+    So many of the tries before it ended in ``NotFound``. Those have a bound of their own, and what failed has not been
+    looked for: neither kind of end uses up the tries of the other.
+
     >>> outcome_for_error(Permanent("no such page", code="GONE"), 1, Policy()).status
     <ItemStatus.ERROR: 'ERROR'>
     """
+    outcome = _outcome_for_error(error, attempt, not_found_attempts, policy, traceback=traceback, chance=chance)
+    return outcome.of_class(_error_class(error))
+
+
+def _outcome_for_error(
+    error: BaseException,
+    attempt: int,
+    not_found_attempts: int,
+    policy: Policy,
+    *,
+    traceback: str | None,
+    chance: random.Random | None,
+) -> Outcome:
     match error:
         case Skip():
             return outcomes.skipped(_message(error), _code(error))
         case Postponed():
             return outcomes.postponed(_message(error), _code(error), _within(_retry_after(error) or 0.0))
         case NotFound():
-            if attempt <= policy.not_found_retries:
-                return outcomes.retried(_message(error), _code(error), policy.backoff.delay(attempt, None, chance))
+            if not_found_attempts < policy.not_found_retries:
+                delay = policy.backoff.delay(not_found_attempts + 1, None, chance)
+                return outcomes.not_found_yet(_message(error), _code(error), delay)
             return outcomes.not_found(_message(error), _code(error))
         case Permanent():
             return outcomes.failed(_message(error), _code(error), killed_by=_killer(error), traceback=traceback)
@@ -66,10 +86,23 @@ def outcome_for_error(
         case Killed() | StoreUnavailable():
             text, code, wait = _message(error), _code(error), None
         case _:
-            text, code, wait = describe_error(error), known_code(error) or "UNEXPECTED_ERROR", None
+            text, code, wait = describe_error(error), known_code(error) or "PROCESSING_ERROR", None
     return retry_or_fail(
-        text, code, attempt, policy, killed_by=_killer(error), retry_after=wait, traceback=traceback, chance=chance
+        text,
+        code,
+        attempt - not_found_attempts,
+        policy,
+        killed_by=_killer(error),
+        retry_after=wait,
+        traceback=traceback,
+        chance=chance,
     )
+
+
+def _error_class(error: BaseException) -> str:
+    """The name of its class; of a verdict like ``Retryable``, that of the error which led to it."""
+    cause = cause_of(error) if isinstance(error, HandlerError) else None
+    return class_name(error if cause is None else cause)
 
 
 def _message(error: PenstockError) -> str:
@@ -103,7 +136,7 @@ def retry_or_fail(
     traceback: str | None = None,
     chance: random.Random | None = None,
 ) -> Outcome:
-    """Back in line while retries remain; an error when they are used up."""
+    """Back in line while retries remain after the ``attempt``-th failure; an error when they are used up."""
     if attempt <= policy.retries:
         delay = policy.backoff.delay(attempt, retry_after, chance)
         return outcomes.retried(error, code, delay, killed_by=killed_by, traceback=traceback)
@@ -129,7 +162,8 @@ def after_death(
     0.0
     """
     if alone and deaths >= suspect_deaths + 2:
-        return outcomes.failed(error, "WORKER_CRASH", killed_by=KilledBy.WORKER_CRASH)._replace(worker_died=True)
+        outcome = outcomes.failed(error, "WORKER_CRASH", killed_by=KilledBy.WORKER_CRASH)
+        return outcome._replace(worker_died=True).of_class(WorkerCrashed.__name__)
     return outcomes.orphaned(0.0 if deaths <= 1 else policy.backoff.delay(deaths - 1, None, chance))
 
 
@@ -193,7 +227,7 @@ def next_step(
 ) -> Next:
     """What a running job does now; the outcomes are those of its deciding items, where they have one."""
     if plan is not None and plan.is_over and plan.status is not ItemStatus.DONE:
-        return Fail(plan, Phase.BATCHING)
+        return Fail(plan, Phase.BATCHING if ledger.total else Phase.INIT)
     if finalize is not None and finalize.is_over:
         if finalize.status in (ItemStatus.DONE, ItemStatus.SKIPPED):
             return Succeed(finalize.result)

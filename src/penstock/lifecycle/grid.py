@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from penstock.lifecycle.payloads import JSON
 
@@ -12,6 +12,15 @@ AFTER = ("attempts", "error_code", "error")
 WHOLE = ("result",)
 """The columns of a kind that names none: its items' results as they are."""
 _NOTHING: dict[str, Any] = {}
+
+
+class Grid(NamedTuple):
+    """All of a job's items, read as they are asked for; who stops before the end closes the lines."""
+
+    headers: tuple[str, ...]
+    lines: Generator[list[Any]]
+    number_headers: tuple[str, ...] = ()
+    """Those above texts that are numbers."""
 
 
 def headers(columns: Sequence[str]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from penstock.lifecycle.states import (
     KilledBy,
     Phase,
 )
+from penstock.lifecycle.times import Pace, Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,6 @@ class Progress:
     def done(self) -> int:
         """Items that ended well."""
         return self.processed - self.failed - self.not_found - self.skipped
-
-    def fraction(self, state: JobState) -> float:
-        """From 0 to 1; 1 only when the job really is over and well, whatever is counted before."""
-        if state in WELL_ENDED:
-            return 1.0
-        return min(self.processed / self.total, 0.999) if self.total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +64,8 @@ class Job:
     last_error: str | None
     error_code: str | None
     error_type: ErrorType | None
+    error_class: str | None
+    """The name of the class of what was raised; None where nothing was."""
     failed_phase: Phase | None
     killed_by: KilledBy | None
     killed_reason: str | None
@@ -84,11 +81,48 @@ class Job:
     abandoned_at: datetime | None
     canceled_at: datetime | None
     updated_at: datetime
+    state_since: datetime | None
+    """When its state changed last; None for a job of another system, or of before this was kept."""
+    times: Times
+    """Up to that moment; :meth:`times_at` has what came since."""
+    pace: Pace
 
     @property
     def finished(self) -> bool:
         """Is no worker going to touch it any more?"""
         return self.state in FINISHED
+
+    @property
+    def fraction(self) -> float:
+        """How far it is, from 0 to 1; 1 only when it really is over and well, whatever is counted before.
+
+        While its items are still being planned nobody knows of how many: it stays at 0, and cannot go back.
+        """
+        if self.state in WELL_ENDED:
+            return 1.0
+        if self.phase is Phase.BATCHING or not self.progress.total:
+            return 0.0
+        return min(self.progress.processed / self.progress.total, 0.999)
+
+    def times_at(self, now: datetime) -> Times:
+        """How long it has waited, worked and been paused."""
+        if self.state_since is not None:
+            return self.times.plus(self.state, (now - self.state_since).total_seconds())
+        end = self.completed_at or self.canceled_at or now
+        start = self.started_at or end
+        waiting = Times().plus(JobState.QUEUED, (start - self.created_at).total_seconds())
+        return waiting.plus(JobState.RUNNING, (end - start).total_seconds())
+
+    def seconds_left(self, now: datetime) -> float | None:
+        """What the rest will take at the recent pace; None where that cannot be known.
+
+        Only a running job gets on, and only one whose plan is complete has a known rest; how long it takes to finalize
+        is nobody's to say.
+        """
+        if self.state.shown_as is not JobState.RUNNING or self.phase is not Phase.PROCESSING:
+            return None
+        rate = self.pace.items_per_second(now)
+        return None if rate is None else (self.progress.total - self.progress.processed) / rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +200,12 @@ class ClaimedItem(NamedTuple):
     params: JSON
     lease: UUID
     normalized: JSON = None
+    not_found_attempts: int = 0
+    """How many of the tries before this one ended in NotFound."""
+    earlier_not_found: int = 0
+    """The same of the tries it had before it was given new ones."""
+
+    @property
+    def failed_attempt(self) -> int:
+        """Which try this is of those that may fail, from 1: a try that ended in NotFound is none of them."""
+        return self.attempt - self.not_found_attempts

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from penstock.lifecycle.job import Job
-from penstock.lifecycle.states import JobState, Work
+from penstock.lifecycle.states import JobState, Phase, Work
 
 
 def percent_of(job: Job) -> float:
     """How far a job is, from 0 to 100; rounded down, so that what is shown as 100 is over."""
-    return int(job.progress.fraction(job.state) * 1000) / 10
+    return int(job.fraction * 1000) / 10
 
 
 def message_of(job: Job, percent: float) -> str:
@@ -23,5 +23,7 @@ def message_of(job: Job, percent: float) -> str:
     if state is JobState.PAUSED:
         return f"Paused at {percent:g}%"
     if state in (JobState.RUNNING, JobState.RETRYING):
+        if job.phase is Phase.BATCHING and job.progress.total:
+            return job.message or f"Taking in... {job.progress.total:,} items so far"
         return job.message or f"Processing... {percent:g}%"
     return "Waiting to start..."

@@ -37,6 +37,8 @@ class Kind(Generic[Params, Input, Result]):
     classify: Classify | None = None
     columns: tuple[str, ...] = ()
     """What grids and exports show of each item: members of its result, or of its canonical input until then."""
+    number_columns: tuple[str, ...] = ()
+    """Those of its columns whose texts are numbers, and are so in a workbook: amounts, but no article numbers."""
     summary: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """What tells people which item it is, beside its title: a name, and the members of the input that may hold it."""
     gauges: Callable[[], Any] | None = None
@@ -121,6 +123,7 @@ def _of_people(steps: object) -> dict[str, Any]:
     """What a class or an instance says of its items and jobs, for people."""
     return {
         "columns": tuple(getattr(steps, "columns", ())),
+        "number_columns": tuple(getattr(steps, "number_columns", ())),
         "summary": tuple(getattr(steps, "summary", {}).items()),
         "gauges": getattr(steps, "gauges", None),
         "words": getattr(steps, "words", None),

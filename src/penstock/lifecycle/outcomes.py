@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.lifecycle.bounds import LONGEST_CODE, LONGEST_MESSAGE, LONGEST_TRACEBACK
+from penstock.lifecycle.bounds import LONGEST_CLASS, LONGEST_CODE, LONGEST_MESSAGE, LONGEST_TRACEBACK
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ErrorType, ItemStatus, KilledBy
 
@@ -20,11 +20,15 @@ class Outcome(NamedTuple):
     error: str | None = None
     code: str | None = None
     error_type: ErrorType | None = None
+    error_class: str | None = None
+    """The name of the class of what was raised."""
     killed_by: KilledBy | None = None
     traceback: str | None = None
     delay: float | None = None
     counts: bool = True
     """Does the try count as an attempt? Handing back unfinished work on purpose does not, nor does a death."""
+    was_not_found: bool = False
+    """Was what it looks for not there? Such tries have a bound of their own."""
     worker_died: bool = False
     """Did its worker die, or stop responding, while it held the item?"""
     exception: BaseException | None = None
@@ -34,6 +38,10 @@ class Outcome(NamedTuple):
     def is_over(self) -> bool:
         """Is the item's work over?"""
         return self.status is not ItemStatus.PENDING
+
+    def of_class(self, name: str) -> Outcome:
+        """The same, of an error of the class with this name."""
+        return self._replace(error_class=_cut(name, LONGEST_CLASS))
 
 
 def done(result: str | None) -> Outcome:
@@ -94,7 +102,13 @@ def not_found(error: str, code: str) -> Outcome:
         error=_cut(error, LONGEST_MESSAGE),
         code=_cut(code, LONGEST_CODE),
         error_type=ErrorType.TERMINAL,
+        was_not_found=True,
     )
+
+
+def not_found_yet(error: str, code: str, delay: float) -> Outcome:
+    """What was looked for is not there, and is looked for again after ``delay`` seconds."""
+    return retried(error, code, delay)._replace(was_not_found=True)
 
 
 def skipped(error: str, code: str) -> Outcome:

@@ -50,11 +50,14 @@ def _row(
 
 
 _FAILURE = (
-    "last_error", "error_code", "error_type", "failed_phase", "killed_by", "killed_reason",
+    "last_error", "error_code", "error_type", "error_class", "failed_phase", "killed_by", "killed_reason",
 )  # fmt: skip
 
 SUBMIT = _row("submit", {S.CREATED}, S.QUEUED, ANYONE, "everything is recorded; work may begin", stamps=("queued_at",))
-START = _row("start", {S.QUEUED}, S.RUNNING, ENGINE, "the first item of this run is claimed", stamps=("started_at",))
+START = _row(
+    "start", {S.QUEUED}, S.RUNNING, ENGINE, "the first item of this run is claimed",
+    stamps=("started_at", "recent_at"),
+)  # fmt: skip
 SUCCEED = _row(
     "succeed", {S.RUNNING}, S.SUCCEEDED, ENGINE, "all work is done and finalized",
     stamps=("completed_at",), clears=("next_claim_at", *_FAILURE),
@@ -70,6 +73,7 @@ RESCUE = _row(
     S.RUNNING,
     frozenset({Actor.SYSTEM}),
     "a worker died while it held items; they go back to the queue",
+    stamps=("recent_at",),
 )
 REQUEUE = _row("requeue", {S.RETRYING}, S.QUEUED, ENGINE, "the backoff has passed", stamps=("queued_at",))
 PAUSE = _row(

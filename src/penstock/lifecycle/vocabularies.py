@@ -65,6 +65,7 @@ CELERY = Vocabulary.of(
     "celery",
     "PENDING", "PENDING", "STARTED", "RETRY", "PENDING",
     "SUCCESS", "FAILURE", "REVOKED", "SUCCESS", "SUCCESS",
+    killed="REVOKED",
 )  # fmt: skip
 """What Celery would say of a task that does the same; shown for debugging alone."""
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from penstock.errors import TransitionRefused
 from penstock.lifecycle.callers import Caller
-from penstock.lifecycle.states import Actor, JobState
+from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import Transition
 from penstock.store.queries.change_state import (
     ChangedJob,
@@ -17,10 +17,6 @@ from penstock.store.queries.change_state import (
     insert_explained_events,
 )
 from penstock.store.transaction import Transaction
-
-_MANY_OF_THESE = (Actor.WORKER, Actor.SYSTEM)
-_WORTH_TELLING = (JobState.CANCELED, JobState.ABANDONED)
-"""A worker starts and ends thousands of jobs a second; only what went wrong gets a log line of its own."""
 
 
 def change(
@@ -50,16 +46,31 @@ def change(
         events = [Event(job.id, job.event_sequence, job.run, job.previous_state) for job in changed_jobs]
         insert_events(transaction, events, to_state=transition.target, caller=caller)
     first = changed_jobs[0]
-    transaction.log(
-        f"{transition.name}: {transition.target.value}",
-        level=_level(caller, transition),
-        jobs=len(changed_jobs),
-        first=str(first.id),
-        kind=first.kind,
-        by=caller.id or caller.actor.value,
-        reason=reason if reasons is None else reasons.get(first.id),
-    )
+    reason = reason if reasons is None else reasons.get(first.id)
+    log_change(transaction, transition, [job.id for job in changed_jobs], first.kind, caller, reason=reason)
     return changed_jobs
+
+
+def log_change(
+    transaction: Transaction,
+    transition: Transition,
+    job_ids: Sequence[UUID],
+    kind: str,
+    caller: Caller,
+    *,
+    reason: str | None = None,
+) -> None:
+    """One line of the log for jobs that were changed together: a worker starts and ends thousands a second."""
+    if job_ids:
+        transaction.log(
+            f"{transition.name}: {transition.target.value}",
+            level="error" if transition.target is JobState.FAILED else "info",
+            jobs=len(job_ids),
+            first=str(job_ids[0]),
+            kind=kind,
+            by=caller.id or caller.actor.value,
+            reason=reason,
+        )
 
 
 def jobs_with_followers(changed_jobs: Iterable[ChangedJob]) -> list[UUID]:
@@ -81,12 +92,6 @@ def _explain_events(
         )
         for job in changed_jobs
     ]
-
-
-def _level(caller: Caller, transition: Transition) -> str:
-    if transition.target is JobState.FAILED:
-        return "error"
-    return "info" if caller.actor not in _MANY_OF_THESE or transition.target in _WORTH_TELLING else "debug"
 
 
 def _progress(job: ChangedJob) -> str:

@@ -24,13 +24,13 @@ from penstock.lifecycle.callers import worker
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import REQUEUE, START
-from penstock.operations.change import change, jobs_with_followers
+from penstock.operations.change import change, jobs_with_followers, log_change
 from penstock.operations.single_flight import start_followers
 from penstock.operations.watermarks import Watermarks, discover, look
 from penstock.store.engine import Store
 from penstock.store.queries import claim as queries
 from penstock.store.queries import line, served_jobs
-from penstock.store.queries.claim import NewLease, ReturnedItem, Stretch, TakenItem, TakenOfJob
+from penstock.store.queries.claim import NewLease, ReturnedItem, Stretch, TakenAgain, TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
 from penstock.store.queries.maintenance import requeue_jobs
 from penstock.store.queries.served_jobs import ServedJob
@@ -65,7 +65,7 @@ class _Share:
     last: int
     returned: int = 0
     next_claim_at: datetime | None = None
-    items: list[TakenItem | TakenOfJob] = field(default_factory=list)
+    items: list[TakenItem | TakenOfJob | TakenAgain] = field(default_factory=list)
 
     @property
     def has_more(self) -> bool:
@@ -168,7 +168,8 @@ def claim_in_one_statement(
     rows = served_jobs.claim_in_one_statement(transaction, kind, marks.claim_looks(), size, lease)
     if not rows:
         return None
-    items, any_more = claimed_together(rows, kind, lease.lease)
+    items, any_more, started_jobs = claimed_together(rows, kind, lease.lease)
+    log_change(transaction, START, started_jobs, kind, worker(worker_name))
     return Claim(items, 0.0 if any_more or len(items) >= size else _SOON)
 
 

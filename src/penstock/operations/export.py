@@ -6,7 +6,7 @@ comes exactly once, because positions do not change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ _WEIGHED_ROWS = 8
 
 def export_rows(
     store: Store, job_id: UUID, columns: Sequence[str], statuses: Sequence[ItemStatus] | None = None
-) -> Iterator[list[Any]]:
+) -> Generator[list[Any]]:
     """The lines of a job's grid, in the order of the items; of some statuses alone where they are named."""
 
     def stretch_behind(position: int, size: int) -> list[ExportRow]:

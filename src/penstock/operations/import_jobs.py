@@ -85,7 +85,7 @@ def import_job(transaction: Transaction, kind: Kind, past: PastJob, *, max_bytes
         params=encode(past.params, max_bytes=max_bytes, at="params"),
         result=encode(past.result, max_bytes=max_bytes, at="result"),
         last_error=storable_text(past.error or "it failed there, and nobody wrote down why") if failed else None,
-        error_code=storable_text(past.error_code or "UNEXPECTED_ERROR")[: bounds.LONGEST_CODE] if failed else None,
+        error_code=storable_text(past.error_code or "PROCESSING_ERROR")[: bounds.LONGEST_CODE] if failed else None,
         error_type=ErrorType.TERMINAL.value if failed else None,
         failed_phase=Phase.PROCESSING.value if failed else None,
         killed_by=KilledBy.USER.value if past.state is S.CANCELED else None,

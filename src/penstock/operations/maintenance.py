@@ -17,7 +17,7 @@ from uuid import UUID
 
 import structlog
 
-from penstock.errors import StoreLocked, StoreUnavailable
+from penstock.errors import StoreLocked, StoreUnavailable, TimeLimitExceeded
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.decisions import after_death
@@ -267,7 +267,13 @@ def _fail_overdue(
         return 0
     error_type = ErrorType.RETRYABLE if killed_by is None else ErrorType.TERMINAL
     fail = partial(
-        queries.fail_overdue, job_ids=job_ids, error=error, code=code, error_type=error_type, killed_by=killed_by
+        queries.fail_overdue,
+        job_ids=job_ids,
+        error=error,
+        code=code,
+        error_type=error_type,
+        error_class=None if killed_by is None else TimeLimitExceeded.__name__,
+        killed_by=killed_by,
     )
     changed_jobs = change(transaction, FAIL, fail, SYSTEM, reason=error)
     fail_followers(transaction, jobs_with_followers(changed_jobs), SYSTEM)

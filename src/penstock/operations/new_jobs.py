@@ -12,6 +12,7 @@ from penstock.lifecycle.job import Job, Progress
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemRole, JobState, Phase
+from penstock.lifecycle.times import Pace, Times
 from penstock.operations.request import Request
 from penstock.store.queries import submit as queries
 from penstock.store.queries.submit import CommonColumns, FirstItem, NewJob
@@ -74,6 +75,7 @@ def job_as_recorded(kind: Kind, request: Request, job_id: UUID, params: JSON, no
         last_error=None,
         error_code=None,
         error_type=None,
+        error_class=None,
         failed_phase=None,
         killed_by=None,
         killed_reason=None,
@@ -89,6 +91,9 @@ def job_as_recorded(kind: Kind, request: Request, job_id: UUID, params: JSON, no
         abandoned_at=None,
         canceled_at=None,
         updated_at=now,
+        state_since=now,
+        times=Times(),
+        pace=Pace(),
     )
 
 

@@ -247,7 +247,7 @@ def _page(
     rows = [_item_row(row, names, walk, down=down) for row in query(transaction, limit=_require_limit(limit))]
     milliseconds = (time.perf_counter() - began_at) * 1000.0
     slow = milliseconds > transaction.store.slow_query_ms
-    (_log.warning if slow else _log.debug)(
+    (_log.warning if slow else _log.info)(
         "a page of items was slow" if slow else "a page of items",
         milliseconds=round(milliseconds, 1),
         items=len(rows),

@@ -149,9 +149,11 @@ def _ended_item(result: ItemResult) -> EndedItem:
         error=outcome.error,
         code=outcome.code,
         error_type=value_of(outcome.error_type),
+        error_class=outcome.error_class,
         killed_by=value_of(outcome.killed_by),
         traceback=outcome.traceback,
         delay=outcome.delay,
         counts=outcome.counts,
+        not_found=int(outcome.was_not_found),
         deaths=int(outcome.worker_died),
     )

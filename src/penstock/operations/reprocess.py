@@ -43,7 +43,8 @@ def reprocess(
     """Open a new run for the items in ``statuses`` (or those among them that are named, or ended with such a code).
 
     ``reset_attempts`` gives each its full number of tries again; without it, items that have used them up stay as
-    they are. ``permanent`` says whether failures that were final by their nature are tried again too.
+    they are: what failed by the bound of failures, what was not found by that of its own. ``permanent`` says whether
+    failures that were final by their nature are tried again too.
     """
     if not kind.policy.reprocess:
         raise TransitionRefused(
@@ -67,7 +68,8 @@ def reprocess(
     choice = Choice(
         job_id,
         statuses,
-        max_attempts=kind.policy.retries + 1,
+        max_failed_attempts=kind.policy.retries + 1,
+        max_not_found_attempts=kind.policy.not_found_retries + 1,
         reset_attempts=reset_attempts,
         permanent=permanent,
         item_ids=item_ids,

@@ -152,6 +152,7 @@ def _retry(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decision
             following.outcome.error,
             following.outcome.code,
             value_of(following.outcome.error_type),
+            following.outcome.error_class,
             tallies[job.id].ready_at,
         )
         for job, following in jobs
@@ -177,6 +178,7 @@ def _fail(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decisions
             following.outcome.error,
             following.outcome.code,
             value_of(following.outcome.error_type or ErrorType.TERMINAL),
+            following.outcome.error_class,
             following.phase.value,
             value_of(following.outcome.killed_by),
         )
@@ -229,5 +231,6 @@ def _outcome_of(item: DecidingItem) -> Outcome:
         error=item.last_error,
         code=item.error_code,
         error_type=None if item.error_type is None else ErrorType(item.error_type),
+        error_class=item.error_class,
         killed_by=None if item.killed_by is None else KilledBy(item.killed_by),
     )

@@ -31,7 +31,9 @@ class WorkerSeen:
     started_at: datetime
     seen_at: datetime
     data: dict[str, Any]
-    """Its ``kinds``, how many items of each it ``held``, and the ``topics`` it subscribes to."""
+    """Its ``kinds``, how many items of each it ``held``, the ``topics`` it subscribes to, and how its ``lanes`` are set
+    while they have nothing to do.
+    """
     alive: bool
     """Was it seen within the last three times it should have been?"""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
@@ -86,6 +87,10 @@ class Store:
         """Pages that take longer than this are logged."""
         self.lock_seconds = LOCK_SECONDS
         """How long a bounded write waits for a lock."""
+
+    def current_time(self) -> datetime:
+        """The time by this machine's clock, or by the one a test holds: to say how long ago something was."""
+        return self.clock.held() or datetime.now(UTC)
 
     @property
     def placement(self) -> TablePlacement:

@@ -12,7 +12,8 @@ from uuid import UUID
 from penstock.lifecycle.job import ClaimedItem, HistoryEntry, Item, Job, Progress
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
-from penstock.store.queries.claim import TakenItem, TakenOfJob
+from penstock.lifecycle.times import Pace, Times
+from penstock.store.queries.claim import TakenAgain, TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
 from penstock.store.queries.served_jobs import ClaimedRow, JobOfClaim
 
@@ -44,6 +45,7 @@ class JobRow(NamedTuple):
     last_error: str | None
     error_code: str | None
     error_type: str | None
+    error_class: str | None
     failed_phase: str | None
     killed_by: str | None
     killed_reason: str | None
@@ -59,6 +61,13 @@ class JobRow(NamedTuple):
     abandoned_at: datetime | None
     canceled_at: datetime | None
     updated_at: datetime
+    state_since: datetime | None
+    waiting_seconds: float
+    active_seconds: float
+    paused_seconds: float
+    recent_items: float
+    recent_seconds: float
+    recent_at: datetime | None
 
 
 class HistoryRow(NamedTuple):
@@ -126,6 +135,7 @@ def job_from(row: JobRow) -> Job:
         last_error=row.last_error,
         error_code=row.error_code,
         error_type=None if row.error_type is None else ErrorType(row.error_type),
+        error_class=row.error_class,
         failed_phase=None if row.failed_phase is None else Phase(row.failed_phase),
         killed_by=None if row.killed_by is None else KilledBy(row.killed_by),
         killed_reason=row.killed_reason,
@@ -141,6 +151,9 @@ def job_from(row: JobRow) -> Job:
         abandoned_at=row.abandoned_at,
         canceled_at=row.canceled_at,
         updated_at=row.updated_at,
+        state_since=row.state_since,
+        times=Times(row.waiting_seconds, row.active_seconds, row.paused_seconds),
+        pace=Pace(row.recent_items, row.recent_seconds, row.recent_at),
     )
 
 
@@ -187,7 +200,7 @@ _ROLES = {role.value: role for role in ItemRole}
 
 
 def claimed_from(
-    rows: Sequence[TakenItem | TakenOfJob], job: PickedJob, kind: str, lease: UUID
+    rows: Sequence[TakenItem | TakenOfJob | TakenAgain], job: PickedJob, kind: str, lease: UUID
 ) -> list[ClaimedItem]:  # fmt: skip
     """Items just taken from one job; the input of a single step is its job's params."""
     job_id, user_id, run, max_retries, params, single_step = (
@@ -197,14 +210,19 @@ def claimed_from(
         ClaimedItem(
             row.id, job_id, kind, user_id, run, _ROLES[row.role], row.position, row.attempts, max_retries,
             params if single_step else row.input_json, params, lease, row.normalized_json,
+            row.not_found_attempts if type(row) is TakenAgain else 0,
+            row.earlier_not_found if type(row) is TakenAgain else 0,
         )
         for row in rows
     ]  # fmt: skip
 
 
-def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tuple[list[ClaimedItem], bool]:
-    """Items taken by one statement, in the order of their jobs and positions, and whether any of the jobs has more."""
+def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tuple[list[ClaimedItem], bool, list[UUID]]:
+    """Items taken by one statement, in the order of their jobs and positions, whether any of the jobs has more, and
+    the jobs that have begun with it.
+    """
     items: list[ClaimedItem] = []
+    started_jobs: list[UUID] = []
     any_more = False
     for _, rows_of_job in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
         items_of_job = list(rows_of_job)
@@ -213,6 +231,8 @@ def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tupl
             UUID(job.id), job.user_id, job.run, job.max_retries, job.params, job.single_step,
         )  # fmt: skip
         any_more = any_more or items_of_job[-1].position < job.last_claimable
+        if job.state != JobState.RUNNING:
+            started_jobs.append(job_id)
         items += [
             ClaimedItem(
                 item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, max_retries,
@@ -220,4 +240,4 @@ def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tupl
             )
             for item_id, role, position, attempts, item_input, normalized, _, _ in items_of_job
         ]  # fmt: skip
-    return items, any_more
+    return items, any_more, started_jobs

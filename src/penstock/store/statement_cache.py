@@ -19,7 +19,7 @@ from sqlalchemy import BindParameter, Connection, CursorResult, Delete, Insert, 
 from sqlalchemy.engine import Dialect as SQLAlchemyDialect
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import ColumnClause
-from sqlalchemy.types import TypeEngine
+from sqlalchemy.types import Float, TypeEngine
 
 from penstock.store.dialects.stored_types import json_of
 from penstock.store.placement import TablePlacement, placed_copy, placement_of
@@ -160,6 +160,8 @@ def _inward(types: Sequence[TypeEngine[Any]], dialect: SQLAlchemyDialect) -> tup
     """Which columns come from the driver as something else than their type says, and what to do: each as a whole."""
     turns: list[tuple[int, Turn]] = []
     for index, type_ in enumerate(types):
+        if isinstance(type_, Float):
+            continue  # what comes is a float; SQLAlchemy would ask the driver's description of the column first
         processor = type_.dialect_impl(dialect).result_processor(dialect, None)
         if processor is json_of:
             turns.append((index, _values_of_json))

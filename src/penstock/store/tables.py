@@ -21,6 +21,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ColumnElement,
+    Double,
     Index,
     Integer,
     PrimaryKeyConstraint,
@@ -50,6 +51,10 @@ def _one_of(column: str, values: list[str], name: str) -> CheckConstraint:
 
 def _counter(name: str) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default=text("0"))
+
+
+def _sum(name: str) -> Column[float]:
+    return Column(name, Double, nullable=False, server_default=text("0"))
 
 
 jobs = Table(
@@ -106,6 +111,14 @@ jobs = Table(
     Column("updated_at", Moment, nullable=False),
     Column("title", String(bounds.LONGEST_TITLE)),
     Column("result_at", Moment),
+    Column("error_class", String(bounds.LONGEST_CLASS)),
+    Column("state_since", Moment),
+    _sum("waiting_seconds"),
+    _sum("active_seconds"),
+    _sum("paused_seconds"),
+    _sum("recent_items"),
+    _sum("recent_seconds"),
+    Column("recent_at", Moment),
     _one_of("state", list(JobState), "state"),
     _one_of("phase", list(Phase), "phase"),
     _one_of("error_type", list(ErrorType), "error_type"),
@@ -176,6 +189,8 @@ job_items = Table(
     Column("position", Integer, nullable=False),
     Column("status", String(10), nullable=False, server_default=text(f"'{ItemStatus.PENDING}'")),
     _counter("attempts"),
+    _counter("not_found_attempts"),
+    _counter("earlier_not_found"),
     _counter("deaths"),
     Column("ready_at", Moment),
     Column("lease", Identifier),
@@ -192,6 +207,7 @@ job_items = Table(
     Column("killed_by", String(16)),
     Column("traceback", Text),
     Column("updated_at", Moment, nullable=False),
+    Column("error_class", String(bounds.LONGEST_CLASS)),
     UniqueConstraint("job_id", "position"),
     _one_of("status", list(ItemStatus), "status"),
     _one_of("role", list(ItemRole), "role"),

@@ -197,8 +197,7 @@ def _positions(picture: Picture) -> Iterator[str]:
         yield f"its finalize is at {[item.position for item in finalize]}, it has {job.total_items} items"
     if finalize and not job.has_finalizer:
         yield "it has a finalize item, but does not finalize"
-    # While a plan adds items, none of them is open.
-    last_claimable = job.total_items + len(finalize) if job.planned else 0
+    last_claimable = job.total_items + len(finalize)
     if job.last_claimable != last_claimable:
         yield f"last_claimable is {job.last_claimable}, it should be {last_claimable}"
     least = -1 if plan else 0
@@ -225,8 +224,9 @@ def _items(picture: Picture) -> Iterator[str]:
         }
         if len(lease_fields) not in (0, 4) or bool(lease_fields) != (item.status == ItemStatus.PROCESSING):
             yield f"{name} has {sorted(lease_fields) or 'no lease'}"
-        if not 0 <= item.attempts <= job.max_retries + 1:
-            yield f"{name} has {item.attempts} attempts, its job allows {job.max_retries + 1}"
+        failed_attempts = item.attempts - item.not_found_attempts
+        if not 0 <= failed_attempts <= job.max_retries + 1:
+            yield f"{name} has {failed_attempts} attempts, its job allows {job.max_retries + 1}"
         if item.attempts == 0 and item.status in _ENDED_STATUSES | {ItemStatus.PROCESSING}:
             yield f"{name} was never tried"
         if (item.user_id, item.kind) != (job.user_id, job.kind):

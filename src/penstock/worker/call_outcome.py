@@ -18,6 +18,7 @@ from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import JSON, encode
+from penstock.lifecycle.policy import Policy
 from penstock.runners.contract import Call, Unread
 
 LOST = "CALL_LOST"
@@ -58,7 +59,7 @@ def outcome_of_value(kind: Kind, item: ClaimedItem, value: JSON, max_bytes: int)
     try:
         return outcomes.done(encode(value, max_bytes=max_bytes, at="result"))
     except InvalidInput as error:
-        return outcome_for_error(error, item.attempt, kind.policy)
+        return _after_error(kind.policy, item, error)
 
 
 def outcome_of_error(kind: Kind, item: ClaimedItem, error: BaseException) -> Outcome:
@@ -75,7 +76,7 @@ def outcome_of_error(kind: Kind, item: ClaimedItem, error: BaseException) -> Out
             else:
                 answer = class_name(verdict)
                 text = f"{text or ''}\nand the kind's classify answered with {answer}, which is no exception"
-    outcome = outcome_for_error(error, item.attempt, kind.policy.allowing(item.max_retries), traceback=text)
+    outcome = _after_error(kind.policy.allowing(item.max_retries), item, error, traceback=text)
     return outcome._replace(exception=error)
 
 
@@ -83,16 +84,16 @@ def outcome_of_slow_reading(kind: Kind, item: ClaimedItem, error: BaseException 
     """Reading the answer takes too long (a ``classify`` that hangs): decided without it."""
     policy = kind.policy.allowing(item.max_retries)
     if type(error).__module__ == Killed.__module__ and isinstance(error, Killed):
-        return outcome_for_error(error, item.attempt, policy)  # one of ours, with a message of ours
+        return _after_error(policy, item, error)  # one of ours, with a message of ours
     what = "the handler's result" if error is None else class_name(error)
     text = f"{what}: what it means was not decided within {seconds:g} s; does the kind's classify hang?"
-    return retry_or_fail(text, UNREADABLE, item.attempt, policy)
+    return retry_or_fail(text, UNREADABLE, item.failed_attempt, policy).of_class(class_name(error))
 
 
 def outcome_of_lost_call(kind: Kind, item: ClaimedItem) -> Outcome:
     """No runner knows of the call any more: a defect of ours, and whether the handler ran is unknown."""
     text = "the worker lost sight of this call, and nobody knows how far it came"
-    return retry_or_fail(text, LOST, item.attempt, kind.policy.allowing(item.max_retries))
+    return retry_or_fail(text, LOST, item.failed_attempt, kind.policy.allowing(item.max_retries))
 
 
 def _unreadable(kind: Kind, item: ClaimedItem, error: BaseException | None, reading_error: BaseException) -> Outcome:
@@ -101,7 +102,14 @@ def _unreadable(kind: Kind, item: ClaimedItem, error: BaseException | None, read
     if error is None:
         return outcomes.failed(f"the result cannot be kept as JSON: {reason}", "PAYLOAD_NOT_STORABLE")
     text = f"{class_name(error)}, which cannot be read: {reason}"
-    return retry_or_fail(text, UNREADABLE, item.attempt, kind.policy.allowing(item.max_retries))
+    policy = kind.policy.allowing(item.max_retries)
+    return retry_or_fail(text, UNREADABLE, item.failed_attempt, policy).of_class(class_name(error))
+
+
+def _after_error(policy: Policy, item: ClaimedItem, error: BaseException, *, traceback: str | None = None) -> Outcome:
+    return outcome_for_error(
+        error, item.attempt, policy, not_found_attempts=item.not_found_attempts, traceback=traceback
+    )
 
 
 def _with_cause(verdict: BaseException, error: BaseException) -> BaseException:

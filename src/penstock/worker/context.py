@@ -62,8 +62,13 @@ class ItemContext(Generic[Params, Input]):
 
     @property
     def last_attempt(self) -> bool:
-        """Will there be no other try after this one?"""
-        return self._claimed_item.attempt > self._claimed_item.max_retries
+        """Will there be no other try if this one fails?"""
+        return self._claimed_item.failed_attempt > self._claimed_item.max_retries
+
+    @property
+    def times_not_found(self) -> int:
+        """How often it was not found so far, in all runs: who looks another way each time counts by this."""
+        return self._claimed_item.not_found_attempts + self._claimed_item.earlier_not_found
 
     @property
     def run(self) -> int:

@@ -24,7 +24,7 @@ from penstock.worker.host_load import HostLoad
 
 _WINDOW_SECONDS = 0.5
 """The least time over which the concurrency is judged."""
-_UNFORESEEN = "UNEXPECTED_ERROR"
+_UNFORESEEN = "PROCESSING_ERROR"
 
 
 class Controllers:
@@ -124,8 +124,14 @@ class Controllers:
         """What happened since the last sample, and the settings now; None when nothing did."""
         now = self._clock()
         window, self._sample_window = self._sample_window, _Window(now)
-        if not window.items and not window.rows:
-            return None
+        return self._figures(window, now) if window.items or window.rows else None
+
+    def idle_figures(self) -> dict[str, Any]:
+        """The settings now, with the rates of a lane that has nothing to do."""
+        now = self._clock()
+        return self._figures(_Window(now), now)
+
+    def _figures(self, window: _Window, now: float) -> dict[str, Any]:
         elapsed = max(now - window.since, 1e-6)
         average = self.claim_size.average_item_ms
         return {

@@ -43,7 +43,7 @@ class ItemExecutor:
         self._by_role: dict[ItemRole, Runner] = {}
         self._calls: dict[int, Call] = {}
         self._quarantine = Quarantine(kind, app, self.take_in)
-        self._quarantined_items: set[int] = set()
+        self._items_elsewhere: set[int] = set()
         self.answers = AnswerReader(self._conclude_apart, name=f"penstock-outcomes-{kind.name}")
         """Where what an answer means is decided, if that runs code that is not ours."""
         self.items_runner = self._runner(ItemRole.ITEM)
@@ -58,9 +58,15 @@ class ItemExecutor:
         return list(self._calls.values())
 
     @property
-    def quarantined_calls(self) -> int:
-        """How many of these run in a process of their own, and so take no place of the kind's runner."""
-        return len(self._quarantined_items)
+    def calls_elsewhere(self) -> int:
+        """How many of these take no place of the items' runner: in a process of their own, or a plan in a thread.
+
+        Those that wait for a place elsewhere do not count: nothing more is to be claimed for them.
+        """
+        if not self._items_elsewhere:
+            return 0
+        places = sum(runner.concurrency for runner in self.runners if runner is not self.items_runner)
+        return min(len(self._items_elsewhere), places)
 
     def calls_of(self, results: Sequence[ItemResult]) -> list[Call | None]:
         """The calls that ended so; None for one that is not ours any more, or that was claimed again since."""
@@ -75,11 +81,12 @@ class ItemExecutor:
         item_id = call.owner.item_id
         if self._calls.get(item_id) is call:
             del self._calls[item_id]
-            self._quarantined_items.discard(item_id)
+            self._items_elsewhere.discard(item_id)
 
     def forget_all(self) -> None:
         """Nothing is in hand any more."""
         self._calls.clear()
+        self._items_elsewhere.clear()
 
     # Starting -----------------------------------------------------------------------------------------------------
 
@@ -96,6 +103,8 @@ class ItemExecutor:
             runner = self._runner(role)
             for call in calls:
                 call.runner = runner
+            if runner is not self.items_runner:
+                self._items_elsewhere.update(call.owner.item_id for call in calls)
             runner.start(calls)
         except Exception as error:  # noqa: BLE001 - whatever keeps a call from starting is its outcome
             self.take_in([(call, None, error) for call in calls])
@@ -117,7 +126,7 @@ class ItemExecutor:
                 call.runner = self._runner(item.role)
                 return False
             self._calls[item.item_id] = call = apart
-            self._quarantined_items.add(item.item_id)
+            self._items_elsewhere.add(item.item_id)
             apart.runner.start([apart])
         except Exception as error:  # noqa: BLE001 - whatever keeps a call from starting is its outcome
             self.take_in([(call, None, error)])

@@ -237,8 +237,8 @@ class Lane:
         return out <= self.controllers.claim_size.setting // 2 or out < self.controllers.slots
 
     def _out(self) -> int:
-        """How much the kind's runner has to do; what is quarantined has a place of its own."""
-        return max(0, self._in_hand - self.executor.quarantined_calls)
+        """How much the items' runner has to do; a plan beside it, or what is quarantined, has a place of its own."""
+        return max(0, self._in_hand - self.executor.calls_elsewhere)
 
     @property
     def _in_hand(self) -> int:

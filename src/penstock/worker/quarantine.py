@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 from penstock.errors import PayloadNotStorable, StoreUnavailable, WorkerCrashed
 from penstock.lifecycle import outcomes
+from penstock.lifecycle.error_text import class_name
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.outcomes import Outcome
@@ -104,7 +105,7 @@ class Quarantine:
         if isinstance(error, WorkerCrashed):
             suspect: Suspect = call.argument
             text = f"the item was in hand in {suspect.deaths} deaths of workers; run alone, {error}"
-            return outcomes.failed(text, error.code, killed_by=KilledBy.WORKER_CRASH)
+            return outcomes.failed(text, error.code, killed_by=KilledBy.WORKER_CRASH).of_class(class_name(error))
         return None
 
     def has(self, call: Call) -> bool:

@@ -93,6 +93,7 @@ class Worker:
         self._job_id = job_id
         self._app = app
         self._gauges = {kind: BoundedCall(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
+        self._last_gauges: dict[str, JSON] = {}
         self._failures = Failures(on_failure)
         self._on_sweep = on_sweep
         self._consumer: Consumer | None = None
@@ -339,19 +340,24 @@ class Worker:
     def _keep_samples(self) -> None:
         """Write down what the lanes' controllers chose, and what they saw, of those that had something to do."""
         samples = {lane.kind.name: sample for lane in self._lanes if (sample := lane.controllers.sample()) is not None}
+        for kind in samples.keys() & self._gauges.keys():
+            self._last_gauges[kind] = self._read_gauges(kind)
         for kind, sample in samples.items():
-            lanes = [lane for lane in self._lanes if lane.kind.name == kind]
-            sample |= {
-                "held": sum(len(lane.executor.calls_in_hand()) for lane in lanes),
-                "abandoned": sum(lane.executor.abandoned for lane in lanes),
-                "late_outcomes": sum(lane.late_outcomes for lane in lanes),
-                "store_errors": sum(lane.store_errors for lane in lanes),
-            }
-            if kind in self._gauges:
-                sample |= {"gauges": self._read_gauges(kind)}
+            sample |= self._counts_of(kind)
         self._failures.flush()
         if samples:
             self._store.write(lambda transaction: keep_samples(transaction, self.name, samples), bounded=True)
+
+    def _counts_of(self, kind: str) -> dict[str, JSON]:
+        """What a kind's lanes have in hand and have counted, and what its application said of itself last."""
+        lanes = [lane for lane in self._lanes if lane.kind.name == kind]
+        counts: dict[str, JSON] = {
+            "held": sum(len(lane.executor.calls_in_hand()) for lane in lanes),
+            "abandoned": sum(lane.executor.abandoned for lane in lanes),
+            "late_outcomes": sum(lane.late_outcomes for lane in lanes),
+            "store_errors": sum(lane.store_errors for lane in lanes),
+        }
+        return counts | ({"gauges": self._last_gauges[kind]} if kind in self._last_gauges else {})
 
     def _read_gauges(self, kind: str) -> JSON:
         """What an application says of itself; nothing, and a line in the log, where that fails."""
@@ -375,11 +381,18 @@ class Worker:
         self.signals.announce("watched")
 
     def _sign(self) -> None:
-        """Record that this worker is alive, what it holds, and what it gave up that still runs."""
+        """Record that this worker is alive, what it holds, what it gave up that still runs, and how its lanes are set:
+        of those that have nothing to do there are no samples.
+        """
         held_items = {lane.kind.name: len(lane.executor.calls_in_hand()) for lane in self._lanes}
         abandoned = {lane.kind.name: lane.executor.abandoned for lane in self._lanes}
         topics = sorted(self._transport.topics())
-        data = {"kinds": list(held_items), "held": held_items, "abandoned": abandoned, "topics": topics}
+        lanes = {
+            lane.kind.name: lane.controllers.idle_figures() | self._counts_of(lane.kind.name) for lane in self._lanes
+        }
+        data = {
+            "kinds": list(held_items), "held": held_items, "abandoned": abandoned, "topics": topics, "lanes": lanes,
+        }  # fmt: skip
         self._store.write(lambda transaction: appear(transaction, self.name, data), bounded=True)
         self.signals.announce("signed")
 

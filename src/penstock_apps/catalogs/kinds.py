@@ -67,7 +67,7 @@ class CatalogKind:
         self._max_per_job = max_per_job
 
     def _require_catalog(self, params: CatalogParams) -> UUID:
-        """The catalog of a job that begins; where somebody has removed it meanwhile, the job fails for good."""
+        """The catalog of a job that begins or ends; where somebody has removed it meanwhile, the job fails for good."""
         try:
             return self._repository.get(UUID(params["catalog_id"]), by=SYSTEM).id
         except JobNotFound as error:
@@ -98,8 +98,8 @@ class Scan(CatalogKind):
     def plan(self, job: JobContext[CatalogParams, PhotoFacts]) -> Iterator[ScanInput]:
         """Each file that the last scan did not see as it is now."""
         directories = job.params["directories"]
-        require_folders(directories)
         catalog = self._require_catalog(job.params)
+        require_folders(directories)
         known_versions = {photo.path: (photo.size, photo.modified) for photo in self._repository.photos(catalog)}
         planned = 0
         for file in walk(directories):
@@ -113,8 +113,8 @@ class Scan(CatalogKind):
     def finalize(self, job: JobContext[CatalogParams, PhotoFacts]) -> ScanResult:
         """Keep the facts, and forget the photos that are gone."""
         directories = job.params["directories"]
+        catalog = self._require_catalog(job.params)
         require_folders(directories)
-        catalog = UUID(job.params["catalog_id"])
         known_paths = {photo.path for photo in self._repository.photos(catalog)}
         facts = [(str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE)]
         present = {file.path for file in walk(directories)}
@@ -149,6 +149,7 @@ class Thumbnails(CatalogKind):
 
     def finalize(self, job: JobContext[ThumbnailParams, dict[str, ThumbnailData]]) -> CatalogResult:
         """The thumbnails are files: there is nothing to keep."""
+        self._require_catalog(job.params)
         return self._continue(job, summarize(job))
 
 
@@ -167,7 +168,7 @@ class Duplicates(CatalogKind):
 
     def finalize(self, job: JobContext[DuplicateParams, list[list[str]]]) -> DuplicateResult:
         """Group what is near, and keep the groups."""
-        catalog = UUID(job.params["catalog_id"])
+        catalog = self._require_catalog(job.params)
         near = ((int(first, 16), int(second, 16)) for pairs in job.results() for first, second in pairs)
         groups = groups_of(self._photos(catalog), near=near)
         members = ((photo.path, group.best.sha256) for group in groups for photo in group.photos)
@@ -211,7 +212,7 @@ class Tagging(CatalogKind):
     def finalize(self, job: JobContext[CatalogParams, list[str]]) -> CatalogResult:
         """Keep the tags."""
         tags = ((str(item.input["path"]), item.result) for item in job.items(ItemStatus.DONE))
-        self._repository.tag(UUID(job.params["catalog_id"]), tags)
+        self._repository.tag(self._require_catalog(job.params), tags)
         return summarize(job)
 
 

@@ -18,9 +18,10 @@ import orjson
 from penstock import Permanent, Retryable
 from penstock.errors import Postponed
 from penstock.lifecycle import JSON
+from penstock_apps.products.call_pacing import CallPacing
 from penstock_apps.products.products import canonical_gtin, clean, machine_price
 from penstock_apps.products.provider_settings import ADDRESSES, PLACE, HttpJsonSettings, read_retailers
-from penstock_apps.products.providers import CallPacing, FoundProduct, best_match
+from penstock_apps.products.providers import FoundProduct, StillInTrouble, best_match
 from penstock_apps.products.strategies import Query
 
 __all__ = ["LARGEST_ANSWER", "HttpJsonProvider", "load_providers", "retry_after"]
@@ -42,7 +43,7 @@ class HttpJsonProvider:
 
     def __init__(self, settings: HttpJsonSettings) -> None:
         self._settings = settings
-        self._pacing = CallPacing(settings.calls_per_second, settings.timeout_seconds)
+        self._pacing = CallPacing(settings.calls_per_second, settings.timeout_seconds, settings.outage_seconds)
         self._clients: dict[asyncio.AbstractEventLoop, _LoopClient] = {}
 
     @property
@@ -57,7 +58,7 @@ class HttpJsonProvider:
 
     @property
     def gauges(self) -> dict[str, float]:
-        """How often it refuses, and how far apart calls to it are just now."""
+        """How often it refuses or fails, and how far apart calls to it are just now."""
         return self._pacing.gauges
 
     def understands(self, query: Query) -> bool:
@@ -73,20 +74,16 @@ class HttpJsonProvider:
         async with here.places:
             wait = await self._pacing.wait(asyncio.sleep)
             if wait is not None:
-                # Nobody was asked, so this is no try of the item.
-                raise Postponed(
-                    f"{self.name} asks for no calls for {wait:.1f} s", code="PROVIDER_THROTTLED", retry_after=wait
-                )
+                raise self._not_asked(wait)
+            was_in_trouble = self._pacing.is_in_trouble
             try:
-                async with asyncio.timeout(self._settings.timeout_seconds):
-                    body = await self._get(here.client, address)
-            except (TimeoutError, httpx2.TimeoutException) as error:
-                raise Retryable(
-                    f"{self.name} did not answer in {self._settings.timeout_seconds:g} s", code="PROVIDER_TIMEOUT"
-                ) from error
-            except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-                why = str(error) or type(error).__name__
-                raise Retryable(f"{self.name} cannot be reached: {why}", code="PROVIDER_UNAVAILABLE") from error
+                body = await self._ask(here.client, address)
+            except Retryable as error:
+                # The item that meets an outage first has had a try; those that only find it going on have not.
+                if not was_in_trouble or self._pacing.is_outage_over_long:
+                    raise
+                again_in = max(error.retry_after or 0.0, self._pacing.closed_for)
+                raise StillInTrouble(error.message, code=error.code, retry_after=again_in) from error
         return None if body is None else best_match(query, self._read(body))
 
     async def close(self) -> None:
@@ -130,6 +127,29 @@ class HttpJsonProvider:
         if any((values[place] or "").strip(".") == "" and values[place] for place in PLACE.findall(template)):
             return None
         return PLACE.sub(lambda place: quote(values[place[1]] or "", safe=""), template)
+
+    def _not_asked(self, wait: float) -> Postponed | Retryable:
+        """What an item is told that did not ask: no try of it, unless the retailer has been given up."""
+        if self._pacing.is_given_up:
+            return Retryable(
+                f"{self.name} has not given a good answer for {self._settings.outage_seconds:g} s",
+                code="PROVIDER_UNAVAILABLE",
+            )
+        return Postponed(f"{self.name} is asked again in {wait:.1f} s", code="PROVIDER_THROTTLED", retry_after=wait)
+
+    async def _ask(self, client: httpx2.AsyncClient, address: str) -> bytes | None:
+        try:
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                return await self._get(client, address)
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            self._pacing.learn(None)
+            raise Retryable(
+                f"{self.name} did not answer in {self._settings.timeout_seconds:g} s", code="PROVIDER_TIMEOUT"
+            ) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            self._pacing.learn(None)
+            why = str(error) or type(error).__name__
+            raise Retryable(f"{self.name} cannot be reached: {why}", code="PROVIDER_UNAVAILABLE") from error
 
     async def _get(self, client: httpx2.AsyncClient, address: str) -> bytes | None:
         for _ in range(_MAX_REDIRECTS + 1):

@@ -42,6 +42,8 @@ COLUMNS = (
     "sku", "gtin", "brand", "title", "price", "currency", "availability", "url", "retailer", "matched_by", "score",
 )  # fmt: skip
 """The columns of a result, in the order of the grid and of exports."""
+NUMBER_COLUMNS = ("price",)
+"""Texts there that are numbers in a workbook: exact in JSON, and to be summed in a sheet."""
 SUMMARY = {"brand": ("brand",), "sku": ("sku", "gtin")}
 """What lists show of an item beside its title, and the members of its input that may hold it."""
 Gauges = Callable[[], dict[str, dict[str, dict[str, float]]]]
@@ -110,8 +112,8 @@ class ProductSearch:
                 "file that describes them, start the workers again, and reprocess the job",
                 code="NO_PROVIDER",
             )
-        # A run after the first goes on with the question behind the one the run before began with.
-        query = choose_query(possible, item.attempt + item.run - 1)
+        # Only a question that was answered is followed by the next one, in a later run too.
+        query = choose_query(possible, item.times_not_found)
         events: list[SearchEvent] = []
         try:
             match = await self._providers.look_up(
@@ -135,6 +137,7 @@ class ProductTable:
     """Each row of a table, looked up."""
 
     columns = COLUMNS
+    number_columns = NUMBER_COLUMNS
     summary = SUMMARY
 
     def __init__(self, app: Penstock, search: ProductSearch, gauges: Gauges, intake: ProductIntake) -> None:
@@ -160,6 +163,7 @@ class ProductPictures:
     """Each picture's barcode, looked up."""
 
     columns = COLUMNS
+    number_columns = NUMBER_COLUMNS
     summary = SUMMARY
 
     def __init__(self, app: Penstock, search: ProductSearch, gauges: Gauges, intake: ProductIntake) -> None:

@@ -105,6 +105,8 @@ class HttpJsonSettings(BaseModel):
     calls_per_second: Annotated[float, Field(ge=0.001, le=10_000), NUMBER] = 5.0
     concurrency: Annotated[int, Field(ge=1, le=1_000), NUMBER] = 4
     timeout_seconds: Annotated[float, Field(ge=0.01, le=300), NUMBER] = 10.0
+    outage_seconds: Annotated[float, Field(ge=0, le=604_800), NUMBER] = 900.0
+    """How long items wait for it while it refuses, fails or does not answer, before that uses up their tries."""
 
 
 _RETAILERS = TypeAdapter(list[HttpJsonSettings])

@@ -7,24 +7,19 @@ question: the same GTIN, the same article number, or a title with mostly the sam
 from __future__ import annotations
 
 import logging
-import math
 import re
-import threading
 import time
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from penstock import Permanent, Retryable
 from penstock.errors import Postponed
-from penstock.worker import ProviderDelay
 from penstock_apps.products.products import canonical_gtin, same_gtin
 from penstock_apps.products.strategies import Query
 
 THRESHOLD = 0.6
-_MOMENT = 1.0
-_REFUSALS = frozenset((429, 503))
 _WORDS = re.compile(r"\w+")
 _LOG = logging.getLogger("penstock_apps.products")
 
@@ -56,12 +51,17 @@ class ProviderCall:
     latency_ms: float
 
 
+class StillInTrouble(Postponed):
+    """A retailer that was known to be in trouble was asked whether it is back, and is not: no try of the item."""
+
+
 class Provider(Protocol):
     """A retailer that can be asked.
 
     ``look_up`` raises ``Postponed`` (PROVIDER_THROTTLED) when it did not ask because the retailer asks for no
-    calls, ``Retryable`` (PROVIDER_THROTTLED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT) when it asked and that may work
-    later, and ``Permanent`` (PROVIDER_REFUSED, PROVIDER_ANSWER_UNREADABLE) when it will not.
+    calls or was out of order a moment ago, ``StillInTrouble`` when it asked and that is still so, ``Retryable``
+    (PROVIDER_THROTTLED, PROVIDER_UNAVAILABLE, PROVIDER_TIMEOUT) when it asked and that may work later, and
+    ``Permanent`` (PROVIDER_REFUSED, PROVIDER_ANSWER_UNREADABLE) when it will not.
     """
 
     @property
@@ -128,7 +128,7 @@ class Providers:
         """The first answer that fits. One retailer's trouble is raised only if no other one has the product.
 
         "Not found" is said only when everybody who can answer did: while one is throttled, nobody knows. A retailer
-        that asked us to stay away is not asked, and where nobody else failed, that costs no try: ``Postponed``.
+        that asked us to stay away, or is out of order, costs no try where nobody else failed: ``Postponed``.
         ``on_call`` is told of each question that was asked, and of none that was not.
         """
 
@@ -147,6 +147,8 @@ class Providers:
             try:
                 product = await provider.look_up(query)
             except Postponed as error:
+                if isinstance(error, StillInTrouble):
+                    note(provider, error.code)
                 if postponement is None or error.retry_after < postponement.retry_after:
                     postponement = error
                 continue
@@ -174,58 +176,6 @@ class Providers:
         if permanent is not None and not has_answer:
             raise permanent
         return None
-
-
-class CallPacing:
-    """Keeps calls to one retailer as far apart as it likes them, and stops them while it asks for none.
-
-    One retailer is asked from the loops of several workers of a process, so there is a lock.
-    """
-
-    def __init__(
-        self,
-        calls_per_second: float,
-        longest_wait: float,
-        *,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._delay = ProviderDelay(calls_per_second)
-        self._longest_wait = longest_wait
-        self._now = now
-        self._closed_until = -math.inf
-        self._lock = threading.Lock()
-
-    @property
-    def gauges(self) -> dict[str, float]:
-        """How often it refuses, and how far apart calls are just now."""
-        with self._lock:
-            return {
-                "throttle_rate": round(self._delay.throttle_rate, 4),
-                "delay_seconds": round(self._delay.setting, 4),
-            }
-
-    async def wait(self, sleep: Callable[[float], Awaitable[None]]) -> float | None:
-        """Wait for our turn; seconds to come back in where that is longer than anybody should wait here."""
-        with self._lock:
-            now = self._now()
-            # A moment is waited out: going back to the database and coming again takes as long.
-            if self._closed_until - now > min(_MOMENT, self._longest_wait):
-                return self._closed_until - now
-            ready_in = self._delay.ready_in(now)
-            if ready_in > self._longest_wait:
-                return ready_in
-            self._delay.take_slot(now)
-        if ready_in > 0:
-            await sleep(ready_in)
-        return None
-
-    def learn(self, status: int, retry_after: float | None = None) -> None:
-        """Learn from an answer: 429 and 503 make calls rarer, for as long as the retailer says where it says so."""
-        with self._lock:
-            now = self._now()
-            self._delay.note_answer(now, status=status, retry_after=retry_after)
-            if status in _REFUSALS:
-                self._closed_until = max(self._closed_until, now + self._delay.ready_in(now))
 
 
 def _tokens(*texts: str | None) -> frozenset[str]:

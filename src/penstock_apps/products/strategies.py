@@ -1,4 +1,4 @@
-"""Ways to ask for a product; an attempt that found nothing is followed by one that asks another way."""
+"""Ways to ask for a product; a question that found nothing is followed by another, one without an answer is not."""
 
 from __future__ import annotations
 
@@ -48,10 +48,8 @@ def queries_for(product: Product) -> list[Query]:
     return [Query(strategy, text, sku, gtin, brand, title) for strategy, text in texts]
 
 
-def choose_query(possible: Sequence[Query], attempt: int) -> Query:
-    """The question of the first attempt, the second …; after the last one it starts again."""
+def choose_query(possible: Sequence[Query], times_not_found: int) -> Query:
+    """The question behind those that found nothing; after the last one it starts again."""
     if not possible:
         raise InvalidInput("there is no question to choose from: the row has no sku, gtin or title", field="queries")
-    if attempt < 1:
-        raise InvalidInput(f"attempt {attempt} is not one: the first attempt is 1", field="attempt")
-    return possible[(attempt - 1) % len(possible)]
+    return possible[times_not_found % len(possible)]

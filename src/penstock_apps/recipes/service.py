@@ -169,7 +169,7 @@ class Recipes:
         """What is known of the page of a job that has no result any more."""
         params = self.kind.params(job)
         url_hash = params.get("url_hash")
-        if not url_hash:  # as an imported job may
+        if not url_hash or "page_sha256" in params:  # it was imported, or what its client sent is gone with its result
             return None
         return self.repository.latest(url_hash, llm_allowed=params["use_llm_fallback"])
 

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx2
 import pytest
 from PIL import Image
 
-from penstock import Penstock
+from penstock import Penstock, Permanent
 from penstock_apps.catalogs.application import catalogs as catalogs_application
 from penstock_apps.catalogs.service import Catalogs
 from penstock_apps.catalogs.settings import CatalogSettings
@@ -167,6 +168,22 @@ def test_a_folder_that_is_not_mounted_forgets_no_photos(served: Served, folder: 
     shown = ada.get(f"/api/jobs/{job.id}").json()
     assert (shown["status"], shown["error_code"]) == ("failed", "CATALOG_FOLDER_MISSING")
     assert len(ada.get(f"{address}/photos").json()["photos"]) == 5
+
+
+def test_a_catalog_that_is_gone_is_named_whenever_that_is_found_out(served: Served, folder: Path) -> None:
+    ada = served.client()
+    made(ada, folder)
+    assert ada.get("/api/catalogs/").json() == ada.get("/api/catalogs").json() != []
+    missing = ada.post(f"/api/catalogs/{uuid4()}/scan")
+    assert (missing.status_code, missing.json()["code"]) == (404, "CATALOG_NOT_FOUND")
+    progress = SimpleNamespace(total=0, done=0, failed=0)
+    params = {"catalog_id": str(uuid4()), "directories": [str(folder / "gone")]}
+    ending = SimpleNamespace(params=params, progress=progress, items=lambda _: iter(()), results=lambda: iter(()))
+    for name in ("scan", "thumbnails", "duplicates", "tagging"):
+        finalize: Any = served.app.kinds.get(name).finalize
+        with pytest.raises(Permanent) as failed:
+            finalize(ending)
+        assert failed.value.code == "CATALOG_NOT_FOUND"
 
 
 def test_taggers_of_ones_own_know_more_words(

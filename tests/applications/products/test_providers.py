@@ -16,6 +16,7 @@ import pytest
 
 from penstock import Permanent, Retryable
 from penstock.errors import ConfigurationError, HandlerError, Postponed
+from penstock_apps.products.call_pacing import CallPacing
 from penstock_apps.products.headers import map_headers
 from penstock_apps.products.http_json import (
     LARGEST_ANSWER,
@@ -25,7 +26,14 @@ from penstock_apps.products.http_json import (
 )
 from penstock_apps.products.products import Product, Unusable
 from penstock_apps.products.provider_settings import parse_retailers
-from penstock_apps.products.providers import CallPacing, FoundProduct, ProviderCall, Providers, best_match, score
+from penstock_apps.products.providers import (
+    FoundProduct,
+    ProviderCall,
+    Providers,
+    StillInTrouble,
+    best_match,
+    score,
+)
 from penstock_apps.products.retailer import CATALOGUE, Retailer, demo_retailer, sample_csv
 from penstock_apps.products.strategies import Query, Strategy, choose_query, queries_for
 from tests.applications.products.rows import normalize_row
@@ -252,6 +260,7 @@ BUSIER = Retryable("busier", code="PROVIDER_THROTTLED", retry_after=60)
 SHUT = Permanent("no", code="PROVIDER_REFUSED")
 AWAY = Postponed("away", code="PROVIDER_THROTTLED", retry_after=30)
 AWAY_LONGER = Postponed("away for longer", code="PROVIDER_THROTTLED", retry_after=60)
+STILL_AWAY = StillInTrouble("still away", code="PROVIDER_UNAVAILABLE", retry_after=20)
 
 
 def test_priority_decides_and_each_attempt_starts_with_the_next() -> None:
@@ -289,6 +298,7 @@ def test_one_shop_in_trouble_does_not_hide_the_product_at_another() -> None:
         ([AWAY_LONGER, AWAY], AWAY),
         ([None, AWAY], AWAY),
         ([SHUT, AWAY], AWAY),
+        ([None, STILL_AWAY, AWAY], STILL_AWAY),
         # Somebody was asked and failed: that was a try.
         ([AWAY, BUSIER], BUSIER),
     ],
@@ -296,7 +306,7 @@ def test_one_shop_in_trouble_does_not_hide_the_product_at_another() -> None:
 def test_not_found_is_not_said_while_somebody_could_not_be_asked(answers: list[Any], raised: HandlerError) -> None:
     found, told = outcomes(Providers(Scripted(str(at), at, answer) for at, answer in enumerate(answers)))
     assert found is raised
-    assert len(told) == sum(not isinstance(answer, Postponed) for answer in answers)
+    assert len(told) == sum(type(answer) is not Postponed for answer in answers)
 
 
 def test_a_shop_that_does_not_understand_the_question_is_passed_over() -> None:
@@ -322,14 +332,37 @@ def test_calls_are_kept_apart_and_nobody_waits_too_long() -> None:
     async def four_calls() -> list[float | None]:
         return [await pace.wait(sleep) for _ in range(4)]
 
-    pace = CallPacing(2, 1.0, now=lambda: time[0])
+    pace = CallPacing(2, 1.0, 900.0, now=lambda: time[0])
     assert asyncio.run(four_calls()) == [None, None, None, 1.5]
     assert slept == [0.5, 1.0]
     time[0] = 110.0
     pace.learn(429, 5)
     assert asyncio.run(pace.wait(sleep)) == 5.0
+    assert pace.gauges == {"throttle_rate": 0.05, "delay_seconds": 5.0}
     time[0] = 115.0
     assert asyncio.run(pace.wait(sleep)) is None
+
+
+def test_who_waits_for_a_turn_goes_back_when_the_shop_breaks_down_meanwhile() -> None:
+    async def breaks_down(seconds: float) -> None:
+        pace.learn(503, 30)
+
+    pace = CallPacing(2, 1.0, 900.0, now=lambda: 100.0)
+    assert asyncio.run(pace.wait(breaks_down)) is None
+    assert asyncio.run(pace.wait(breaks_down)) == 30.0
+
+
+def test_a_shop_is_given_up_when_it_was_out_of_order_for_long_and_does_not_say_for_how_long() -> None:
+    time = [0.0]
+    pace = CallPacing(2, 1.0, 60.0, now=lambda: time[0])
+    pace.learn(None)
+    assert (pace.is_in_trouble, pace.is_given_up) == (True, False)
+    time[0] = 60.0
+    assert (pace.is_outage_over_long, pace.is_given_up) == (True, True)
+    pace.learn(503, 600)
+    assert (pace.is_outage_over_long, pace.is_given_up) == (True, False)
+    pace.learn(200)
+    assert (pace.is_in_trouble, pace.is_outage_over_long) == (False, False)
 
 
 # Descriptions
@@ -402,7 +435,7 @@ def test_the_sample_table_is_looked_up_whole(shop: Retailer) -> None:
             except Unusable:
                 outcomes["unusable"] += 1
                 continue
-            found = await providers.look_up(choose_query(queries_for(product), 1))
+            found = await providers.look_up(choose_query(queries_for(product), 0))
             outcomes["found" if found else "not found"] += 1
         await provider.close()
 

@@ -194,7 +194,7 @@ def test_a_job_that_found_nothing_is_run_again_with_other_questions(market: Mark
     assert [one.strategy for one in market.events(taken)] == ["sku", "gtin"]
     market.app.jobs.reprocess(taken.job.id)
     market.work()
-    assert [one.strategy for one in market.events(taken)] == ["sku", "gtin", "gtin", "title"]
+    assert [one.strategy for one in market.events(taken)] == ["sku", "gtin", "title", "sku"]
 
 
 def test_files_that_make_no_job_are_refused_with_a_code(market: Market) -> None:

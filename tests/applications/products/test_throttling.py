@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock import Item, Penstock, Settings
-from penstock_apps.products import providers
+from penstock_apps.products import call_pacing
 from penstock_apps.products.repository import SearchEvent
 from penstock_apps.products.retailer import CATALOGUE, Retailer, demo_retailer
 from penstock_apps.products.settings import ProductSettings
@@ -22,7 +22,7 @@ TABLE = ("sku\n" + "".join(f"{one['id']}\n" for one in CATALOGUE[:ITEMS])).encod
 @pytest.fixture(autouse=True)
 def _nobody_waits_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second is waited out by the call itself; here everybody goes back instead."""
-    monkeypatch.setattr(providers, "_MOMENT", 0.0)
+    monkeypatch.setattr(call_pacing, "_MOMENT", 0.0)
 
 
 def worked_off(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 import pytest
 
+from penstock.ingest import SourceSettings
 from penstock_apps.products.retailer import sample_csv, sample_image
 from tests.applications.products.conftest import Market
-from tests.http.conftest import Served, serving
+from tests.http.conftest import Served, on_sqlite, serving
 
 
 @pytest.fixture
@@ -101,6 +103,21 @@ def test_a_scan_takes_each_file_once_also_when_it_is_repeated(served: Served, ma
     (market.inbox / "a.csv").write_bytes(b"sku\n1\n2\n")
     assert [one["name"] for one in scan()["taken"]] == ["a.csv"]
     assert len(market.app.jobs.list()) == 3
+
+
+@on_sqlite
+def test_a_source_that_does_not_answer_is_not_the_senders_fault(
+    served: Served, market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    sources = SourceSettings.model_validate({"PENSTOCK_INGEST_FTP_HOSTS": address})
+    monkeypatch.setattr(market.products.intake, "_sources", sources)
+    ada, body = served.client(), {"source": f"ftp://{address}/products"}
+    for answer in (ada.post("/api/ingestion/scan", json=body), ada.post("/api/jobs", json=body)):
+        problem = answer.json()
+        assert (answer.status_code, problem["code"], problem["field"]) == (503, "SOURCE_UNAVAILABLE", "source")
+    assert market.app.jobs.list() == []
 
 
 def test_a_source_may_be_named_instead_of_an_upload(served: Served, market: Market) -> None:

@@ -174,6 +174,8 @@ def test_what_one_person_sends_is_nobody_elses_recipe(kitchen: Kitchen) -> None:
     assert ada.open_import(ada.add_page(url)).title == "Tomato soup"
     kitchen.app.jobs.wait(UUID(request), timeout=PATIENCE)
     assert guest.get(f"/parse-requests/{request}").json()["recipe"]["title"] == "Tomato soup"
+    assert kitchen.recipes.find_latest(kitchen.app.jobs.get(UUID(request))) is not None
+    assert kitchen.recipes.find_latest(kitchen.app.jobs.get(UUID(sent))) is None, "nor does it once a result is pruned"
     again = mallory.send_page(url, [json.dumps(soup(name="More poison"))])
     assert mallory.open_import(again).title == "More poison", (
         "what is known of a page does not answer for what was sent"

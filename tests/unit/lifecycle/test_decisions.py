@@ -57,9 +57,9 @@ JUDGED: list[tuple[BaseException, int, ItemStatus, str, KilledBy | None]] = [
     (TimeLimitExceeded("t"), 3, ERROR, "WORKER_TIMEOUT", KilledBy.TIMEOUT),
     (MemoryLimitExceeded("m"), 3, ERROR, "WORKER_OOM", KilledBy.OOM),
     (WorkerCrashed("c"), 3, ERROR, "WORKER_CRASH", KilledBy.WORKER_CRASH),
-    (ZeroDivisionError("division"), 1, PENDING, "UNEXPECTED_ERROR", None),
-    (ZeroDivisionError("division"), 3, ERROR, "UNEXPECTED_ERROR", None),
-    (KeyboardInterrupt(), 3, ERROR, "UNEXPECTED_ERROR", None),
+    (ZeroDivisionError("division"), 1, PENDING, "PROCESSING_ERROR", None),
+    (ZeroDivisionError("division"), 3, ERROR, "PROCESSING_ERROR", None),
+    (KeyboardInterrupt(), 3, ERROR, "PROCESSING_ERROR", None),
 ]
 
 
@@ -93,10 +93,17 @@ def test_a_server_that_asks_for_more_time_gets_it() -> None:
 
 def test_what_is_not_found_has_retries_of_its_own() -> None:
     policy = Policy(retries=0, not_found_retries=1, backoff="10s fixed")
-    assert [outcome_for_error(NotFound("n"), attempt, policy).status for attempt in (1, 2)] == [
-        PENDING,
-        ItemStatus.NOT_FOUND,
-    ]
+    ends = [outcome_for_error(NotFound("n"), before + 1, policy, not_found_attempts=before) for before in (0, 1)]
+    assert [(end.status, end.was_not_found) for end in ends] == [(PENDING, True), (ItemStatus.NOT_FOUND, True)]
+
+
+def test_failures_use_up_no_try_of_what_is_not_found_and_the_other_way_round() -> None:
+    policy = Policy(retries=2, not_found_retries=1, backoff="10s fixed")
+    # Two outages, and the third try is the first that was answered.
+    assert outcome_for_error(NotFound("n"), 3, policy).status is PENDING
+    # Not found once; the failure that follows is the first of three.
+    ends = [outcome_for_error(Retryable("away"), attempt, policy, not_found_attempts=1) for attempt in (2, 3, 4)]
+    assert [end.status for end in ends] == [PENDING, PENDING, ItemStatus.ERROR]
 
 
 def test_an_error_made_of_a_kill_still_says_who_killed() -> None:
@@ -192,7 +199,7 @@ def test_errors_everybody_meets_have_codes_of_their_own() -> None:
         (refused.value, "DB_CONN_REFUSED"),
         (wrapped.value, "DB_CONN_REFUSED"),
         (StoreUnavailable("gone"), "DB_CONN_REFUSED"),
-        (ConnectionRefusedError(111, "Connection refused"), "UNEXPECTED_ERROR"),
+        (ConnectionRefusedError(111, "Connection refused"), "PROCESSING_ERROR"),
     ):
         outcome = outcome_for_error(error, 1, Policy())
         assert (outcome.code, outcome.status) == (code, ItemStatus.PENDING), error

@@ -29,7 +29,7 @@ PATIENCE = 30.0
 WELL = outcomes.done("1")
 THROTTLED = outcomes.retried("429", "HTTP_429", 1.0)
 BROKEN = outcomes.failed("no", "NO")
-UNFORESEEN = outcomes.retried("bug", "UNEXPECTED_ERROR", 1.0)
+UNFORESEEN = outcomes.retried("bug", "PROCESSING_ERROR", 1.0)
 MISSING = outcomes.not_found("none", "NONE")
 
 

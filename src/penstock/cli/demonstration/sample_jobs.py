@@ -47,7 +47,7 @@ class SampleJobs:
     def look(self, jobs: Sequence[Job]) -> None:
         """Stop the slow one half way, and go on with what waited for the end of another."""
         for job in jobs:
-            if job.id == self._slow and job.state is JobState.RUNNING and job.progress.fraction(job.state) >= 0.5:
+            if job.id == self._slow and job.state is JobState.RUNNING and job.fraction >= 0.5:
                 self._slow = None
                 self._stop(job.id)
             if job.finished and job.id not in self._asked_to_go_on:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from collections.abc import Generator
+from contextlib import closing
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import Query
-from starlette.background import BackgroundTask
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import Response
 
 from penstock.http.auth import AService, SignedIn
 from penstock.http.errors import documented
+from penstock.http.limits import Slots
+from penstock.http.responses import Streamed
 from penstock.http.routing import Router
+from penstock.lifecycle.grid import Grid
 
 routes = Router(tags=["items"])
+_CSV = "text/csv; charset=utf-8"
 _XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
@@ -37,33 +38,26 @@ def export_items(
     file_format: Annotated[Literal["csv", "xlsx"], Query(alias="format")] = "csv",
 ) -> Response:
     """Straight from the database, exactly what the grid shows. Text that looks like a formula stays text."""
-    headers, lines = service.app.acting_as(who.caller).items.export(job_id)
+    grid = service.app.acting_as(who.caller).items.export(job_id)
     name = {"Content-Disposition": f'attachment; filename="job-{job_id}.{file_format}"'}
     if file_format == "csv":
-        from penstock.exports.csv_text import csv_chunks
-
-        return StreamingResponse(csv_chunks(headers, lines), media_type="text/csv; charset=utf-8", headers=name)
-    with service.exports.take():
-        path = _write_workbook(headers, lines)
-    return FileResponse(path, media_type=_XLSX, headers=name, background=BackgroundTask(path.unlink))
+        return Streamed(_csv(grid), media_type=_CSV, headers=name)
+    chunks = _workbook(grid, service.exports)
+    next(chunks)  # too many at once are refused while there is still a status to do it with
+    return Streamed(chunks, media_type=_XLSX, headers=name)
 
 
-def _write_workbook(headers: tuple[str, ...], lines: Iterator[list[Any]]) -> Path:
-    """A workbook in a temporary file, which the caller removes."""
-    from penstock.exports.workbook import write_workbook
+def _csv(grid: Grid) -> Generator[bytes]:
+    from penstock.exports.csv_text import csv_chunks
 
-    with _new_file() as path:
-        write_workbook(path, headers, lines)
-        return path
+    with closing(grid.lines):
+        yield from csv_chunks(grid.headers, grid.lines)
 
 
-@contextmanager
-def _new_file() -> Iterator[Path]:
-    """A name for a new file; nothing is left of it when the block fails."""
-    with tempfile.NamedTemporaryFile(prefix="penstock-export-", suffix=".xlsx", delete=False) as file:
-        path = Path(file.name)
-    try:
-        yield path
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+def _workbook(grid: Grid, slots: Slots) -> Generator[bytes]:
+    """Nothing, once there is a slot, and then the workbook; the slot is free again when this is over or closed."""
+    from penstock.exports.workbook import workbook_chunks
+
+    with slots.take(), closing(grid.lines):
+        yield b""
+        yield from workbook_chunks(grid.headers, grid.lines, numbers=grid.number_headers)

@@ -9,9 +9,9 @@ from fastapi import Body, Query
 from starlette.responses import Response
 
 from penstock.errors import InvalidInput
-from penstock.http.auth import AService, SignedIn
+from penstock.http.auth import AService, SignedIn, Submitting
 from penstock.http.errors import documented
-from penstock.http.jobs.schemas import JobKilled, JobStatusResponse, Reason, Reprocess
+from penstock.http.jobs.schemas import JobKilled, JobRerun, JobStatusResponse, Reason, Reprocess
 from penstock.http.jobs.status import complete_status
 from penstock.http.responses import Json
 from penstock.http.routing import Router
@@ -34,6 +34,28 @@ def cancel_job(
     """No new item starts, running ones are stopped, and the history says who did it and why."""
     job = service.app.acting_as(who.caller).jobs.cancel(job_id, reason=reason or "User requested cancellation")
     return Json(JobKilled(**vars(complete_status(job, who, service))))
+
+
+@routes.post("/{job_id}/kill", summary="Stop a job", response_model=JobKilled, responses=_WITH_BODY)
+def kill_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
+    """The same as `DELETE /api/jobs/{job_id}`, with the reason in the body."""
+    return cancel_job(job_id, who, service, _reason(why))
+
+
+@routes.post(
+    "/{job_id}/rerun",
+    status_code=202,
+    summary="Submit a job again",
+    response_model=JobRerun,
+    responses=_CHANGE_RESPONSES | documented(429),
+)
+def rerun_job(job_id: UUID, who: Submitting, service: AService) -> Response:
+    """A new job of the same kind, owner and title, with the same params and items, for one that is over.
+
+    Where it has a unique key and another job does that work already, the answer is that job.
+    """
+    job = service.app.acting_as(who.caller).jobs.rerun(job_id)
+    return Json(JobRerun(**vars(complete_status(job, who, service)), rerun_of=job_id), 202)
 
 
 @routes.post("/{job_id}/pause", summary="Pause a job", response_model=JobStatusResponse, responses=_WITH_BODY)

@@ -2,7 +2,8 @@
 
 Two kinds of events come: ``history``, each line of the job's history with its sequence number as id, so that whoever
 comes back with ``Last-Event-ID`` misses none; and ``progress``, the job as it stands, whenever it has changed. After
-``end`` nothing more comes.
+``end`` nothing more comes. ``/api/jobs/{job_id}/stream`` has the second kind alone, without a name, for clients that
+listen to plain messages.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from penstock.http.jobs.report import history_line
 from penstock.http.jobs.status import read_news
 from penstock.http.responses import json_text
 from penstock.http.routing import Router
+from penstock.http.service import Service
+from penstock.http.tokens import Identity
 from penstock.lifecycle.states import FINISHED
 from penstock.operations.read_jobs import HISTORY_PAGE
 
@@ -53,7 +56,29 @@ async def follow_job(
     last_event_id: Annotated[str | None, Header(description="The last `history` event that was seen.")] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """`history` for every transition, `progress` whenever something changed, `end` when the job is over."""
-    after = _sequence(last_event_id)
+    async for event in _events(job_id, who, service, _sequence(last_event_id)):
+        yield event
+
+
+@routes.get(
+    "/{job_id}/stream",
+    summary="A job's status whenever it changes (server-sent events)",
+    response_class=EventSourceResponse,
+    responses=documented(401, 404, 422, 503, streams=True),
+)
+async def stream_job(
+    job_id: Annotated[UUID, Depends(visible_job)], who: SignedIn, service: AService
+) -> AsyncIterator[ServerSentEvent]:
+    """The same without its history, as plain messages: each is the job as it stands, and its `status` says when it is
+    over.
+    """
+    async for event in _events(job_id, who, service, _LAST_SEQUENCE):
+        if event.event == "progress":
+            yield ServerSentEvent(raw_data=event.raw_data)
+
+
+async def _events(job_id: UUID, who: Identity, service: Service, after: int) -> AsyncIterator[ServerSentEvent]:
+    """What happens to a job behind a line of its history, until it is over or the server stops."""
     last_status = None
     with service.change_feed.follow(job_id) as change_event:
         while True:

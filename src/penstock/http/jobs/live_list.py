@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -64,7 +64,7 @@ async def follow_jobs(
         while not closing.is_set():
             began_at = time.monotonic()
             try:
-                news = page_sent.news(await run_in_threadpool(look))
+                news = page_sent.news(await run_in_threadpool(look), service.app.store.current_time())
             except PenstockError as error:
                 _log.warning("cannot read the list of jobs; trying again", error=error.message, code=error.code)
             else:
@@ -81,11 +81,11 @@ class _PageSent:
         self._marks: dict[UUID, object] | None = None
         self._next: str | None = None
 
-    def news(self, page: JobPage) -> JobListChange | None:
+    def news(self, page: JobPage, now: datetime) -> JobListChange | None:
         """What has changed since; None when nothing has."""
         before = {} if self._marks is None else self._marks
         marks: dict[UUID, object] = {job.id: _mark(job) for job in page.jobs}
-        behind, now = next_cursor(page), datetime.now(UTC)
+        behind = next_cursor(page)
         changed_jobs = [job_listed(job, now) for job in page.jobs if before.get(job.id) != marks[job.id]]
         same = self._marks is not None and list(marks) == list(before) and behind == self._next
         self._marks, self._next = marks, behind

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.http.jobs.schemas import Counts, FailedItem, HistoryLine, JobListed, JobProgress, JobStatusResponse
+from penstock.http.jobs.schemas import (
+    Counts,
+    FailedItem,
+    HistoryLine,
+    JobListed,
+    JobProgress,
+    JobStatusResponse,
+    JobTimes,
+    WorkerHealth,
+)
 from penstock.http.system.report import lane_setting
 from penstock.lifecycle.job import HistoryEntry, Job
 from penstock.lifecycle.job_message import message_of, percent_of
@@ -16,10 +25,17 @@ from penstock.lifecycle.transitions import actions
 from penstock.lifecycle.vocabularies import CELERY, QUEUE_STATE, TASKS
 from penstock.operations.job_report import ItemFailure, JobReport
 from penstock.operations.samples import LaneSample
+from penstock.operations.workers import WorkerSeen
 
 BATCH = 100
 """How many items are shown as one batch of a long job."""
 _KILLED = TASKS.killed
+_HANDED_OUT = CELERY.words[JobState.SUCCEEDED]
+_KILLED_FIELDS = ("killed_by", "killed_at", "killed_reason", "progress_at_kill")
+_FAILED_FIELDS = (
+    "error", "error_type", "error_code", "failed_at", "failed_phase", "failed_batch", "progress_at_failure",
+    "stack_trace",
+)  # fmt: skip
 
 
 def job_listed(job: Job, now: datetime) -> JobListed:
@@ -36,6 +52,7 @@ def job_listed(job: Job, now: datetime) -> JobListed:
         updated_at=job.updated_at,
         started_at=job.started_at,
         completed_at=job.completed_at,
+        times=times_of(job, now),
         progress=progress_of(job, now),
         failed_items=job.progress.failed,
         error_code=job.error_code,
@@ -54,7 +71,7 @@ def job_status(
     ended_at, counts = _ending(report) if job.state.work is Work.LEFT else (None, None)
     params = job.params if isinstance(job.params, dict) else {}
     result = job.result if isinstance(job.result, dict) else {}
-    return JobStatusResponse(
+    status_response = JobStatusResponse(
         job_id=job.id,
         status=status,
         state=job.state,
@@ -66,6 +83,7 @@ def job_status(
         updated_at=job.updated_at,
         started_at=job.started_at,
         completed_at=job.completed_at,
+        times=times_of(job, now),
         progress=progress_of(job, now),
         failed_items=progress.failed,
         error_code=job.error_code,
@@ -91,7 +109,8 @@ def job_status(
         continues=params.get("continues"),
         continued_by=result.get("continued_by"),
         error=job.last_error if is_failed else None,
-        error_type=job.error_type if is_failed else None,
+        error_type=job.error_class if is_failed else None,
+        failure_type=job.error_type if is_failed else None,
         failed_at=ended_at if is_failed else None,
         failed_phase=job.failed_phase if is_failed else None,
         failed_batch=_failed_batch(job, counts) if is_failed else None,
@@ -102,6 +121,24 @@ def job_status(
         progress_at_kill=counts if is_killed else None,
         controllers=[lane_setting(lane) for lane in lanes if lane.kind == job.kind],
     )
+    if job.state.work is not Work.DONE:
+        status_response.result = result_of(status_response)
+    return status_response
+
+
+def result_of(job: JobStatusResponse) -> dict[str, Any] | None:
+    """What stands in the place of a result before there is one: how the job ended, or that its work is handed out.
+
+    It has the same values as the fields of the same names, for clients that look for them here.
+    """
+    if job.status == _KILLED:
+        return {"status": job.status} | {name: getattr(job, name) for name in _KILLED_FIELDS}
+    if job.status == TASKS.words[JobState.FAILED]:
+        return {"status": job.status} | {name: getattr(job, name) for name in _FAILED_FIELDS}
+    if job.celery_status == _HANDED_OUT:
+        word = "processing" if job.processed_items else "dispatched"
+        return {"status": word, "total_items": job.total_items, "message": job.progress.message}
+    return None
 
 
 def status_of(job: Job) -> str:
@@ -113,8 +150,19 @@ def celery_status(job: Job) -> str:
     """What Celery would say of a coordinator that does the same: SUCCESS as soon as it has handed out its work."""
     handed_out = job.phase in (Phase.PROCESSING, Phase.FINALIZING) and job.progress.total > 1
     if job.state is JobState.RUNNING and handed_out:
-        return "SUCCESS"
-    return CELERY.words[job.state]
+        return _HANDED_OUT
+    return CELERY.word(job.state, job.killed_by)
+
+
+def times_of(job: Job, now: datetime) -> JobTimes:
+    """How long a job has taken."""
+    times = job.times_at(now)
+    return JobTimes(
+        total_seconds=round(times.total, 1),
+        active_seconds=round(times.active, 1),
+        paused_seconds=round(times.paused, 1),
+        waiting_seconds=round(times.waiting, 1),
+    )
 
 
 def progress_of(job: Job, now: datetime) -> JobProgress:
@@ -130,7 +178,18 @@ def progress_of(job: Job, now: datetime) -> JobProgress:
         phase=job.phase,
         batches_completed=batches_completed,
         batches_total=batches_total,
-        eta_seconds=_eta(job, now),
+        eta_seconds=None if (seconds := job.seconds_left(now)) is None else round(seconds, 1),
+    )
+
+
+def worker_health(workers: Iterable[WorkerSeen]) -> WorkerHealth:
+    """Who works just now."""
+    alive = [worker for worker in workers if worker.alive]
+    return WorkerHealth(
+        status="healthy" if alive else "unhealthy",
+        workers=len(alive),
+        active_tasks=sum(sum(worker.data.get("held", {}).values()) for worker in alive),
+        message=f"{len(alive)} worker(s) online" if alive else "No workers available",
     )
 
 
@@ -154,13 +213,6 @@ def _expires_at(job: Job, policy: Policy | None) -> datetime | None:
     if policy is None or policy.abandon_after is None or job.state is not JobState.SUCCEEDED:
         return None
     return None if job.completed_at is None else job.completed_at + timedelta(seconds=policy.abandon_after)
-
-
-def _eta(job: Job, now: datetime) -> float | None:
-    if job.state is not JobState.RUNNING or job.started_at is None or not job.progress.processed:
-        return None
-    elapsed = max((now - job.started_at).total_seconds(), 0.0)
-    return round(elapsed / job.progress.processed * (job.progress.total - job.progress.processed), 1)
 
 
 def _batches(processed: int, total: int) -> tuple[int | None, int | None]:

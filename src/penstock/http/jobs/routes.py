@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -13,8 +12,8 @@ from penstock.http.auth import AService, SignedIn
 from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
 from penstock.http.jobs.filters import APageRequest, next_cursor
-from penstock.http.jobs.report import history_line, job_listed
-from penstock.http.jobs.schemas import HistoryLine, JobListed, JobSamples, JobStatusResponse
+from penstock.http.jobs.report import history_line, job_listed, worker_health
+from penstock.http.jobs.schemas import HistoryLine, JobListed, JobSamples, JobStatusResponse, WorkerHealth
 from penstock.http.jobs.status import read_status
 from penstock.http.pagination import link_to_next
 from penstock.http.responses import Json
@@ -38,9 +37,17 @@ def list_jobs(
 ) -> Response:
     """Your own jobs; an admin sees everybody's. The `Link` header leads to the next page; the last one has none."""
     page = service.app.acting_as(who.caller).jobs.page(page_request.job_filter, after=page_request.after, limit=limit)
-    now = datetime.now(UTC)
+    now = service.app.store.current_time()
     headers = {} if page.next is None else link_to_next(request, cursor=next_cursor(page))
     return Json([job_listed(job, now) for job in page.jobs], headers=headers)
+
+
+@lists.get(
+    "/health", summary="Is there anybody who works?", response_model=WorkerHealth, responses=documented(401, 422, 503)
+)
+def get_worker_health(_who: SignedIn, service: AService) -> Response:
+    """How many workers there are, and how many items they hold; kept for some seconds."""
+    return Json(worker_health(service.stats.workers.get().value))
 
 
 @routes.get("/{job_id}", summary="One job", response_model=JobStatusResponse, responses=documented(401, 404, 422, 503))

@@ -45,8 +45,22 @@ class JobProgress:
     batches_completed: Annotated[int | None, Field(description="Whole hundreds of items; none for a job of one step.")]
     batches_total: int | None
     eta_seconds: Annotated[
-        float | None, Field(description="What is left, at the speed so far; none before the first item.")
+        float | None,
+        Field(
+            description="How long the rest takes at the pace of the recent past; null while that is not known.",
+            examples=[124.0],
+        ),
     ]
+
+
+@dataclass(kw_only=True)
+class JobTimes:
+    """How long a job has taken, over all its runs; what passes between two runs is not counted."""
+
+    total_seconds: Annotated[float, Field(description="All of the three below.", examples=[95.0])]
+    active_seconds: Annotated[float, Field(description="It ran.", examples=[60.0])]
+    paused_seconds: Annotated[float, Field(examples=[30.0])]
+    waiting_seconds: Annotated[float, Field(description="It was in the queue, or between two tries.", examples=[5.0])]
 
 
 @dataclass(kw_only=True)
@@ -83,8 +97,9 @@ class JobListed:
     run: int
     created_at: datetime
     updated_at: datetime
-    started_at: datetime | None
+    started_at: Annotated[datetime | None, Field(description="When it was started last: anew after a pause.")]
     completed_at: datetime | None
+    times: JobTimes
     progress: JobProgress
     failed_items: Annotated[int, Field(description="Items that ended in an error.")]
     error_code: str | None
@@ -121,13 +136,24 @@ class JobStatusResponse(JobListed):
     actions: Annotated[list[str], Field(description="What may be asked of it now.", examples=[["cancel", "pause"]])]
     has_mailbox: Annotated[bool, Field(description="Do results of this kind wait for their owner to use them?")]
     expires_at: Annotated[datetime | None, Field(description="When a result that is not used is abandoned.")]
-    result: Annotated[Any, Field(description="What the job came to, once it is completed.")]
+    result: Annotated[
+        Any,
+        Field(
+            description="What the job came to, once it is completed. Before that, how it failed or was killed, or "
+            "that its work is handed out: its own `status`, and `celery_status`, together are the `status`."
+        ),
+    ]
     completed_with_errors: Annotated[bool, Field(description="Completed, but some items ended in an error.")]
     error_details: Annotated[list[FailedItem] | None, Field(description="The first hundred of those.")]
     continues: Annotated[UUID | None, Field(description="The job whose remaining work this one does.")]
     continued_by: Annotated[UUID | None, Field(description="The job that does what this one has left.")]
     error: Annotated[str | None, Field(description="Why it failed.")]
-    error_type: ErrorType | None
+    error_type: Annotated[
+        str | None, Field(description="The class of what was raised.", examples=["DatabaseConnectionError"])
+    ]
+    failure_type: Annotated[
+        ErrorType | None, Field(description="Could the same work succeed another time, or never as it is?")
+    ]
     failed_at: datetime | None
     failed_phase: Phase | None
     failed_batch: int | None
@@ -147,6 +173,23 @@ class JobKilled(JobStatusResponse):
     """A job that was just stopped."""
 
     message: str = "Job cancelled"
+
+
+@dataclass(kw_only=True)
+class JobRerun(JobStatusResponse):
+    """The job that does the work of another one again."""
+
+    rerun_of: Annotated[UUID, Field(description="The job whose work it is.")]
+
+
+@dataclass(kw_only=True)
+class WorkerHealth:
+    """Is there anybody who works?"""
+
+    status: Literal["healthy", "unhealthy"]
+    workers: Annotated[int, Field(description="Workers that were seen within the last half minute.")]
+    active_tasks: Annotated[int, Field(description="Items they hold.")]
+    message: Annotated[str, Field(description="For people.", examples=["1 worker(s) online"])]
 
 
 @dataclass(kw_only=True)
@@ -198,7 +241,7 @@ class Reprocess(BaseModel):
         min_length=1,
         max_length=MAX_CODES,
         description="Only items that ended with one of these codes; null for those without a code.",
-        examples=[["UNEXPECTED_ERROR", None]],
+        examples=[["PROCESSING_ERROR", None]],
     )
     reset_attempts: bool = Field(default=False, description="Give each its full number of tries again.")
     permanent: bool = Field(default=False, description="Also those that failed for good.")

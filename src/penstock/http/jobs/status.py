@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from uuid import UUID
 
 from penstock.http.jobs.report import job_status
@@ -50,4 +49,5 @@ def _status(report: JobReport, who: Identity, service: Service) -> JobStatusResp
     job, kinds = report.job, service.app.kinds
     policy = kinds.get(job.kind).policy if job.kind in kinds else None
     lanes = service.stats.lanes.get().value if job.state is JobState.RUNNING else ()
-    return job_status(report, datetime.now(UTC), actor=who.caller.actor, policy=policy, lanes=lanes)
+    now = service.app.store.current_time()
+    return job_status(report, now, actor=who.caller.actor, policy=policy, lanes=lanes)

@@ -1,4 +1,8 @@
-"""What ``/metrics`` tells: how many jobs are where, how the workers are set and why, and how long requests take."""
+"""What ``/metrics`` tells: how many jobs are where, how the workers are set and why, and how long requests take.
+
+A series does not end because there is nothing to count: a kind without jobs has zeros, and a worker that has nothing to
+do shows its settings, and rates of zero, for as long as it is alive.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from penstock.errors import PenstockError
 from penstock.http.system.stats_cache import StatsCache, providers_of
+from penstock.lifecycle.states import JobState
 from penstock.operations.outbox import MAX_COUNTED
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -31,6 +36,10 @@ _OF_LANES = {
     "abandoned": "Calls that were given up and still run: threads that hang, coroutines that will not be cancelled.",
 }
 
+_OF_PROVIDERS = (
+    ("penstock_api_throttle_rate", "throttle_rate", "Share of calls that a provider refused or failed."),
+    ("penstock_api_delay_seconds", "delay_seconds", "Seconds between two calls to a provider, or until the next one."),
+)
 _COUNTED_BY_LANES = {
     "late_outcomes": "Outcomes that came when the item was another worker's already.",
     "store_errors": "How often the database failed a worker.",
@@ -68,16 +77,17 @@ class JobCounts(Collector):
         """The gauge; without a count where the database does not answer, which says more than a scrape that fails."""
         gauge = GaugeMetricFamily("penstock_jobs", "Jobs by kind and state.", labels=("kind", "state"))
         try:
-            counts = self._figures.jobs.get().value
+            counts, kinds = self._figures.jobs.get().value, self._figures.all_kinds()
         except PenstockError:
-            counts = {}
-        for (kind, state), count in counts.items():
-            gauge.add_metric((kind, state.value), count)
+            counts, kinds = {}, []
+        for kind in kinds:
+            for state in JobState:
+                gauge.add_metric((kind, state.value), counts.get((kind, state), 0))
         yield gauge
 
 
 class OfLanes(Collector):
-    """What waits, and what each worker said last of each of its kinds, as far as that was within the last minute."""
+    """What waits, and what each worker said last of each of its kinds."""
 
     def __init__(self, figures: StatsCache) -> None:
         self._figures = figures
@@ -86,13 +96,13 @@ class OfLanes(Collector):
         """The gauges; none where the database does not answer."""
         try:
             waiting = self._figures.open_items.get().value
-            lanes = self._figures.lanes.get().value
+            kinds, lanes = self._figures.all_kinds(), self._figures.all_lanes()
         except PenstockError:
             return
         for name in ("penstock_queue_depth", "penstock_pending_count"):
             gauge = GaugeMetricFamily(name, "Items that wait or run, by kind.", labels=("kind",))
-            for kind, count in waiting.items():
-                gauge.add_metric((kind,), count)
+            for kind in kinds:
+                gauge.add_metric((kind,), waiting.get(kind, 0))
             yield gauge
         for name, meaning in _OF_LANES.items():
             gauge = GaugeMetricFamily(f"penstock_{name}", meaning, labels=("kind", "worker"))
@@ -100,15 +110,12 @@ class OfLanes(Collector):
                 if isinstance(lane.data.get(name), int | float):
                     gauge.add_metric((lane.kind, lane.worker), lane.data[name])
             yield gauge
-        throttle = GaugeMetricFamily(
-            "penstock_api_throttle_rate",
-            "Share of calls that a provider throttled.",
-            labels=("kind", "worker", "provider"),
-        )
-        for lane in lanes:
-            for provider, figures in providers_of(lane):
-                throttle.add_metric((lane.kind, lane.worker, provider), figures.get("throttle_rate") or 0.0)
-        yield throttle
+        for name, figure, meaning in _OF_PROVIDERS:
+            gauge = GaugeMetricFamily(name, meaning, labels=("kind", "worker", "provider"))
+            for lane in lanes:
+                for provider, figures in providers_of(lane):
+                    gauge.add_metric((lane.kind, lane.worker, provider), figures.get(figure) or 0.0)
+            yield gauge
 
 
 class OfService(Collector):
@@ -156,7 +163,7 @@ class OfTrouble(Collector):
     """What an alarm looks at: how old the oldest items are, and what went wrong between workers and the database.
 
     Ages and expired leases are read from the database. The counters are each worker's own, since it began, as it wrote
-    them down with its last figures: one that has been idle for a minute is not shown.
+    them down with its last figures.
     """
 
     def __init__(self, figures: StatsCache) -> None:
@@ -166,7 +173,7 @@ class OfTrouble(Collector):
         """The figures; none where the database does not answer."""
         try:
             ages = self._figures.ages.get().value
-            lanes = self._figures.lanes.get().value
+            kinds, lanes = self._figures.all_kinds(), self._figures.all_lanes()
         except PenstockError:
             return
         for name, meaning, by_kind in (
@@ -174,8 +181,8 @@ class OfTrouble(Collector):
             ("running", "Seconds since the item that is in hand longest was claimed.", ages.running),
         ):
             gauge = GaugeMetricFamily(f"penstock_oldest_{name}_item_seconds", meaning, labels=("kind",))
-            for kind, seconds in by_kind.items():
-                gauge.add_metric((kind,), seconds)
+            for kind in kinds:
+                gauge.add_metric((kind,), by_kind.get(kind, 0.0))
             yield gauge
         yield GaugeMetricFamily(
             "penstock_expired_leases",

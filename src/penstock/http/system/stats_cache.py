@@ -76,6 +76,20 @@ class StatsCache:
         self.backlog = TTLCache(_SAMPLED_SECONDS, lambda _key: app.messages.backlog())
         """What the outbox has not sent yet."""
 
+    def all_lanes(self) -> list[LaneSample]:
+        """What each worker said last of each of its kinds, and how the lanes are set that had nothing to do."""
+        lanes = {(lane.kind, lane.worker): lane for lane in self.lanes.get().value}
+        for worker in self.workers.get().value:
+            if worker.alive:
+                for kind, figures in worker.data.get("lanes", {}).items():
+                    lanes.setdefault((kind, worker.name), LaneSample(kind, worker.seen_at, worker.name, figures))
+        return list(lanes.values())
+
+    def all_kinds(self) -> list[str]:
+        """The kinds that are known here, that some worker knows, or of which there are jobs."""
+        kinds = {kind.name for kind in self._app.kinds} | {kind for kind, _ in self.jobs.get().value}
+        return sorted(kinds | {lane.kind for lane in self.all_lanes()})
+
     def _latest(self, _key: str | None) -> list[LaneSample]:
         since = datetime.now(UTC) - _SAMPLES_LOOKED_AT
         newest = {(sample.kind, sample.worker): sample for sample in self._app.system.samples(since=since)}

@@ -162,7 +162,7 @@ class KafkaConsumer:
             try:
                 self._consumer.store_offsets(offsets=[TopicPartition(topic, partition, offset)])
             except (KafkaException, RuntimeError):
-                # The partition is being taken away, or we are being closed: what was handled here is handled again by its new owner.
+                # The partition is being taken away, or we are being closed: its new owner handles it again.
                 _log.info("a handled message is another member's by now", topic=topic, offset=offset - 1)
 
     # The thread that handles --------------------------------------------------------------------------------------

@@ -180,6 +180,15 @@ class Dialect(Protocol):
     def later(self, moment: ColumnElement[datetime], seconds: ColumnElement[float]) -> ColumnElement[datetime]:
         """``moment`` plus ``seconds``; null when the seconds are null."""
 
+    def seconds_between(self, earlier: ColumnElement[datetime], later: ColumnElement[datetime]) -> ColumnElement[float]:
+        """How long it is from one moment to another; 0 where the clock was set back in between, or one is null."""
+
+    def least(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
+        """The smaller of two numbers."""
+
+    def greatest(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
+        """The larger of two numbers."""
+
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """Rows handed in as parameters, to select from or join with."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -14,6 +15,8 @@ from sqlalchemy import (
     Text,
     Update,
     bindparam,
+    case,
+    func,
     insert,
     literal,
     null,
@@ -24,6 +27,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.states import JobState
+from penstock.lifecycle.times import TIME_OF
 from penstock.lifecycle.transitions import Transition
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
@@ -59,6 +63,7 @@ def change_state(
     now = dialect.now()
     changes: dict[str, Any] = dict.fromkeys(transition.clears, null())
     changes |= dict.fromkeys(transition.stamps, now)
+    changes |= _times(dialect, transition)
     changes |= values or {}
     if transition.opens_run:
         changes["run"] = jobs.c.run + 1
@@ -69,11 +74,28 @@ def change_state(
             previous_state=jobs.c.state,
             state=transition.target.value,
             event_sequence=jobs.c.event_sequence + 1,
+            state_since=now,
             updated_at=now,
             **changes,
         )
         .returning(*_CHANGED_COLUMNS)
     )
+
+
+def _times(dialect: Dialect, transition: Transition) -> dict[str, ColumnElement[Any]]:
+    """The seconds since the change before, added to the time that passes in the state which ends now."""
+    # A row of before this was kept has no moment of its last change.
+    since = func.coalesce(jobs.c.state_since, jobs.c.created_at)
+    seconds = dialect.seconds_between(since, dialect.now())
+    states_by_time: defaultdict[str, list[str]] = defaultdict(list)
+    for state in sorted(transition.sources & TIME_OF.keys()):
+        states_by_time[TIME_OF[state]].append(state.value)
+    times: dict[str, ColumnElement[Any]] = {}
+    for name, states in states_by_time.items():
+        is_all = len(states) == len(transition.sources)
+        stretch = seconds if is_all else case((jobs.c.state.in_(states), seconds), else_=0.0)
+        times[f"{name}_seconds"] = jobs.c[f"{name}_seconds"] + stretch
+    return times
 
 
 class Event(NamedTuple):

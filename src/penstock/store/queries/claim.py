@@ -78,6 +78,20 @@ class TakenOfJob(NamedTuple):
     job_id: UUID
 
 
+class TakenAgain(NamedTuple):
+    """An item that came back and was just taken: of fresh ones nobody need ask what their tries were."""
+
+    id: int
+    role: str
+    position: int
+    attempts: int
+    input_json: JSON
+    normalized_json: JSON
+    job_id: UUID
+    not_found_attempts: int
+    earlier_not_found: int
+
+
 class Stretch(NamedTuple):
     """The items of one job between two positions."""
 
@@ -160,10 +174,10 @@ def _returned_items(dialect: Dialect) -> Select[Any]:
     )
 
 
-def take_returned(transaction: Transaction, item_ids: Sequence[int], lease: NewLease) -> list[TakenOfJob]:
+def take_returned(transaction: Transaction, item_ids: Sequence[int], lease: NewLease) -> list[TakenAgain]:
     """Take items that came back, by their ids."""
     parameters = lease._asdict() | {"item_ids": item_ids}
-    return transaction.fetch(TakenOfJob, _take_returned(transaction.dialect), parameters)
+    return transaction.fetch(TakenAgain, _take_returned(transaction.dialect), parameters)
 
 
 @built_once
@@ -172,7 +186,7 @@ def _take_returned(dialect: Dialect) -> Update:
         update(job_items)
         .where(dialect.among(job_items.c.id, "item_ids"), job_items.c.status == _PENDING)
         .values(lease_values(dialect))
-        .returning(*TAKEN_COLUMNS, job_items.c.job_id)
+        .returning(*(job_items.c[name] for name in TakenAgain._fields))
     )
 
 

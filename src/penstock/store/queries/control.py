@@ -31,6 +31,7 @@ from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.line import not_before_now
+from penstock.store.queries.settle import NO_PACE
 from penstock.store.queries.visibility import by_id, is_followed, key_in_use, visible_to
 from penstock.store.tables import job_items, jobs
 from penstock.store.transaction import Transaction
@@ -68,6 +69,8 @@ def _change_job(dialect: Dialect, transition: Transition, sight: Visibility, *, 
     if transition in (SUBMIT, RESUME):
         values = {"next_claim_at": _turn(dialect)}
         which = which & ~key_in_use()
+    if transition is RESUME:
+        values |= NO_PACE
     if transition is CANCEL:
         values = {
             "killed_by": bindparam("killer", type_=String),

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Insert, Integer, Select, String, Text, Update, bindparam, insert, literal, select, update
+from sqlalchemy import Insert, Integer, Select, String, Text, Update, bindparam, case, insert, literal, select, update
 
-from penstock.lifecycle.states import ItemRole, ItemStatus
+from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.store.dialects.dialect import Dialect, Field
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.visibility import by_id
@@ -53,37 +53,49 @@ def _insert_items(dialect: Dialect) -> Insert:
     return insert(job_items).from_select(columns, source)
 
 
-def hold_lease(transaction: Transaction, item_id: int, lease: UUID) -> bool:
-    """Is the lease on a plan's item still ours? If so it is locked: nobody takes it before this commits."""
-    item_ids = transaction.values(int, _hold_lease(transaction.dialect), {"item_id": item_id, "lease": lease})
-    return bool(item_ids)
+def hold_plan(transaction: Transaction, item_id: int, lease: UUID, *, total: int) -> bool:
+    """Is the lease on a plan's item still ours, and are ``total`` items there? If so it is locked until this commits:
+    nobody takes it, and nobody else plans.
+    """
+    parameters = {"item_id": item_id, "lease": lease, "total": total}
+    return bool(transaction.values(int, _hold_plan(transaction.dialect), parameters))
 
 
 @built_once
-def _hold_lease(_: Dialect) -> Select[Any]:
-    mine = job_items.c.id == bindparam("item_id", type_=RowNumber)
+def _hold_plan(_: Dialect) -> Select[Any]:
+    total_items = select(jobs.c.total_items).where(jobs.c.id == job_items.c.job_id).scalar_subquery()
     return (
         select(job_items.c.id)
-        .where(mine, job_items.c.lease == bindparam("lease", type_=Identifier))
+        .where(
+            job_items.c.id == bindparam("item_id", type_=RowNumber),
+            job_items.c.lease == bindparam("lease", type_=Identifier),
+            total_items == bindparam("total", type_=Integer),
+        )
         .with_for_update(key_share=True)
     )
 
 
 def extend_plan(transaction: Transaction, job_id: UUID, *, total: int, more: int) -> bool:
-    """A planning job has so many more items, if ``total`` were there before; False when there were not."""
+    """A planning job has so many more items to hand out, if ``total`` were there before; False when there were not."""
     parameters = {"job_id": job_id, "total": total, "more": more}
     return transaction.execute(_extend_plan(transaction.dialect), parameters) == 1
 
 
 @built_once
 def _extend_plan(dialect: Dialect) -> Update:
+    now = dialect.now()
+    total_items = jobs.c.total_items + bindparam("more", type_=Integer)
+    flows = jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value])
+    sooner = case((jobs.c.next_claim_at < now, jobs.c.next_claim_at), else_=now)
     return (
         update(jobs)
         .where(by_id(), jobs.c.total_items == bindparam("total", type_=Integer))
         .values(
-            total_items=jobs.c.total_items + bindparam("more", type_=Integer),
-            last_heartbeat=dialect.now(),
-            updated_at=dialect.now(),
+            total_items=total_items,
+            last_claimable=total_items,
+            next_claim_at=case((flows, sooner), else_=jobs.c.next_claim_at),
+            last_heartbeat=now,
+            updated_at=now,
         )
     )
 

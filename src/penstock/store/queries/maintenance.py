@@ -156,6 +156,7 @@ def fail_overdue(
     error: str,
     code: str,
     error_type: ErrorType,
+    error_class: str | None,
     killed_by: KilledBy | None,
 ) -> list[ChangedJob]:
     """FAIL for jobs past a limit of their kind, by what limit."""
@@ -164,6 +165,7 @@ def fail_overdue(
         "error": error,
         "code": code,
         "of_type": error_type.value,
+        "of_class": error_class,
         "killer": None if killed_by is None else killed_by.value,
     }
     return transaction.fetch(ChangedJob, _fail_overdue(transaction.dialect), parameters)
@@ -180,6 +182,7 @@ def _fail_overdue(dialect: Dialect) -> Update:
             "last_error": error,
             "error_code": bindparam("code", type_=String),
             "error_type": bindparam("of_type", type_=String),
+            "error_class": bindparam("of_class", type_=String),
             "failed_phase": jobs.c.phase,
             "killed_by": killer,
             "killed_reason": case((killer == KilledBy.TIMEOUT.value, error), else_=null()),

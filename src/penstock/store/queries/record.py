@@ -44,6 +44,7 @@ def _finish_items(dialect: Dialect) -> Update:
             last_error=null(),
             error_code=null(),
             error_type=null(),
+            error_class=null(),
             killed_by=null(),
             traceback=null(),
             updated_at=dialect.now(),
@@ -72,12 +73,15 @@ class EndedItem(NamedTuple):
     error: str | None
     code: str | None
     error_type: str | None
+    error_class: str | None
     killed_by: str | None
     traceback: str | None
     delay: float | None
     """Seconds until it is tried again."""
     counts: bool
     """Is a try used up?"""
+    not_found: int
+    """How many tries ended because what was looked for is not there: this one, or none."""
     deaths: int
     """How many workers died while they held it."""
 
@@ -91,10 +95,12 @@ _ENDED_ITEMS = HandedRows(
     error=Text(),
     code=String(),
     error_type=String(),
+    error_class=String(),
     killed_by=String(),
     traceback=Text(),
     delay=Float(),
     counts=Boolean(),
+    not_found=Integer(),
     deaths=Integer(),
 )
 
@@ -121,6 +127,7 @@ def _end_items(dialect: Dialect) -> Update:
         "last_error": rows.c.error,
         "error_code": rows.c.code,
         "error_type": rows.c.error_type,
+        "error_class": rows.c.error_class,
         "killed_by": rows.c.killed_by,
         "traceback": rows.c.traceback,
     }
@@ -131,6 +138,7 @@ def _end_items(dialect: Dialect) -> Update:
             status=rows.c.status,
             ready_at=case((goes_back, dialect.later(dialect.now(), rows.c.delay)), else_=null()),
             attempts=job_items.c.attempts - uncounted_tries,
+            not_found_attempts=job_items.c.not_found_attempts + rows.c.not_found,
             deaths=job_items.c.deaths + rows.c.deaths,
             updated_at=dialect.now(),
             **{

@@ -34,6 +34,7 @@ from penstock.lifecycle.transitions import REPROCESS
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
+from penstock.store.queries.settle import NO_PACE
 from penstock.store.queries.visibility import by_id, key_in_use, visible_to
 from penstock.store.tables import job_items, jobs
 from penstock.store.transaction import Transaction
@@ -58,6 +59,7 @@ def _open_run(dialect: Dialect, sight: Visibility) -> Update:
             "message": null(),
             "retries": 0,
             "deaths": 0,
+            **NO_PACE,
             "has_followers": False,
             "phase": case((jobs.c.planned, Phase.PROCESSING.value), else_=Phase.BATCHING.value),
             "last_claimable": case((jobs.c.planned, jobs.c.total_items), else_=jobs.c.last_claimable),
@@ -106,7 +108,8 @@ class Choice:
 
     job_id: UUID
     statuses: Sequence[ItemStatus]
-    max_attempts: int
+    max_failed_attempts: int
+    max_not_found_attempts: int
     reset_attempts: bool
     """Those that have used up their tries too, with new ones."""
     permanent: bool
@@ -122,7 +125,8 @@ class Choice:
         return {
             "job_id": self.job_id,
             "statuses": [status.value for status in self.statuses],
-            "max_attempts": self.max_attempts,
+            "max_failed_attempts": self.max_failed_attempts,
+            "max_not_found_attempts": self.max_not_found_attempts,
             "reset_attempts": self.reset_attempts,
             "permanent": self.permanent,
             "item_ids": list(self.item_ids or ()),
@@ -134,16 +138,17 @@ class Choice:
 def _is_chosen(dialect: Dialect, *, by_item: bool, by_code: bool) -> ColumnElement[bool]:
     """Items in the wanted statuses, of the named ones or codes; permanent failures and used-up ones only when asked."""
     item = job_items.c
-    reset, limit = bindparam("reset_attempts", type_=Boolean), bindparam("max_attempts", type_=Integer)
-    # What failed with tries to spare failed for good; what had used them up may do better with new ones.
-    used_up = item.attempts >= limit
+    has_failed_all = item.attempts - item.not_found_attempts >= bindparam("max_failed_attempts", type_=Integer)
+    has_missed_all = item.not_found_attempts >= bindparam("max_not_found_attempts", type_=Integer)
+    is_used_up = case((item.status == ItemStatus.NOT_FOUND.value, has_missed_all), else_=has_failed_all)
     is_wanted_item = and_(
         item.role == ItemRole.ITEM.value,
         dialect.among(item.status, "statuses"),
-        or_(reset, item.attempts < limit),
+        or_(bindparam("reset_attempts", type_=Boolean), ~is_used_up),
         or_(
             bindparam("permanent", type_=Boolean),
-            used_up,
+            # What failed with tries to spare failed for good; what had used them up may do better with new ones.
+            has_failed_all,
             item.error_type.is_distinct_from(ErrorType.TERMINAL.value),
             item.status != ItemStatus.ERROR.value,
         ),
@@ -194,14 +199,18 @@ def return_chosen(transaction: Transaction, choice: Choice) -> None:
 
 @built_once
 def _return_chosen(dialect: Dialect, *, by_item: bool, by_code: bool) -> Update:
-    reset = bindparam("reset_attempts", type_=Boolean)
+    item = job_items.c
+    begins_anew = or_(bindparam("reset_attempts", type_=Boolean), item.role == ItemRole.PLAN.value)
     return (
         update(job_items)
         .where(_is_chosen(dialect, by_item=by_item, by_code=by_code))
         .values(
             status=ItemStatus.PENDING.value,
             ready_at=dialect.now(),
-            attempts=case((or_(reset, job_items.c.role == ItemRole.PLAN.value), 0), else_=job_items.c.attempts),
+            attempts=case((begins_anew, 0), else_=item.attempts),
+            not_found_attempts=case((begins_anew, 0), else_=item.not_found_attempts),
+            # Who looks another way each time goes on where the tries before have ended.
+            earlier_not_found=item.earlier_not_found + case((begins_anew, item.not_found_attempts), else_=0),
             deaths=0,
             result_json=null(),
             updated_at=dialect.now(),

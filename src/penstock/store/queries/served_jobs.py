@@ -137,6 +137,7 @@ class JobOfClaim(NamedTuple):
     max_retries: int
     single_step: bool
     last_claimable: int
+    state: str
     params: JSON
 
 

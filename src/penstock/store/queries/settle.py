@@ -28,6 +28,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState, Phase
+from penstock.lifecycle.times import RECENT_ITEMS, RECENT_SECONDS
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
@@ -90,6 +91,10 @@ def _new_counters(dialect: Dialect, rows: FromClause) -> dict[str, ColumnElement
     }
 
 
+NO_PACE = {"recent_items": 0.0, "recent_seconds": 0.0}
+"""Of a job that goes on after a pause, or in a new run: how fast it went before says nothing."""
+
+
 class JobCounts(NamedTuple):
     """What the outcomes add to a job that goes on as it is, and when it has something to hand out again."""
 
@@ -122,8 +127,32 @@ def _count_outcomes(dialect: Dialect) -> Update:
             next_claim_at=case((flows & rows.c.next_claim_at.is_not(None), sooner), else_=jobs.c.next_claim_at),
             updated_at=dialect.now(),
             **_new_counters(dialect, rows),
+            **_new_pace(dialect, rows),
         )
     )
+
+
+_ANY_GAP = 1e12
+
+
+def _new_pace(dialect: Dialect, rows: FromClause) -> dict[str, ColumnElement[Any]]:
+    """What ended, and since when, added to what is known of the recent past, which counts a little less by it.
+
+    It is forgotten by the seconds or by the items, whichever forgets less: so a job whose items take minutes knows its
+    pace too. A gap is counted as at most :data:`RECENT_SECONDS` longer than all that is known, for in a very long one
+    nobody worked; the first is counted as it is.
+    """
+    job, count = jobs.c, rows.c.processed
+    gap = dialect.seconds_between(job.recent_at, dialect.now())
+    longest = case((job.recent_seconds > 0, job.recent_seconds + RECENT_SECONDS), else_=_ANY_GAP)
+    seconds = dialect.least(gap, longest)
+    by_time, by_items = RECENT_SECONDS / (RECENT_SECONDS + seconds), RECENT_ITEMS / (RECENT_ITEMS + count)
+    weight = dialect.greatest(by_time, by_items)
+    return {
+        "recent_items": case((count > 0, job.recent_items * weight + count), else_=job.recent_items),
+        "recent_seconds": case((count > 0, job.recent_seconds * weight + seconds), else_=job.recent_seconds),
+        "recent_at": case((count > 0, dialect.now()), else_=job.recent_at),
+    }
 
 
 class SucceededJob(NamedTuple):
@@ -170,11 +199,12 @@ class FailedJob(NamedTuple):
     error: str | None
     code: str | None
     error_type: str | None
+    error_class: str | None
     phase: str
     killed_by: str | None
 
 
-_ERROR_TYPES: dict[str, Any] = {"error": Text(), "code": String(), "error_type": String()}
+_ERROR_TYPES: dict[str, Any] = {"error": Text(), "code": String(), "error_type": String(), "error_class": String()}
 _FAILED = HandedRows("failed", FailedJob, **_COUNT_TYPES, **_ERROR_TYPES, phase=String(), killed_by=String())
 
 
@@ -202,7 +232,12 @@ def _fail_jobs(dialect: Dialect) -> Update:
 
 
 def _failure(rows: FromClause) -> dict[str, ColumnElement[Any]]:
-    return {"last_error": rows.c.error, "error_code": rows.c.code, "error_type": rows.c.error_type}
+    return {
+        "last_error": rows.c.error,
+        "error_code": rows.c.code,
+        "error_type": rows.c.error_type,
+        "error_class": rows.c.error_class,
+    }
 
 
 class RetriedJob(NamedTuple):
@@ -217,6 +252,7 @@ class RetriedJob(NamedTuple):
     error: str | None
     code: str | None
     error_type: str | None
+    error_class: str | None
     next_claim_at: datetime | None
 
 
@@ -246,7 +282,7 @@ def _retry_jobs(dialect: Dialect) -> Update:
 
 
 def open_planned(transaction: Transaction, job_ids: Sequence[UUID]) -> None:
-    """The plan is complete: every planned item may be handed out."""
+    """The plan is complete: what is not handed out yet is all there is."""
     transaction.execute(_open_planned(transaction.dialect), {"job_ids": job_ids})
 
 
@@ -259,8 +295,9 @@ def _open_planned(dialect: Dialect) -> Update:
             planned=true(),
             last_claimable=jobs.c.total_items,
             phase=Phase.PROCESSING.value,
+            recent_at=dialect.now(),
             next_claim_at=case(
-                ((jobs.c.state == JobState.RUNNING.value) & (jobs.c.total_items > 0), dialect.now()),
+                ((jobs.c.state == JobState.RUNNING.value) & (jobs.c.last_claimed < jobs.c.total_items), dialect.now()),
                 else_=jobs.c.next_claim_at,
             ),
             updated_at=dialect.now(),
@@ -316,6 +353,7 @@ class DecidingItem(NamedTuple):
     last_error: str | None
     error_code: str | None
     error_type: str | None
+    error_class: str | None
     killed_by: str | None
 
 

@@ -34,7 +34,7 @@ from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier
 
 _RESULT = ("result", "total_items", "processed_items", "failed_items", "not_found_items", "skipped_items", "phase")
-_FAILURE = ("last_error", "error_code", "error_type", "failed_phase", "killed_by", "killed_reason")
+_FAILURE = ("last_error", "error_code", "error_type", "error_class", "failed_phase", "killed_by", "killed_reason")
 """What a follower gets of its leader when that ends."""
 
 
@@ -159,6 +159,7 @@ def _promote(dialect: Dialect) -> Update:
             file_id=func.coalesce(jobs.c.file_id, leader.c.file_id),
             priority=case((leader.c.priority > jobs.c.priority, leader.c.priority), else_=jobs.c.priority),
             started_at=case((running, dialect.now()), else_=jobs.c.started_at),
+            recent_at=dialect.now(),
             phase=case(
                 (running & has_plan, Phase.BATCHING.value), (running, Phase.PROCESSING.value), else_=jobs.c.phase
             ),

@@ -182,10 +182,11 @@ def _new_jobs(dialect: Dialect) -> tuple[list[str], Select[Any]]:
     common = {name: bindparam(name, type_=type_) for name, type_ in _COMMON.items()}
     queued = case((common["state"] == JobState.QUEUED.value, dialect.now()), else_=null())
     claim_at = case((common["last_claimable"] > common["last_claimed"], queued), else_=null())
-    columns = ["id", "params", *common, "created_at", "updated_at", "queued_at", "next_claim_at"]
-    source = select(
-        rows.c.id, dialect.json(rows.c.params), *common.values(), dialect.now(), dialect.now(), queued, claim_at
-    ).where(text("1 = 1"))  # without a WHERE, SQLite reads ON CONFLICT as part of a join
+    now = dialect.now()
+    columns = ["id", "params", *common, "created_at", "updated_at", "state_since", "queued_at", "next_claim_at"]
+    source = select(rows.c.id, dialect.json(rows.c.params), *common.values(), now, now, now, queued, claim_at).where(
+        text("1 = 1")
+    )  # without a WHERE, SQLite reads ON CONFLICT as part of a join
     return columns, source
 
 

@@ -1,7 +1,11 @@
-"""When the next call to a provider may start: by its rate, its Retry-After and its refusals.
+"""When the next call to a provider may start: by its rate, its Retry-After, its refusals and its outages.
 
 Keep one for each provider (a domain, an API key). It does not sleep and has no clock: the time, in seconds of any clock
 that does not jump, is an argument. It is not thread-safe; calls from several threads need a lock around it.
+
+There are two kinds of trouble. A provider that **refuses** (429) works, and is asked too often: the spacing it needs is
+remembered, and taken away gently. One that is **out of order** (408, 5xx, no answer) is asked again later and later,
+and when it answers there is nothing to make up for. In both cases one burst is one trouble.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ import random
 
 from penstock.errors import ConfigurationError
 
-_REFUSAL_STATUSES = frozenset({429, 503})
+_REFUSAL_STATUS = 429
+_TIMEOUT_STATUS = 408
 _MEMORY = 0.05
 _SHRINK = 0.8
 _FORGOTTEN_DELAY = 0.001
@@ -29,7 +34,7 @@ class ProviderDelay:
     20.0
 
     ``calls_per_second`` is the most the provider allows; 0 means that it did not say. ``first_delay`` is the spacing
-    after a first refusal without Retry-After; it doubles with each refusal that follows, up to ``longest_delay``.
+    after a first trouble without Retry-After; it doubles with each one that follows, up to ``longest_delay``.
     ``longest_wait`` bounds what a Retry-After may ask for. ``chance`` makes the jitter; pass a seeded one in tests.
     """
 
@@ -56,6 +61,9 @@ class ProviderDelay:
         self._delay = 0.0
         self._next_at = -math.inf
         self._closed_until = -math.inf
+        self._asked_until = -math.inf
+        self._troubled_since: float | None = None
+        self._is_out_of_order = False
         self._throttle_rate = 0.0
 
     @property
@@ -65,12 +73,24 @@ class ProviderDelay:
 
     @property
     def throttle_rate(self) -> float:
-        """The share of late answers that were refusals (429, 503), smoothed: a figure for metrics."""
+        """The share of late calls that were refused (429) or failed (5xx, no answer), smoothed: for metrics."""
         return self._throttle_rate
+
+    def asked_for(self, now: float) -> float:
+        """Seconds for which the provider has asked for no calls."""
+        return max(0.0, self._asked_until - now)
+
+    def closed_for(self, now: float) -> float:
+        """Seconds for which no call may start: the provider has asked for none, or we leave it alone."""
+        return max(0.0, self._asked_until - now, self._closed_until - now)
+
+    def troubled_for(self, now: float) -> float | None:
+        """Seconds since the first trouble that no good answer has followed; None when there is none."""
+        return None if self._troubled_since is None else max(0.0, now - self._troubled_since)
 
     def ready_in(self, now: float) -> float:
         """Seconds until the next call may start; 0 when it may start now."""
-        return max(0.0, self._next_at - now, self._closed_until - now)
+        return max(self.closed_for(now), self._next_at - now)
 
     def take_slot(self, now: float) -> float:
         """Take the next free slot; the answer is how long to wait before calling, 0 when the call may start now."""
@@ -78,19 +98,36 @@ class ProviderDelay:
         self._next_at = now + wait + self.setting
         return wait
 
-    def note_answer(self, now: float, *, status: int, retry_after: float | None = None) -> float:
-        """A call was answered; ``retry_after`` is in seconds from now. The answer is the new spacing."""
-        is_refusal = status in _REFUSAL_STATUSES
-        self._throttle_rate += _MEMORY * (float(is_refusal) - self._throttle_rate)
-        if not is_refusal:
-            # Only an answer that is no server error shows that the provider has room again.
-            if status < 500:
-                self._delay = self._delay * _SHRINK if self._delay * _SHRINK >= _FORGOTTEN_DELAY else 0.0
-        elif retry_after is not None and retry_after >= 0.0:
+    def note_answer(self, now: float, *, status: int | None, retry_after: float | None = None) -> float:
+        """A call was answered, or was not (``status`` is None); the answer is the new spacing.
+
+        ``retry_after`` is in seconds from now.
+        """
+        is_trouble = status is None or status in (_REFUSAL_STATUS, _TIMEOUT_STATUS) or status >= 500
+        self._throttle_rate += _MEMORY * (float(is_trouble) - self._throttle_rate)
+        if is_trouble:
+            self._note_trouble(now, retry_after, is_refusal=status == _REFUSAL_STATUS)
+        else:
+            self._note_good_answer(now)
+        return self.setting
+
+    def _note_trouble(self, now: float, retry_after: float | None, *, is_refusal: bool) -> None:
+        self._is_out_of_order = not is_refusal
+        if self._troubled_since is None:
+            self._troubled_since = now
+        if retry_after is not None and retry_after >= 0.0:
             # The comparison is false for NaN, which some clients make of a header they cannot read.
-            self._closed_until = max(self._closed_until, now + min(retry_after, self._longest_wait))
-        elif now >= self._closed_until:
+            self._asked_until = max(self._asked_until, now + min(retry_after, self._longest_wait))
+        elif not self.closed_for(now):
             # Calls under way when the provider closed are refused too: one burst is one refusal.
             self._delay = min(max(self._first_delay, 2.0 * self._delay), self._longest_delay)
             self._closed_until = now + self._delay * (0.5 + self._chance.random() / 2)
-        return self.setting
+
+    def _note_good_answer(self, now: float) -> None:
+        self._troubled_since = None
+        if self._is_out_of_order:
+            # Those who wait need not wait for slots that were far apart only because nobody answered.
+            self._is_out_of_order = False
+            self._delay = min(self._delay, self._first_delay)
+            self._next_at = min(self._next_at, now + self.setting)
+        self._delay = self._delay * _SHRINK if self._delay * _SHRINK >= _FORGOTTEN_DELAY else 0.0

@@ -23,6 +23,7 @@ from sqlalchemy import (
     case,
     cast,
     column,
+    extract,
     false,
     func,
     literal_column,
@@ -178,6 +179,19 @@ class PostgreSQL:
         """An interval of so many seconds."""
         interval = cast(type_coerce(seconds, Float), DOUBLE_PRECISION) * literal_column("interval '1 second'", Interval)
         return type_coerce(moment + interval, Moment)
+
+    def seconds_between(self, earlier: ColumnElement[datetime], later: ColumnElement[datetime]) -> ColumnElement[float]:
+        """An interval's epoch; of a null and a number the larger is the number."""
+        seconds = cast(extract("epoch", later - earlier), DOUBLE_PRECISION)
+        return func.greatest(seconds, literal_column("0.0", Float))
+
+    def least(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
+        """LEAST."""
+        return func.least(first, second)
+
+    def greatest(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
+        """GREATEST."""
+        return func.greatest(first, second)
 
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """One array for each column."""

@@ -150,6 +150,19 @@ class SQLite:
         # Not type_coerce(moment, Integer): that would take a held moment's parameter its way of becoming a number.
         return type_coerce(moment.op("+")(microseconds), Moment)
 
+    def seconds_between(self, earlier: ColumnElement[datetime], later: ColumnElement[datetime]) -> ColumnElement[float]:
+        """Moments are microseconds here."""
+        microseconds = func.max(func.coalesce(later.op("-")(earlier), literal_column("0")), literal_column("0"))
+        return microseconds.op("/", return_type=Float())(literal_column("1000000.0"))
+
+    def least(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
+        """min, which of two arguments is no aggregate."""
+        return func.min(first, second)
+
+    def greatest(self, first: ColumnElement[Any], second: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Max."""
+        return func.max(first, second)
+
     def rows(self, name: str, fields: Sequence[Field]) -> FromClause:
         """One JSON array of arrays, taken apart by json_each; a long text is cut out of all of them in one piece."""
         each = func.json_each(bindparam(name, type_=Text)).table_valued("value", name=f"{name}_each")

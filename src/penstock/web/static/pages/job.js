@@ -94,7 +94,8 @@ function selection() {
 }
 
 function showResult() {
-  const there = job.result !== null && job.result !== undefined;
+  // Before that, what the API has in its place is shown above.
+  const there = job.status === "completed" && job.result !== null && job.result !== undefined;
   find("#result").hidden = !there;
   if (there) say(find("#result pre"), JSON.stringify(job.result, null, 2));
 }

@@ -16,6 +16,7 @@ export function header(section) {
   const shownKeys = new Map();
   const title = find("#job-title", section);
   let job = null;
+  let heardAt = 0;
   let lines = [];
 
   /** Make something anew only when what it shows has changed. */
@@ -50,11 +51,17 @@ export function header(section) {
     elapsed();
   }
 
+  /** How long it has taken: as the server said, and what has passed here since. */
   function elapsed() {
-    if (!job?.started_at) return figure("elapsed", "–", false);
-    const end = endedAt(job) ? new Date(endedAt(job)) : Date.now();
-    const seconds = Math.max(0, (end - new Date(job.started_at)) / 1000);
-    return figure("elapsed", duration(endedAt(job) && seconds < 10 ? seconds : Math.round(seconds)));
+    const since = endedAt(job) ? 0 : (performance.now() - heardAt) / 1000;
+    const { total_seconds: total, active_seconds: active, paused_seconds: paused } = job.times;
+    time("elapsed", total + since);
+    time("active", active + (job.state === "running" ? since : 0), job.started_at !== null);
+    time("paused", paused + (job.state === "paused" ? since : 0), paused > 0 || job.state === "paused");
+  }
+
+  function time(name, seconds, there = true) {
+    figure(name, duration(endedAt(job) && seconds < 10 ? seconds : Math.round(seconds)), there);
   }
 
   function counters(several) {
@@ -118,6 +125,7 @@ export function header(section) {
 
   return {
     update(latest, { several, history }) {
+      if (job !== latest) heardAt = performance.now();
       job = latest;
       lines = history;
       section.dataset.status = job.status;
@@ -154,8 +162,9 @@ function failure(job) {
       ["Code", job.error_code && make("code", {}, job.error_code)],
       [
         "Kind of failure",
-        { RETRYABLE: "may work another time", TERMINAL: "will not work again as it is" }[job.error_type],
+        { RETRYABLE: "may work another time", TERMINAL: "will not work again as it is" }[job.failure_type],
       ],
+      ["Error", job.error_type && make("code", {}, job.error_type)],
       [
         "While",
         job.failed_phase && `${job.failed_phase}${job.failed_batch ? `, batch ${number(job.failed_batch)}` : ""}`,
