@@ -44,12 +44,13 @@ from penstock.store.queries import claim as claim_queries
 from penstock.store.queries import line as line_queries
 from penstock.store.queries.ages import expired_leases, oldest_item
 from penstock.store.queries.claim import NewLease, Stretch
+from penstock.store.queries.inbox import delete_old, insert_message
 from penstock.store.queries.outbox import take_messages
 from penstock.store.queries.record import finish_held_items, finish_items
 from penstock.store.queries.rescue import expired_items
 from penstock.store.queries.settle import lock_jobs
 from penstock.store.schema import migrate
-from penstock.store.tables import job_items, lane_samples, outbox
+from penstock.store.tables import inbox, job_items, lane_samples, outbox
 from penstock.store.transaction import Transaction
 from penstock.testing.drive import MAX_BYTES
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
@@ -631,6 +632,23 @@ def test_a_backlog_is_found_among_what_was_sent(large: Store) -> None:
     finally:
         with large.engine.begin() as connection:
             connection.execute(delete(outbox))
+
+
+def test_what_was_accepted_is_found_by_its_key_and_forgotten_by_its_age(large: Store) -> None:
+    """A consumer accepts a message with each of its transactions, while those of two weeks are there."""
+    now = large.clock.held()
+    assert now is not None
+    row = {"subscriber": "s", "topic": "t", "accepted_at": now}
+    with large.engine.begin() as connection:
+        connection.execute(insert(inbox), [{**row, "message_id": f"id-{number}"} for number in range(20_000)])
+        connection.execute(text(f"ANALYZE {table_name(large, 'inbox')}"))
+    try:
+        [forget] = explained(large, partial(delete_old, seconds=60.0))
+        assert "ix_inbox_accepted_at" in forget.plan, forget.plan
+        assert not large.write(partial(insert_message, subscriber="s", topic="t", message_id="id-7"))
+    finally:
+        with large.engine.begin() as connection:
+            connection.execute(delete(inbox))
 
 
 def test_the_driver_remembers_the_statements_somebody_waits_for(large: Store) -> None:
