@@ -1,4 +1,4 @@
-"""A consumer without a broker: what it holds back, pauses, drops and commits, step by step with a client that is told."""
+"""A consumer without a broker: what it holds back, pauses, drops and commits, by a client that is told."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Bench:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         monkeypatch.setattr(consumer_module, "Consumer", Client)
-        monkeypatch.setattr(consumer_module.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(consumer_module, "monotonic", lambda: self.now)
         monkeypatch.setattr(consumer_module, "_POLL_SECONDS", 0.001)
         self.handled: list[Any] = []
         self.errors: dict[Any, list[Exception]] = {}

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import TypeAlias
 
 import structlog
@@ -204,7 +204,7 @@ class KafkaConsumer:
             return entry
 
     def _first_ready(self) -> _Waiting | None:
-        now = time.monotonic()
+        now = monotonic()
         held_up: set[Place] = set()
         for entry in self._waiting:
             if entry.ready_at > now:
@@ -220,7 +220,7 @@ class KafkaConsumer:
             topic=entry.record.topic, partition=entry.record.partition, offset=entry.record.offset,
             tries=entry.tries, seconds=seconds, error=describe_error(error),
         )  # fmt: skip
-        entry.ready_at = time.monotonic() + seconds
+        entry.ready_at = monotonic() + seconds
         with self._condition:
             if self._is_ours(entry):
                 self._waiting.appendleft(entry)
@@ -264,7 +264,7 @@ class KafkaConsumer:
     def _tell(self, error: KafkaError) -> None:
         """Say what is wrong, each thing once a minute: the client reports it again and again."""
         text = error.str()
-        now = time.monotonic()
+        now = monotonic()
         if now - self._told_at.get(text, float("-inf")) > _TELL_SECONDS:
             self._told_at = {line: at for line, at in self._told_at.items() if now - at <= _TELL_SECONDS}
             self._told_at[text] = now
