@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from penstock.errors import BrokerUnavailable, MessageRefused
 from penstock.lifecycle.transport import Message
@@ -123,7 +124,9 @@ def test_one_that_is_refused_becomes_a_dead_letter_and_the_next_of_its_key_goes(
             raise MessageRefused("it is\0bad")
         sent.append((message.topic, message.payload))
 
-    assert outbox.relay(bench.store, send) == 2
+    with capture_logs() as lines:
+        assert outbox.relay(bench.store, send) == 2
+    assert [line["topic"] for line in lines if line["event"] == "a message was put aside"] == ["topic"]
     assert sent == [("topic", "good")]
     assert outbox.relay(bench.store, send) == 1
     assert sent[1:] == [("topic-dead-letters", {"reason": "it is\ufffdbad", "message": "bad"})]

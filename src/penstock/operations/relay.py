@@ -210,6 +210,7 @@ class Take:
             marked_count = queries.mark_sent(transaction, self._lease, [message.id])
             if marked_count:
                 queries.append_message(transaction, topic, message.key, text)
+                transaction.log("a message was put aside", level="warning", topic=message.topic, reason=reason)
             return marked_count
 
         marked_count = self._store.write(operation)
