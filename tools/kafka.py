@@ -31,7 +31,7 @@ _ALONE = "kafka-tools"
 _GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 _SECONDS = 600.0
 _POM = """\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
+<project>
   <modelVersion>4.0.0</modelVersion>
   <groupId>penstock</groupId>
   <artifactId>kafka-for-tests</artifactId>

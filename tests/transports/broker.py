@@ -12,7 +12,6 @@ import base64
 import fcntl
 import json
 import os
-import signal
 import socket
 import subprocess
 import tempfile
@@ -30,7 +29,6 @@ from tools.kafka import JARS, KafkaUnavailable, missing_jars
 
 HOST = "127.0.0.1"
 SECONDS_TO_START = 60.0
-SECONDS_TO_STOP = 15.0
 _OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 # $1 is the directory; the folder users in it has a file for each process that uses the broker, named by its number.
 # It goes on in the background: nobody waits for it. An empty file pid means that the broker has been ended already.
@@ -98,23 +96,11 @@ class Broker:
 
     def kill(self) -> None:
         """End it as a power cut would."""
-        self._end(signal.SIGKILL)
-
-    def stop(self) -> None:
-        """Ask it to end."""
-        self._end(signal.SIGTERM)
-
-    def _end(self, number: signal.Signals) -> None:
-        if self._process is None:
-            return
-        self._process.send_signal(number)
-        try:
-            self._process.wait(timeout=SECONDS_TO_STOP)
-        except subprocess.TimeoutExpired:
+        if self._process is not None:
             self._process.kill()
             self._process.wait()
-        self._process = None
-        (self.home / "pid").write_text("")
+            self._process = None
+            (self.home / "pid").write_text("")
 
     def disown(self) -> None:
         """Leave its end to the watchdog: other processes use it too."""
