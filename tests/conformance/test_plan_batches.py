@@ -6,8 +6,9 @@ import pytest
 
 from penstock import JobState
 from penstock.errors import WorkerCrashed
-from penstock.lifecycle import ItemRole, Phase
+from penstock.lifecycle import ItemRole, Phase, outcomes
 from penstock.lifecycle.callers import SYSTEM
+from penstock.lifecycle.outcomes import Outcome
 from penstock.operations import control
 from penstock.operations.items import item_texts
 from penstock.operations.plan import add_planned
@@ -57,6 +58,27 @@ def test_a_plan_that_fails_takes_the_items_that_wait_with_it(bench: Workbench) -
     assert bench.claim("planned") == []
     bench.record([item], DONE)
     assert (bench.job(job.id).state, bench.job(job.id).progress.processed) == (JobState.FAILED, 1)
+
+
+@pytest.mark.parametrize("outcome", [FAILED, outcomes.not_found("n", "N"), outcomes.skipped("s", "S")])
+@pytest.mark.parametrize("while_paused", [True, False])
+def test_a_plan_that_ends_before_its_job_runs_again_fails_it_all_the_same(
+    bench: Workbench, outcome: Outcome, while_paused: bool
+) -> None:
+    """Resumed, the job waits with an item to hand out: what that comes to says nothing of the plan."""
+    job = bench.submit("planned").job
+    [plan] = bench.claim("planned")
+    bench.plan(plan, ["a", "b"])
+    write(bench, control.pause, job.id, SYSTEM)
+    if while_paused:
+        bench.record([plan], outcome)
+    write(bench, control.resume, job.id, SYSTEM)
+    if not while_paused:
+        bench.record([plan], outcome)
+    bench.record(bench.claim("planned", size=1), DONE)
+    ended = bench.job(job.id)
+    assert (ended.state, ended.failed_phase, ended.error_code) == (JobState.FAILED, Phase.BATCHING, outcome.code)
+    assert bench.claim("planned") == []
 
 
 def test_what_a_paused_jobs_plan_adds_waits_until_it_is_resumed(bench: Workbench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections.abc import Iterator
@@ -13,14 +14,17 @@ from penstock.ingest import TableShape, open_table, table_limits
 
 
 def build(url: str) -> Penstock:
-    """The same application in every process. Leases are long: the next worker knows by itself who has died."""
+    """The same application in every process. Leases are long: the next worker knows by itself who has died.
+
+    A row takes a moment: most of a table is still to be processed when the last row is planned.
+    """
     app = Penstock(
         settings=load_settings(
             database_url=url, heartbeat_seconds=0.2, poll_seconds=0.2, sweep_seconds=0.2, ingest_max_rows=2_000
         )
     )
 
-    @app.kind("table")
+    @app.kind("table", concurrency=8)
     class Table:
         def plan(self, job: JobContext, after: int) -> Iterator[Planned]:
             params: Any = job.params
@@ -30,6 +34,7 @@ def build(url: str) -> Penstock:
 
         async def process(self, item: ItemContext) -> int:
             given: Any = item.input
+            await asyncio.sleep(0.005)
             return int(given["row"])
 
     return app

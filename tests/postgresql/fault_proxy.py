@@ -35,6 +35,11 @@ class FaultProxy:
         await self._over.wait()
         await self._stop_listening()
 
+    @property
+    def links(self) -> int:
+        """How many connections there are. One that the server has closed counts until its client can see that."""
+        return len(self._links)
+
     def cut(self) -> None:
         """Reset every connection, on both sides."""
         self._do(self._reset_all)

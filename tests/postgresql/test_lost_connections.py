@@ -102,7 +102,7 @@ def others(link: psycopg.Connection[Any], database: str) -> int:
 
 def by_idle_session_timeout(proxy: FaultProxy, link: psycopg.Connection[Any], database: str) -> None:
     """As the database's own setting has it: see ``end_idle_sessions``."""
-    eventually(lambda: others(link, database) == 0)
+    eventually(lambda: others(link, database) == 0 and proxy.links == 0)
 
 
 def end_idle_sessions(link: psycopg.Connection[Any], database: str) -> None:
@@ -112,7 +112,7 @@ def end_idle_sessions(link: psycopg.Connection[Any], database: str) -> None:
 
 def by_termination(proxy: FaultProxy, link: psycopg.Connection[Any], database: str) -> None:
     link.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [database])
-    eventually(lambda: others(link, database) == 0)
+    eventually(lambda: others(link, database) == 0 and proxy.links == 0)
 
 
 def by_reset(proxy: FaultProxy, link: psycopg.Connection[Any], database: str) -> None:

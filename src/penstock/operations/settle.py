@@ -29,6 +29,9 @@ from penstock.store.queries.settle import (
 )
 from penstock.store.transaction import Transaction
 
+_PLAN_POSITION, _SINGLE_POSITION = 0, 1
+"""Where the item is that plans a job, and the only one of a single-step job."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -103,7 +106,11 @@ def settle_jobs(transaction: Transaction, tallies: dict[UUID, Tally], caller: Ca
             total=job.total_items,
             processed=job.processed_items + tally.processed,
         )
-        following = next_step(counters, plan=tally.plan, single=tally.item, finalize=tally.finalize)
+        plan = tally.plan
+        if plan is None and not job.planned:
+            # It may have failed while the job was paused, or waited with other items to hand out.
+            plan = _stored_outcome(transaction, job.id, _PLAN_POSITION)
+        following = next_step(counters, plan=plan, single=tally.item, finalize=tally.finalize)
         match following:
             case Succeed():
                 succeeding.append((job, following))
@@ -192,24 +199,20 @@ def _fail(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decisions
 def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> None:
     """Let a running job become what its items' rows say: for outcomes that came in while it was paused."""
     [job] = queries.lock_jobs(transaction, [job_id])
-    tally = Tally()
-    positions = [0] if not job.planned else []
-    positions += [1] if job.single_step else []
-    positions += [job.last_claimable] if job.last_claimable > job.total_items else []
-    for position in positions:
-        item = queries.deciding_item(transaction, job_id, position)
-        if item is not None and item.status not in (ItemStatus.PENDING, ItemStatus.PROCESSING):
-            tally.add(ItemRole(item.role), _outcome_of(item), None)
+    has_finalize = job.last_claimable > job.total_items
+    plan = None if job.planned else _stored_outcome(transaction, job_id, _PLAN_POSITION)
+    single = _stored_outcome(transaction, job_id, _SINGLE_POSITION) if job.single_step else None
+    finalize = _stored_outcome(transaction, job_id, job.last_claimable) if has_finalize else None
     counters = JobCounters(
         single_step=job.single_step,
         planned=job.planned,
         has_finalizer=job.has_finalizer,
-        finalize_added=job.last_claimable > job.total_items,
+        finalize_added=has_finalize,
         total=job.total_items,
         processed=job.processed_items,
     )
     nothing_new = {job_id: Tally()}
-    following = next_step(counters, plan=tally.plan, single=tally.item, finalize=tally.finalize)
+    following = next_step(counters, plan=plan, single=single, finalize=finalize)
     match following:
         case Succeed():
             _succeed(transaction, nothing_new, [(job, following)], caller)
@@ -220,6 +223,12 @@ def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> 
             _wake(transaction, [job])
         case _:
             pass
+
+
+def _stored_outcome(transaction: Transaction, job_id: UUID, position: int) -> Outcome | None:
+    """How a deciding item has ended, by its row; None when it has not."""
+    item = queries.deciding_item(transaction, job_id, position)
+    return None if item is None or item.status in (ItemStatus.PENDING, ItemStatus.PROCESSING) else _outcome_of(item)
 
 
 def _outcome_of(item: DecidingItem) -> Outcome:
