@@ -61,6 +61,7 @@ def system(**changes: Any) -> dict[str, Any]:
             "unsubscribed": 17,
             "unsubscribed_seconds": 65.0,
         },
+        "transport": {"name": "in-process", "reachable": None, "lag": {}, "last_error": None},
     }
     return usual | changes
 
@@ -134,6 +135,7 @@ def test_every_figure_is_there(page_of: PageOf) -> None:
     expect(page.locator("#outbox")).to_contain_text("1 min 15 s")
     expect(page.locator("#outbox")).to_contain_text("Without a subscriber17the oldest for 1 min 5 s")
     expect(page.locator("#outbox-error")).to_contain_text("no broker")
+    expect(page.locator("#outbox")).not_to_contain_text("Broker")
     expect(page.get_by_role("figure")).to_have_count(4)
     expect(page.get_by_role("img", name=re.compile("^Queue depth: 1,234,570 items now"))).to_be_visible()
 
@@ -161,6 +163,22 @@ def test_messages_that_nobody_subscribes_to_are_no_lag(page_of: PageOf) -> None:
     answers(page, system(outbox=alone | {"failing": 0, "last_error": None}))
     page.goto("/ui/system")
     expect(figure(page, "Outbox")).to_contain_text("3 waiting3 without a subscriber")
+
+
+def test_a_broker_is_shown_with_what_waits_in_it(page_of: PageOf) -> None:
+    page = page_of(ADMIN, admin=True)
+    page.clock.install()
+    kafka = {"name": "kafka", "reachable": True, "lag": {"payments": 1_200, "orders": 0}, "last_error": None}
+    quiet = {"waiting": 0, "oldest_seconds": None, "unsubscribed": 0, "failing": 0, "last_error": None}
+    away = kafka | {"reachable": False, "last_error": "broker.example:9092: connection refused"}
+    answers(page, system(transport=kafka, outbox=quiet), system(transport=away, outbox=quiet))
+    page.goto("/ui/system")
+    expect(page.locator("#outbox")).to_contain_text("BrokerReachablekafka")
+    expect(page.locator("#outbox")).to_contain_text("To be read1,2001,200 of payments")
+    expect(page.locator("#outbox-error")).to_be_hidden()
+    page.clock.run_for(2_100)
+    expect(page.locator("#outbox")).to_contain_text("BrokerNot reachable")
+    expect(page.locator("#outbox-error")).to_contain_text("connection refused")
 
 
 def test_texts_from_elsewhere_stay_texts(page_of: PageOf) -> None:

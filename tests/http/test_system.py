@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -78,6 +79,7 @@ def test_an_admin_sees_all_of_it(busy: Penstock, serve: Serve) -> None:
     assert (outbox["waiting"], outbox["failing"], outbox["last_error"]) == (1, 0, None)
     assert outbox["oldest_seconds"] is None, "nobody subscribes to it, so no relay is behind"
     assert (outbox["unsubscribed"], outbox["unsubscribed_seconds"] >= 0) == (1, True)
+    assert body["transport"] == {"name": "in-process", "reachable": None, "lag": {}, "last_error": None}
 
 
 def test_looking_often_counts_once(busy: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +126,26 @@ def test_a_topic_of_a_worker_that_is_there_has_a_subscriber(busy: Penstock, serv
     outbox = serve(worker=False).client("root", admin=True).get("/api/system").json()["outbox"]
     assert (outbox["waiting"], outbox["unsubscribed"], outbox["unsubscribed_seconds"]) == (1, 0, None)
     assert outbox["oldest_seconds"] >= 0
+
+
+def test_workers_say_how_they_fare_with_a_broker(busy: Penstock, serve: Serve) -> None:
+    """Each partition has one worker: their lags add up; and one of them that is cut off is enough to look there."""
+    said: dict[str, Any] = {"kinds": [], "held": {}, "topics": ["*"]}
+    for name, health in {
+        "w2": {"is_reachable": True, "lag": {"orders": 5}, "error": None},
+        "w3": {"is_reachable": False, "lag": {"orders": 2, "bills": 1}, "error": "connection refused"},
+    }.items():
+        busy.store.write(partial(appear, name=name, data=said | {"transport": health}))
+    served = serve(worker=False)
+    assert served.client("root", admin=True).get("/api/system").json()["transport"] == {
+        "name": "in-process", "reachable": False, "lag": {"bills": 1, "orders": 7}, "last_error": "connection refused",
+    }  # fmt: skip
+    text = served.client(None).get("/metrics").text
+    figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert figures['penstock_broker_reachable{worker="w2"}'] == "1.0"
+    assert figures['penstock_broker_reachable{worker="w3"}'] == "0.0"
+    assert figures['penstock_consumer_lag{topic="orders"}'] == "7.0"
+    assert figures['penstock_consumer_lag{topic="bills"}'] == "1.0"
 
 
 def test_metrics_without_a_database_are_fewer_but_there(

@@ -30,7 +30,7 @@ from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.operations import control, heartbeat, maintenance, read_items, read_jobs, single_flight
 from penstock.operations.claim import claim_in_one_statement, claim_in_steps
 from penstock.operations.job_report import get_report
-from penstock.operations.outbox import backlog
+from penstock.operations.outbox import backlog, count_unsubscribed
 from penstock.operations.read_items import ItemCursor, TimeRange
 from penstock.operations.read_jobs import JobFilter
 from penstock.operations.record import ItemResult, record, record_free
@@ -629,6 +629,9 @@ def test_a_backlog_is_found_among_what_was_sent(large: Store) -> None:
         assert "ix_outbox_unsent" in one.plan, one.plan
         assert not re.search(r"SCAN outbox(?! USING (COVERING )?INDEX ix_outbox_unsent)|Seq Scan", one.plan), one.plan
         assert large.read(partial(backlog, topics=["t"])).waiting == 20
+        [one] = explained(large, partial(count_unsubscribed, live_topics=["another"]))
+        assert "ix_outbox_unsent" in one.plan, one.plan
+        assert not re.search(r"SCAN outbox(?! USING (COVERING )?INDEX ix_outbox_unsent)|Seq Scan", one.plan), one.plan
     finally:
         with large.engine.begin() as connection:
             connection.execute(delete(outbox))

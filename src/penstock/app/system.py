@@ -19,7 +19,8 @@ from penstock.operations.backfill import backfill
 from penstock.operations.import_jobs import PastJob, import_job
 from penstock.operations.maintenance import MaintenanceReport, sweep
 from penstock.operations.samples import LaneSample, samples
-from penstock.operations.workers import WorkerSeen, count_deaths, subscribed_topics, workers
+from penstock.operations.unsubscribed import UnsubscribedMessages
+from penstock.operations.workers import WorkerSeen, count_deaths, workers
 from penstock.store.database_url import check_database, describe_connection, file_of, remarks
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.schema import Patience, migrate
@@ -33,6 +34,7 @@ class System:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._unsubscribed = UnsubscribedMessages()
 
     # The database -------------------------------------------------------------------------------------------------
 
@@ -113,7 +115,7 @@ class System:
             suspect_deaths=settings.suspect_deaths,
         )
         outbox.relay(store, transport.send, topics=transport.topics())
-        store.write(self._drop_unsubscribed, bounded=True)
+        self._unsubscribed.look_after(store, transport.topics(), days=settings.unsubscribed_message_days)
         for hook in self._runtime.sweep_hooks:
             hook()
         return report
@@ -144,7 +146,3 @@ class System:
         while batch := list(islice(waiting, _IMPORTED_AT_ONCE)):
             imported_count += self._runtime.store.write(partial(operation, batch))
         return imported_count
-
-    def _drop_unsubscribed(self, transaction: Transaction) -> None:
-        topics = subscribed_topics(transaction) | self._runtime.transport.topics()
-        outbox.drop_unsubscribed(transaction, topics, days=self._runtime.settings.unsubscribed_message_days)

@@ -90,7 +90,8 @@ def _check(app: Penstock) -> None:
         print(f"penstock: {problem.message} ({problem.code})", file=sys.stderr)
     if problems:
         raise problems[-1]
-    print("all is well: the settings, the app, the database and the files directory")
+    broker = ", the broker" if app.settings.transport == "kafka" else ""
+    print(f"all is well: the settings, the app, the database{broker} and the files directory")
     for line in connection:
         print(line)
     for remark in remarks:

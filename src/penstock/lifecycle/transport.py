@@ -26,6 +26,17 @@ class Message:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class TransportHealth:
+    """How a worker's consumer fares with what brings messages, as it saw it last."""
+
+    is_reachable: bool
+    lag: dict[str, int]
+    """The messages of each topic that have not been handled yet, of the partitions that this consumer has."""
+    error: str | None = None
+    """Why it is not reachable, as far as that is known."""
+
+
 class Delivery(Protocol):
     """A message on its way to where it is safe."""
 
@@ -41,6 +52,9 @@ class Consumer(Protocol):
 
     def handle(self) -> None:
         """Hand the next message to its subscribers; wait a moment where there is none."""
+
+    def health(self) -> TransportHealth | None:
+        """How it fares; None as long as that is not known. It asks nobody, and returns at once."""
 
     def close(self) -> None:
         """Let go of everything: others get what was not handled."""

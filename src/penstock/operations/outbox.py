@@ -37,6 +37,8 @@ _KEEP_SECONDS = 7 * 86400.0
 AT_ONCE = 100
 MAX_COUNTED = 10_000
 """A backlog is counted so far and no further: as many mean as many or more."""
+_EARLY_SECONDS = 60.0
+"""A message may wait so long for a subscriber that is being started, before anybody is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,14 @@ def backlog(transaction: Transaction, topics: Collection[str]) -> Backlog:
 def forget_sent(transaction: Transaction) -> int:
     """Delete messages sent a week ago or longer."""
     return queries.forget_sent(transaction, seconds=_KEEP_SECONDS)
+
+
+def count_unsubscribed(transaction: Transaction, live_topics: Collection[str]) -> dict[str, int]:
+    """How many messages have waited for a minute and longer, by topic, of the topics that nobody subscribes to."""
+    if EVERY_TOPIC in live_topics:
+        return {}
+    counts = queries.count_unsubscribed(transaction, list(live_topics), seconds=_EARLY_SECONDS, limit=MAX_COUNTED)
+    return dict(counts)
 
 
 def drop_unsubscribed(transaction: Transaction, live_topics: Collection[str], *, days: float) -> int:

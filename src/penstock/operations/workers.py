@@ -31,8 +31,8 @@ class WorkerSeen:
     started_at: datetime
     seen_at: datetime
     data: dict[str, Any]
-    """Its ``kinds``, how many items of each it ``held``, the ``topics`` it subscribes to, and how its ``lanes`` are set
-    while they have nothing to do.
+    """Its ``kinds``, how many items of each it ``held``, the ``topics`` it subscribes to, how its ``lanes`` are set
+    while they have nothing to do, and how its consumer fares with the ``transport``, where it has one.
     """
     alive: bool
     """Was it seen within the last three times it should have been?"""

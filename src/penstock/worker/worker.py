@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -27,7 +28,8 @@ from penstock.operations import outbox
 from penstock.operations.maintenance import LastLook, holds_any, rescue_from, sweep
 from penstock.operations.read_jobs import any_in_flight, get_job
 from penstock.operations.samples import Gauges, keep_samples
-from penstock.operations.workers import SIGNING_SECONDS, appear, leave, subscribed_topics
+from penstock.operations.unsubscribed import UnsubscribedMessages
+from penstock.operations.workers import SIGNING_SECONDS, appear, leave
 from penstock.runners.contract import EndedCall, Runner
 from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
 from penstock.runners.in_processes import ProcessRunner
@@ -37,7 +39,6 @@ from penstock.store.engine import Store
 from penstock.store.notices import stopped_jobs
 from penstock.store.notifier import DEAF_POLL_SECONDS, Notifier
 from penstock.store.peers import Presence
-from penstock.store.transaction import Transaction
 from penstock.worker.bounded_call import BoundedCall
 from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.host_load import HostLoad
@@ -114,6 +115,7 @@ class Worker:
         self._over = threading.Event()
         self._deadline = 0.0
         self._hanging: set[str] = set()
+        self._unsubscribed = UnsubscribedMessages()
         self._last_look = LastLook(_BEATS_TO_RENEW * settings.heartbeat_seconds)
 
     @property
@@ -325,7 +327,8 @@ class Worker:
         )
         if swept.total:
             (_log.warning if swept.leases_expired else _log.info)("swept", **asdict(swept))
-        self._store.write(self._drop_unsubscribed, bounded=True)
+        days = self._settings.unsubscribed_message_days
+        self._unsubscribed.look_after(self._store, self._transport.topics(), days=days)
         for hook in self._on_sweep:
             self._call_hook(hook)
         self.signals.announce("swept")
@@ -390,9 +393,12 @@ class Worker:
         lanes = {
             lane.kind.name: lane.controllers.idle_figures() | self._counts_of(lane.kind.name) for lane in self._lanes
         }
-        data = {
+        data: dict[str, Any] = {
             "kinds": list(held_items), "held": held_items, "abandoned": abandoned, "topics": topics, "lanes": lanes,
         }  # fmt: skip
+        health = None if self._consumer is None else self._consumer.health()
+        if health is not None:
+            data["transport"] = asdict(health)
         self._store.write(lambda transaction: appear(transaction, self.name, data), bounded=True)
         self.signals.announce("signed")
 
@@ -403,10 +409,6 @@ class Worker:
         send, topics = self._transport.send, self._transport.topics()
         while outbox.relay(self._store, send, topics=topics) >= outbox.AT_ONCE and not self._stop_event.is_set():
             pass
-
-    def _drop_unsubscribed(self, transaction: Transaction) -> None:
-        topics = subscribed_topics(transaction) | self._transport.topics()
-        outbox.drop_unsubscribed(transaction, topics, days=self._settings.unsubscribed_message_days)
 
     def _make_runner(self, kind: Kind, place: RunsIn, on_ended: Callable[[Sequence[EndedCall]], None]) -> Runner:
         concurrency = kind.policy.concurrency or _CONCURRENCY[place]

@@ -88,7 +88,8 @@ class Recipes:
                 job_id=job_id,
                 connection=connection,
             )
-            if submission.answer is SubmitOutcome.NEW:
+            # Where pages are parsed here nobody reads that topic.
+            if self.settings.parsed_elsewhere and submission.answer is SubmitOutcome.NEW:
                 message = self._request_message(submission.job)
                 self._app.messages.publish(self.settings.requests_topic, message, key=url_hash, connection=connection)
             return submission

@@ -16,6 +16,7 @@ from penstock_apps.recipes.addresses import key_of
 from penstock_apps.recipes.settings import RecipeSettings
 from penstock_apps.recipes.tables import parse_start, resource
 from tests.applications.recipes.conftest import Kitchen
+from tests.http.conftest import on_sqlite
 
 PATIENCE = 60.0
 URL = "https://kitchen.example/soup"
@@ -228,3 +229,16 @@ def test_a_canceled_request_is_not_looked_for_again(kitchen: Kitchen) -> None:
     kitchen.app.system.sweep()
     assert kitchen.app.jobs.get(UUID(request)).state is JobState.CANCELED
     assert kitchen.recipes.repository.stale_starts(datetime.now(UTC)) == []
+
+
+class TestWherePagesAreParsedHere:
+    """Nobody else reads of requests then: a message would wait for nobody."""
+
+    @pytest.fixture
+    def recipe_settings(self) -> RecipeSettings:
+        return RecipeSettings()
+
+    @on_sqlite
+    def test_nobody_is_told_of_a_request(self, kitchen: Kitchen) -> None:
+        kitchen.served.client().post("/parse-requests", json={"url": kitchen.site.url("/soup")})
+        assert kitchen.app.messages.backlog().waiting == 0

@@ -6,15 +6,16 @@ do shows its settings, and rates of zero, for as long as it is alive.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from penstock.errors import PenstockError
-from penstock.http.system.stats_cache import StatsCache, providers_of
+from penstock.http.system.stats_cache import StatsCache, providers_of, total_lag, transport_health
 from penstock.lifecycle.states import JobState
+from penstock.lifecycle.transport import TransportHealth
 from penstock.operations.outbox import MAX_COUNTED
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -119,7 +120,7 @@ class OfLanes(Collector):
 
 
 class OfService(Collector):
-    """The workers that are alive, and how far the outbox is behind."""
+    """The workers that are alive, how they fare with a broker, and how far the outbox is behind."""
 
     def __init__(self, figures: StatsCache) -> None:
         self._figures = figures
@@ -137,6 +138,7 @@ class OfService(Collector):
         yield CounterMetricFamily(
             "penstock_worker_deaths", "Workers that died or stopped responding while they held items.", value=deaths
         )
+        yield from _of_transport(transport_health(workers))
         yield GaugeMetricFamily(
             "penstock_outbox_waiting",
             f"Messages not sent yet; {MAX_COUNTED:,} means as many or more.",
@@ -157,6 +159,18 @@ class OfService(Collector):
             "How long the oldest of those has waited; 0 when none does.",
             value=behind.unsubscribed_seconds or 0.0,
         )
+
+
+def _of_transport(health_by_worker: Mapping[str, TransportHealth]) -> Iterator[Metric]:
+    """Of the workers that read from a broker; no figures where none does."""
+    reachable = GaugeMetricFamily("penstock_broker_reachable", "1 while it reaches the broker.", labels=("worker",))
+    for worker, health in health_by_worker.items():
+        reachable.add_metric((worker,), float(health.is_reachable))
+    yield reachable
+    lag = GaugeMetricFamily("penstock_consumer_lag", "Messages that were not handled yet, by topic.", labels=("topic",))
+    for topic, count in total_lag(health_by_worker.values()).items():
+        lag.add_metric((topic,), count)
+    yield lag
 
 
 class OfTrouble(Collector):

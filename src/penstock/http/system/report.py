@@ -14,10 +14,12 @@ from penstock.http.system.schemas import (
     ProviderShown,
     SystemShown,
     TotalsShown,
+    TransportShown,
     WorkerShown,
 )
-from penstock.http.system.stats_cache import StatsCache, providers_of
+from penstock.http.system.stats_cache import StatsCache, providers_of, total_lag, transport_health
 from penstock.lifecycle.states import JobState
+from penstock.lifecycle.transport import TransportHealth
 from penstock.operations.outbox import Backlog
 from penstock.operations.samples import LaneSample
 from penstock.operations.workers import WorkerSeen
@@ -28,7 +30,7 @@ _SETTINGS = ("claim_size", "concurrency", "ingest_rows", "lease_seconds")
 
 def system_report(stats: StatsCache, store: Store) -> SystemShown:
     """All of it."""
-    lanes = stats.lanes.get().value
+    lanes, workers = stats.lanes.get().value, stats.workers.get().value
     return SystemShown(
         version=version("penstock"),
         started_at=stats.started_at,
@@ -41,9 +43,10 @@ def system_report(stats: StatsCache, store: Store) -> SystemShown:
         jobs=_jobs_by_state(stats.jobs.get().value),
         totals=totals(lanes),
         lanes=[_lane(lane) for lane in lanes],
-        workers=[_worker(worker) for worker in stats.workers.get().value],
+        workers=[_worker(worker) for worker in workers],
         providers=list(_providers(lanes)),
         outbox=_outbox(stats.backlog.get().value),
+        transport=_transport(stats.transport_name, transport_health(workers)),
     )
 
 
@@ -137,6 +140,16 @@ def _outbox(behind: Backlog) -> OutboxShown:
         last_error=behind.last_error,
         unsubscribed=behind.unsubscribed,
         unsubscribed_seconds=_tenths(behind.unsubscribed_seconds),
+    )
+
+
+def _transport(name: str, health_by_worker: Mapping[str, TransportHealth]) -> TransportShown:
+    healths = list(health_by_worker.values())
+    return TransportShown(
+        name=name,
+        reachable=all(health.is_reachable for health in healths) if healths else None,
+        lag=total_lag(healths),
+        last_error=next((health.error for health in healths if health.error), None),
     )
 
 

@@ -102,6 +102,19 @@ class OutboxShown:
 
 
 @dataclass(kw_only=True)
+class TransportShown:
+    """What carries messages, as the workers say that read from it."""
+
+    name: Annotated[str, Field(examples=["kafka"], description="PENSTOCK_TRANSPORT of this server.")]
+    reachable: Annotated[
+        bool | None,
+        Field(description="False where a running worker does not reach the broker; null where none reads from one."),
+    ]
+    lag: Annotated[dict[str, int], Field(description="Messages that were not handled yet, by topic.")]
+    last_error: str | None
+
+
+@dataclass(kw_only=True)
 class SystemShown:
     """All of it."""
 
@@ -115,3 +128,4 @@ class SystemShown:
     workers: list[WorkerShown]
     providers: list[ProviderShown]
     outbox: OutboxShown
+    transport: TransportShown

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from penstock.app import Penstock
 from penstock.lifecycle.callers import SYSTEM
+from penstock.lifecycle.transport import TransportHealth
 from penstock.operations.samples import LaneSample
+from penstock.operations.workers import WorkerSeen
 
 Value = TypeVar("Value")
 _COUNTED_SECONDS = 45.0
@@ -61,6 +64,7 @@ class StatsCache:
         self._app = app
         self.started_at = datetime.now(UTC)
         """When this server began."""
+        self.transport_name = app.settings.transport
         self.open_items = TTLCache(_COUNTED_SECONDS, lambda user: app.acting_as(SYSTEM).items.count_open(user=user))
         """By kind, of a user or of everybody."""
         self.lanes = TTLCache(_SAMPLED_SECONDS, self._latest)
@@ -94,6 +98,24 @@ class StatsCache:
         since = datetime.now(UTC) - _SAMPLES_LOOKED_AT
         newest = {(sample.kind, sample.worker): sample for sample in self._app.system.samples(since=since)}
         return list(newest.values())
+
+
+def transport_health(workers: Iterable[WorkerSeen]) -> dict[str, TransportHealth]:
+    """How the running workers that read from a broker fare with it, by their names."""
+    healths = {worker.name: worker.data.get("transport") for worker in workers if worker.alive}
+    return {
+        name: TransportHealth(bool(health.get("is_reachable")), health.get("lag") or {}, health.get("error"))
+        for name, health in healths.items()
+        if health
+    }
+
+
+def total_lag(healths: Iterable[TransportHealth]) -> dict[str, int]:
+    """The messages of each topic that were not handled yet: each partition has one worker."""
+    lag: Counter[str] = Counter()
+    for health in healths:
+        lag.update(health.lag)
+    return dict(sorted(lag.items()))
 
 
 def providers_of(lane: LaneSample) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -32,12 +32,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from penstock.errors import BrokerUnavailable, MessageRefused, StoreUnavailable
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.retry import Backoff
-from penstock.lifecycle.transport import Message
+from penstock.lifecycle.transport import Message, TransportHealth
 from penstock.messages.kafka.client_options import Options
 from penstock.messages.kafka.dead_letters import write_dead_letter
 from penstock.messages.kafka.failures import configuration_error
 from penstock.messages.kafka.producer import KafkaProducer
 from penstock.messages.kafka.records import Record, as_record, read_message
+from penstock.messages.kafka.statistics import STATISTICS_MS, read_health
 
 MAX_TRIES = 10
 MAX_WAITING = 100
@@ -81,6 +82,7 @@ class KafkaConsumer:
             # A topic that is made later is found within seconds.
             "topic.metadata.refresh.interval.ms": 10_000,
             "queued.max.messages.kbytes": 16_384,
+            "statistics.interval.ms": STATISTICS_MS,
         }
         self._topics = list(topics)
         self._handle_message = handle
@@ -90,10 +92,14 @@ class KafkaConsumer:
         self._waiting: deque[_Waiting] = deque()
         self._counts: Counter[Place] = Counter()
         self._losses: Counter[Place] = Counter()
+        self._places: frozenset[Place] = frozenset()
+        """The partitions that are this member's."""
         self._paused: set[Place] = set()
         self._next_offsets: dict[Place, int] = {}
         """The offset behind the last record that was handled, where the client does not know it yet."""
         self._told_at: dict[str, float] = {}
+        self._last_trouble: str | None = None
+        self._health: TransportHealth | None = None
         self._is_closed = False
         self._consumer = self._join()
 
@@ -114,7 +120,8 @@ class KafkaConsumer:
     def _join(self) -> Consumer:
         """Connecting is left to the client's threads; only settings that cannot be used are refused here."""
         try:
-            consumer = Consumer({**self._options, "error_cb": self._tell}, logger=_client_log)
+            options = {**self._options, "error_cb": self._tell, "stats_cb": self._note_statistics}
+            consumer = Consumer(options, logger=_client_log)
         except KafkaException as exception:
             raise configuration_error(exception) from None
         consumer.subscribe(self._topics, on_assign=self._on_assign, on_revoke=self._drop, on_lost=self._drop)
@@ -140,13 +147,16 @@ class KafkaConsumer:
                 change([TopicPartition(*place) for place in places])
 
     def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        new_places = _places(partitions)
+        self._places |= new_places
         with self._condition:  # the client does not pause what it is given anew
-            self._paused -= _places(partitions)
+            self._paused -= new_places
 
     def _drop(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         """These partitions are another member's from now on."""
         self._store_handled()
         lost_places = _places(partitions)
+        self._places -= lost_places
         with self._condition:
             self._waiting = deque(entry for entry in self._waiting if entry.record.place not in lost_places)
             for place in lost_places:
@@ -253,6 +263,14 @@ class KafkaConsumer:
 
     # ---------------------------------------------------------------------------------------------------------------
 
+    def health(self) -> TransportHealth | None:
+        """How it fares with the broker, as the client said some seconds ago; None before it has said anything."""
+        return self._health
+
+    def _note_statistics(self, text: str) -> None:
+        """Called by the client, while it is polled."""
+        self._health = read_health(text, self._places, trouble=self._last_trouble)
+
     def close(self) -> None:
         """Commit what was handled, and leave the group; both threads have stopped."""
         with self._condition:
@@ -264,6 +282,8 @@ class KafkaConsumer:
     def _tell(self, error: KafkaError) -> None:
         """Say what is wrong, each thing once a minute: the client reports it again and again."""
         text = error.str()
+        if error.code() != KafkaError._ALL_BROKERS_DOWN or self._last_trouble is None:  # which does not say why
+            self._last_trouble = text
         now = monotonic()
         if now - self._told_at.get(text, float("-inf")) > _TELL_SECONDS:
             self._told_at = {line: at for line, at in self._told_at.items() if now - at <= _TELL_SECONDS}
@@ -271,5 +291,5 @@ class KafkaConsumer:
             _log.warning("the broker cannot be read from as it should", error=text, topics=self._topics)
 
 
-def _places(partitions: Sequence[TopicPartition]) -> set[Place]:
-    return {(partition.topic, partition.partition) for partition in partitions}
+def _places(partitions: Sequence[TopicPartition]) -> frozenset[Place]:
+    return frozenset((partition.topic, partition.partition) for partition in partitions)

@@ -65,6 +65,13 @@ class BacklogRow(NamedTuple):
     now: datetime
 
 
+class TopicCount(NamedTuple):
+    """How many messages of a topic there are."""
+
+    topic: str
+    messages: int
+
+
 def append_message(transaction: Transaction, topic: str, key: str | None, payload: str) -> None:
     """Put one message behind the others; its payload is JSON text."""
     parameters = {"topic": topic, "key": key, "payload": payload}
@@ -227,6 +234,34 @@ def _forget_sent(dialect: Dialect) -> Delete:
     limit = dialect.later(dialect.now(), -_seconds())
     old = select(outbox.c.id).where(outbox.c.sent_at < limit).with_for_update(skip_locked=True)
     return delete(outbox).where(outbox.c.id.in_(old.correlate(None)))
+
+
+def count_unsubscribed(
+    transaction: Transaction, topics: Sequence[str], *, seconds: float, limit: int
+) -> list[TopicCount]:
+    """Count the messages that wait longer than so many seconds, by topic, of topics that nobody subscribes to.
+
+    Of the oldest so many, as in a backlog.
+    """
+    parameters = {"subscribed": topics, "seconds": seconds, "limit": limit}
+    return transaction.fetch(TopicCount, _count_unsubscribed(transaction.dialect), parameters)
+
+
+@built_once
+def _count_unsubscribed(dialect: Dialect) -> Select[Any]:
+    waiting = (
+        select(outbox.c.id, outbox.c.topic, outbox.c.created_at)
+        .where(_UNSENT)
+        .order_by(outbox.c.id)
+        .limit(_limit())
+        .subquery("waiting")
+    )
+    is_late = waiting.c.created_at < dialect.later(dialect.now(), -_seconds())
+    return (
+        select(waiting.c.topic, func.count().label("messages"))
+        .where(is_late, ~dialect.among(waiting.c.topic, "subscribed"))
+        .group_by(waiting.c.topic)
+    )
 
 
 def drop_unsubscribed(transaction: Transaction, topics: Sequence[str], *, seconds: float, limit: int) -> list[str]:

@@ -131,7 +131,7 @@ function show(system) {
   kinds.show(Object.entries(system.queue_depth).sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)));
   jobs.show(sortBy(Object.entries(system.jobs), ([state]) => state));
   providers.show(sortBy(system.providers, (provider) => `${provider.name} ${provider.kind} ${provider.worker}`));
-  showOutbox(system.outbox);
+  showMessages(system.outbox, system.transport);
 }
 
 function figuresOf({ workers: all, totals, database, outbox: out, ...system }) {
@@ -157,7 +157,9 @@ function lagOf({ oldest_seconds: oldest, unsubscribed }) {
   return unsubscribed ? `${number(unsubscribed)} without a subscriber` : "no lag";
 }
 
-function showOutbox({ waiting, oldest_seconds: oldest, failing, last_error: error, unsubscribed, ...waits }) {
+function showMessages(out, transport) {
+  const { waiting, oldest_seconds: oldest, failing, unsubscribed } = out;
+  const error = out.last_error ?? transport.last_error;
   outbox.show([
     ["Waiting", number(waiting)],
     ["Oldest waits for", oldest === null ? "–" : duration(oldest)],
@@ -165,8 +167,9 @@ function showOutbox({ waiting, oldest_seconds: oldest, failing, last_error: erro
     [
       "Without a subscriber",
       unsubscribed ? sign("stop", "orange", number(unsubscribed)) : "0",
-      unsubscribed ? `the oldest for ${duration(waits.unsubscribed_seconds)}` : "",
+      unsubscribed ? `the oldest for ${duration(out.unsubscribed_seconds)}` : "",
     ],
+    ...brokerFigures(transport),
   ]);
   const place = find("#outbox-error");
   place.hidden = !error;
@@ -179,6 +182,20 @@ function showOutbox({ waiting, oldest_seconds: oldest, failing, last_error: erro
       make("pre", { tabindex: "0", "aria-label": "Last error" }, error),
     ],
   );
+}
+
+/** Of a transport that workers read from; in-process there is none. */
+function brokerFigures({ name, reachable, lag }) {
+  if (reachable === null) return [];
+  const topics = Object.entries(lag).filter(([, count]) => count > 0);
+  return [
+    ["Broker", reachable ? sign("check", "green", "Reachable") : sign("cross", "red", "Not reachable"), name],
+    [
+      "To be read",
+      number(topics.reduce((sum, [, count]) => sum + count, 0)),
+      topics.map(([topic, count]) => `${number(count)} of ${topic}`).join(", "),
+    ],
+  ];
 }
 
 function trouble(problem) {
