@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock.errors import BrokerUnavailable, ConfigurationError, InvalidInput, LibraryMissing
+from penstock.cli.program import run
+from penstock.errors import ConfigurationError, InvalidInput, LibraryMissing
 from penstock.messages import InProcessMessages
 from tests.transports.broker import Broker
 from tests.transports.conftest import OpenApp, kafka_settings
@@ -33,12 +35,20 @@ def test_the_check_reaches_the_broker_and_names_the_topics_it_lacks(
 
 
 @pytest.mark.usefixtures("impatient")
-def test_the_check_says_that_nobody_answers(open_app: OpenApp) -> None:
+def test_the_command_says_that_no_broker_answers_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        servers = (f"127.0.0.1:{nobody.getsockname()[1]}",)
-        with pytest.raises(BrokerUnavailable, match="no broker answers"):
-            open_app(transport="kafka", kafka_servers=servers).messages.check_transport()
+        monkeypatch.setenv("PENSTOCK_TRANSPORT", "kafka")
+        monkeypatch.setenv("PENSTOCK_KAFKA_SERVERS", f"127.0.0.1:{nobody.getsockname()[1]}")
+        assert run(["config", "--check"]) == 2
+    shown = capsys.readouterr()
+    assert "no broker answers" in shown.err
+    assert "(BROKER_UNAVAILABLE)" in shown.err
+    assert "onnect" in shown.err, "it says why"
+    assert "all is well" not in shown.out
 
 
 def test_without_the_library_the_extra_is_named(open_app: OpenApp, monkeypatch: pytest.MonkeyPatch) -> None:

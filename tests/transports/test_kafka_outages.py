@@ -1,26 +1,37 @@
-"""The broker is killed and comes back: nothing is lost, and nothing has its effect twice."""
+"""The broker is killed and comes back: nothing is lost, nothing has its effect twice, and people see what is wrong."""
 
 from __future__ import annotations
 
-import json
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
+from uuid import UUID
 
 import pytest
+from structlog.testing import capture_logs
 
+from penstock import JobState, Penstock, Worker, load_settings
 from penstock.app import Message
+from penstock.lifecycle.transport import TransportHealth
+from penstock.messages.kafka import consumer as consumer_module
 from penstock.store import DatabaseConnection
+from penstock_apps.recipes.settings import RecipeSettings
+from tests.applications.recipes.conftest import Kitchen, open_kitchen
+from tests.applications.recipes.pages import SOUP, script
+from tests.applications.recipes.parsers import parsing
+from tests.applications.recipes.site import open_site
 from tests.conftest import unavailable
+from tests.http.conftest import SECRET
 from tests.transports.broker import Broker, KafkaUnavailable, private_kafka
-from tests.transports.conftest import OpenApp, kafka_settings
-from tests.transports.foreign import reading, write
+from tests.transports.conftest import BRISK, OpenApp, kafka_settings
 from tests.waiting import eventually
 
-PATIENCE = 60.0
-pytestmark = pytest.mark.timeout(240)
+PATIENCE = 120.0
+pytestmark = pytest.mark.timeout(480)
 
 
 @pytest.fixture(scope="module")
@@ -34,53 +45,112 @@ def mortal() -> Iterator[Broker]:
         yield broker
 
 
+def health_of(worker: Worker) -> TransportHealth:
+    """What a worker's consumer knows of the broker, and says when it signs."""
+    assert worker._consumer is not None
+    return worker._consumer.health() or TransportHealth(is_reachable=False, lag={})
+
+
 @pytest.mark.usefixtures("impatient")
-def test_messages_wait_for_the_broker_and_flow_when_it_is_back(mortal: Broker, open_app: OpenApp, topic: str) -> None:
+def test_messages_come_once_and_in_order_through_a_broker_that_dies(
+    mortal: Broker, open_app: OpenApp, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It dies while some are being read, and others are published while it is away."""
+    monkeypatch.setattr(consumer_module, "STATISTICS_MS", 500)
     mortal.create_topics(topic, partitions=3)
     app = open_app(**kafka_settings(mortal))
-    with reading(mortal, topic) as reader, app.working():
-        for number in range(20):
-            app.messages.publish(topic, number, key=f"key-{number % 5}")
-        came = reader.read(20)
-        mortal.kill()
-        for number in range(20, 60):
-            app.messages.publish(topic, number, key=f"key-{number % 5}")
-        eventually(lambda: app.messages.backlog().failing, PATIENCE)
-        backlog = app.messages.backlog()
-        assert "no broker has confirmed it" in (backlog.last_error or "")
-        assert (backlog.waiting > 0, backlog.unsubscribed) == (True, 0)
-        mortal.start()
-        came += reader.read(40)
-        eventually(lambda: not app.messages.backlog().waiting, PATIENCE)
-    numbers: defaultdict[Any, list[int]] = defaultdict(list)
-    seen: set[Any] = set()
-    for record in came:
-        message_id = dict(record.headers() or [])["message-id"]  # what was on its way when it died may come twice
-        if message_id not in seen:
-            seen.add(message_id)
-            numbers[record.key()].append(json.loads(record.value() or b""))
-    assert numbers == {f"key-{first}".encode(): list(range(first, 60, 5)) for first in range(5)}
-
-
-def test_what_is_read_while_the_broker_dies_has_its_effect_once(mortal: Broker, open_app: OpenApp, topic: str) -> None:
-    mortal.create_topics(topic, partitions=3)
-    app = open_app(**kafka_settings(mortal))
-    effects: SimpleQueue[int] = SimpleQueue()
+    effects: SimpleQueue[tuple[str | None, int]] = SimpleQueue()
+    go_on = threading.Event()
 
     @app.messages.subscribe(topic)
     def apply(message: Message) -> None:
         def operation(connection: DatabaseConnection) -> bool:
             return app.messages.accept(message, subscriber="tests", connection=connection)
 
+        go_on.wait(PATIENCE)
         if app.in_transaction(operation):
-            effects.put(message.payload)
+            effects.put((message.key, message.payload))
 
-    write(mortal, topic, *(str(number).encode() for number in range(100)))
-    with app.working():
+    def publish(numbers: range) -> None:
+        for number in numbers:
+            app.messages.publish(topic, number, key=f"key-{number % 5}")
+
+    publish(range(60))
+    with app.working() as worker:
+        eventually(lambda: health_of(worker) == TransportHealth(is_reachable=True, lag={topic: 60}), PATIENCE)
+        go_on.set()
         came = [effects.get(timeout=PATIENCE) for _ in range(30)]
         mortal.kill()
+        publish(range(60, 100))
+        eventually(lambda: app.messages.backlog().failing, PATIENCE)
+        backlog = app.messages.backlog()
+        assert "no broker has confirmed it" in (backlog.last_error or "")
+        assert (backlog.waiting, backlog.unsubscribed) == (40, 0)
+        eventually(lambda: not health_of(worker).is_reachable, PATIENCE)
+        assert signed_health(app, worker)["error"], "it says why"
         mortal.start()
-        write(mortal, topic, *(str(number).encode() for number in range(100, 150)))
-        came += [effects.get(timeout=PATIENCE) for _ in range(120)]
+        came += [effects.get(timeout=PATIENCE) for _ in range(70)]
+        eventually(lambda: not app.messages.backlog().waiting, PATIENCE)
+        eventually(lambda: health_of(worker) == TransportHealth(is_reachable=True, lag={topic: 0}), PATIENCE)
+        assert signed_health(app, worker) == {"is_reachable": True, "lag": {topic: 0}, "error": None}
     assert effects.empty()
-    assert sorted(came) == list(range(150))
+    numbers: defaultdict[str | None, list[int]] = defaultdict(list)
+    for key, number in came:
+        numbers[key].append(number)
+    assert numbers == {f"key-{first}": list(range(first, 100, 5)) for first in range(5)}
+
+
+def signed_health(app: Penstock, worker: Worker) -> dict[str, Any]:
+    """What others are told by the worker's signature."""
+    worker._sign()
+    [seen] = app.system.workers()
+    health: dict[str, Any] = seen.data["transport"]
+    return health
+
+
+@pytest.fixture
+def kitchen(mortal: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kitchen]:
+    """The recipes application, whose pages are parsed elsewhere."""
+    recipe_settings = RecipeSettings(parsed_elsewhere=True)
+    topics = (recipe_settings.requests_topic, recipe_settings.results_topic)
+    mortal.create_topics(*topics, *(f"{topic}-dead-letters" for topic in topics))
+    settings = load_settings(
+        database_url=f"sqlite:///{tmp_path / 'kitchen.db'}", files_directory=tmp_path, jwt_secret=SECRET,
+        **BRISK, **kafka_settings(mortal),
+    )  # fmt: skip
+    with open_site() as site:
+        monkeypatch.setenv("PENSTOCK_FETCH_ALLOW_HOSTS", site.host)
+        with open_kitchen(settings, site, recipe_settings) as one:
+            yield one
+
+
+@pytest.mark.usefixtures("impatient")
+def test_requests_and_parsers_wait_for_the_broker(mortal: Broker, kitchen: Kitchen) -> None:
+    """One parser cannot say what it found, another is started while there is no broker."""
+    client = kitchen.served.client()
+
+    def ask(path: str) -> str:
+        answer = client.post("/parse-requests", json={"url": kitchen.site.url(path)})
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["requestId"])
+
+    def status(request: str) -> str:
+        return str(client.get(f"/parse-requests/{request}").json()["status"])
+
+    gate = kitchen.site.gate("/soup", script(SOUP))
+    kitchen.site.page("/stew", script(SOUP | {"name": "Stew"}))
+    with parsing(kitchen):
+        begun = ask("/soup")
+        eventually(lambda: status(begun) == "PROCESSING", PATIENCE)
+        mortal.kill()
+        with capture_logs() as lines:
+            gate.set()
+            eventually(lambda: any("it is tried again" in line["event"] for line in lines), PATIENCE)
+        waiting = ask("/stew")
+        with parsing(kitchen):
+            eventually(lambda: kitchen.app.messages.backlog().failing, PATIENCE)
+            assert (status(begun), status(waiting)) == ("PROCESSING", "PENDING")
+            mortal.start()
+            for request in (begun, waiting):
+                assert kitchen.app.jobs.wait(UUID(request), timeout=PATIENCE).state is JobState.SUCCEEDED
+    assert (status(begun), status(waiting)) == ("COMPLETED", "COMPLETED")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
@@ -14,13 +12,13 @@ import pytest
 from confluent_kafka import Producer
 from sqlalchemy import Table, func, select
 
-from penstock import JobState, Settings, load_settings
+from penstock import JobState, Settings
 from penstock_apps.recipes.addresses import key_of
-from penstock_apps.recipes.parser import Parser
 from penstock_apps.recipes.settings import RecipeSettings
 from penstock_apps.recipes.tables import parse_result, parse_start, recipe
 from tests.applications.recipes.conftest import Kitchen
 from tests.applications.recipes.pages import SOUP, script
+from tests.applications.recipes.parsers import parsing
 from tests.http.conftest import on_sqlite
 from tests.sizes import size
 from tests.transports.broker import Broker
@@ -29,7 +27,7 @@ from tests.transports.foreign import reading
 from tests.waiting import eventually
 
 PATIENCE = 60.0
-MANY = size(300, 10_000)
+MANY = size(100, 10_000)
 pytestmark = pytest.mark.timeout(600)
 
 
@@ -49,23 +47,6 @@ def settings(settings: Settings, kafka_broker: Broker) -> Settings:
     return settings.model_copy(update=more)
 
 
-@pytest.fixture
-def parser(kitchen: Kitchen) -> Iterator[Parser]:
-    """The shipped parser, in threads of this process."""
-    made = Parser(load_settings(**kafka_settings_of(kitchen)), kitchen.recipes.settings)
-    stop = threading.Event()
-    thread = threading.Thread(target=made.run, args=(stop,))
-    thread.start()
-    yield made
-    stop.set()
-    thread.join(PATIENCE)
-    made.close()
-
-
-def kafka_settings_of(kitchen: Kitchen) -> dict[str, Any]:
-    return {name: getattr(kitchen.app.settings, name) for name in ("kafka_servers", "kafka_group")}
-
-
 def ask(kitchen: Kitchen, url: str) -> str:
     answer = kitchen.served.client().post("/parse-requests", json={"url": url})
     assert answer.status_code == 202
@@ -78,18 +59,19 @@ def ended(kitchen: Kitchen, request: str) -> dict[str, Any]:
     return shown
 
 
-def test_the_parser_says_that_it_begins_and_what_came_of_it(kitchen: Kitchen, parser: Parser) -> None:
+def test_the_parser_says_that_it_begins_and_what_came_of_it(kitchen: Kitchen) -> None:
     gate = kitchen.site.gate("/soup", script(SOUP))
+    kitchen.site.page("/nothing", "<html><p>nothing to eat</p></html>")
     request = ask(kitchen, kitchen.site.url("/soup"))
     client = kitchen.served.client()
     begun = {"requestId": request, "status": "PROCESSING"}
-    eventually(lambda: client.get(f"/parse-requests/{request}").json() == begun, PATIENCE)
-    gate.set()
-    shown = ended(kitchen, request)
-    assert (shown["status"], shown["recipe"]["title"]) == ("COMPLETED", "Tomato soup")
-    assert shown["recipe"]["ingredients"][0]["name"] == "olive oil"
-    kitchen.site.page("/nothing", "<html><p>nothing to eat</p></html>")
-    shown = ended(kitchen, ask(kitchen, kitchen.site.url("/nothing")))
+    with parsing(kitchen):
+        eventually(lambda: client.get(f"/parse-requests/{request}").json() == begun, PATIENCE)
+        gate.set()
+        shown = ended(kitchen, request)
+        assert (shown["status"], shown["recipe"]["title"]) == ("COMPLETED", "Tomato soup")
+        assert shown["recipe"]["ingredients"][0]["name"] == "olive oil"
+        shown = ended(kitchen, ask(kitchen, kitchen.site.url("/nothing")))
     assert (shown["status"], bool(shown["error"])) == ("FAILED", True)
 
 
