@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from penstock import JobState, Penstock, Worker, load_settings
 from penstock.app import Message
+from penstock.cli.program import run
 from penstock.lifecycle.transport import TransportHealth
 from penstock.messages.kafka import consumer as consumer_module
 from penstock.store import DatabaseConnection
@@ -53,11 +54,16 @@ def health_of(worker: Worker) -> TransportHealth:
 
 @pytest.mark.usefixtures("impatient")
 def test_messages_come_once_and_in_order_through_a_broker_that_dies(
-    mortal: Broker, open_app: OpenApp, topic: str, monkeypatch: pytest.MonkeyPatch
+    mortal: Broker,
+    open_app: OpenApp,
+    topic: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It dies while some are being read, and others are published while it is away."""
     monkeypatch.setattr(consumer_module, "STATISTICS_MS", 500)
-    mortal.create_topics(topic, partitions=3)
+    monkeypatch.setenv("PENSTOCK_KAFKA_SERVERS", mortal.address)
+    mortal.create_topics(topic, f"{topic}-dead-letters", partitions=3)
     app = open_app(**kafka_settings(mortal))
     effects: SimpleQueue[tuple[str | None, int]] = SimpleQueue()
     go_on = threading.Event()
@@ -93,6 +99,8 @@ def test_messages_come_once_and_in_order_through_a_broker_that_dies(
         eventually(lambda: not app.messages.backlog().waiting, PATIENCE)
         eventually(lambda: health_of(worker) == TransportHealth(is_reachable=True, lag={topic: 0}), PATIENCE)
         assert signed_health(app, worker) == {"is_reachable": True, "lag": {topic: 0}, "error": None}
+    assert run(["dead-letters"]) == 0
+    assert capsys.readouterr().out == "no dead letters\n"
     assert effects.empty()
     numbers: defaultdict[str | None, list[int]] = defaultdict(list)
     for key, number in came:

@@ -59,6 +59,7 @@ def ended(kitchen: Kitchen, request: str) -> dict[str, Any]:
     return shown
 
 
+@on_sqlite
 def test_the_parser_says_that_it_begins_and_what_came_of_it(kitchen: Kitchen) -> None:
     gate = kitchen.site.gate("/soup", script(SOUP))
     kitchen.site.page("/nothing", "<html><p>nothing to eat</p></html>")
