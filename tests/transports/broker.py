@@ -29,6 +29,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.transports.certificates import HOST, Certificates
+from tests.waiting import eventually
 from tools.kafka import JARS, KafkaUnavailable, missing_jars
 
 USER, PASSWORD = "penstock", "a-password-of-the-tests"
@@ -40,7 +41,8 @@ _MECHANISMS = {
 _LISTENERS = ("PLAINTEXT", "SASL_SSL", "SSL", "CONTROLLER")
 _PORTS = range(12_000, 32_000)
 """Below those that the system gives to connections: a broker that is away finds its own again."""
-SECONDS_TO_START = 60.0
+SECONDS_TO_START = 120.0
+PATIENCE = 60.0
 _OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 # $1 is the directory; the folder users in it has a file for each process that uses the broker, named by its number.
 # It goes on in the background: nobody waits for it. An empty file pid means that the broker has been ended already.
@@ -145,13 +147,19 @@ class Broker:
     def create_topics(self, *names: str, partitions: int = 1) -> None:
         """Topics that are there when this returns."""
         admin = self._admin()  # kept until the answers are there: they end with it
-        made = admin.create_topics([NewTopic(name, partitions, 1) for name in names], operation_timeout=30.0)
+        made = admin.create_topics([NewTopic(name, partitions, 1) for name in names], operation_timeout=PATIENCE)
         for future in made.values():
-            future.result(timeout=30.0)
+            future.result(timeout=PATIENCE)
+        # The controller has them by now, the broker hears of them a moment later.
+        eventually(lambda: all(self._has_leaders(admin, name) for name in names), PATIENCE)
+
+    def _has_leaders(self, admin: AdminClient, topic: str) -> bool:
+        found = admin.list_topics(topic, timeout=PATIENCE).topics[topic]
+        return found.error is None and all(partition.leader >= 0 for partition in found.partitions.values())
 
     def topics(self) -> set[str]:
         """The names of those that are there."""
-        return set(self._admin().list_topics(timeout=30.0).topics)
+        return set(self._admin().list_topics(timeout=PATIENCE).topics)
 
     def run_tool(self, name: str, *arguments: str, text: str = "") -> str:
         """What one of the broker's own programs prints."""

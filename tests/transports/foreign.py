@@ -29,7 +29,7 @@ class Reader:
         self._consumer = consumer
 
     def read(self, count: int) -> list[Message]:
-        """The next records, once they are there."""
+        """The next records, once they are there; none of them may be long in coming."""
         found: list[Message] = []
         deadline = time.monotonic() + PATIENCE
         while len(found) < count:
@@ -37,6 +37,7 @@ class Reader:
             message = self._consumer.poll(0.2)
             if message is not None and message.error() is None:
                 found.append(message)
+                deadline = time.monotonic() + PATIENCE
         return found
 
 

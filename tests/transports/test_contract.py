@@ -158,7 +158,7 @@ def test_a_message_that_nobody_takes_is_an_error_or_shown_as_unsubscribed(app: P
     nobodys = f"{topic}-nobodys"
     app.messages.publish(nobodys, 1)
     with app.working():
-        eventually(lambda: app.messages.backlog().unsubscribed or app.messages.backlog().last_error)
+        eventually(lambda: app.messages.backlog().unsubscribed or app.messages.backlog().last_error, PATIENCE)
         backlog = app.messages.backlog()
     assert backlog.waiting == 1
     assert backlog.unsubscribed == 1 or nobodys in (backlog.last_error or "")

@@ -17,14 +17,14 @@ from tests.transports.conftest import OpenApp, kafka_settings
 from tests.transports.foreign import write
 
 PATIENCE = 60.0
-SHORTEST_MS = 6_000
-"""The broker allows no shorter session."""
+SILENT_MS = 10_000
+"""How long a member may be silent; the broker allows six seconds, which a busy machine may take."""
 
 
 def member(app: Penstock, topic: str, group: str, handle: Callable[[Message], None]) -> KafkaConsumer:
-    """One that is taken for dead as soon as the broker allows."""
+    """One that is taken for dead soon."""
     options = client_options(app.settings) | {
-        "group.id": group, "session.timeout.ms": SHORTEST_MS, "max.poll.interval.ms": SHORTEST_MS,
+        "group.id": group, "session.timeout.ms": SILENT_MS, "max.poll.interval.ms": SILENT_MS,
         "heartbeat.interval.ms": 500,
     }  # fmt: skip
     return KafkaConsumer(options, [topic], handle, KafkaClient(app.settings).producer, max_bytes=1_000_000)
@@ -93,7 +93,7 @@ def test_a_slow_message_does_not_leave_the_group(kafka_broker: Broker, open_app:
     handling.start()
     step_until(begun.is_set, first.poll)
     second = member(app, topic, group, applier(app, effects, "second"))
-    until = time.monotonic() + 1.2 * SHORTEST_MS / 1000  # longer than a member may be silent
+    until = time.monotonic() + 1.2 * SILENT_MS / 1000  # longer than a member may be silent
     step_until(lambda: time.monotonic() > until, first.poll, second.poll, second.handle)
     assert effects == []
     go_on.set()
