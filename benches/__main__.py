@@ -19,6 +19,7 @@ from benches import (
     ingest_of_a_table,
     items_of_one_job,
     machine,
+    messages_to_kafka,
     pages_of_items,
     pick_up,
     recipe_reads,
@@ -36,7 +37,7 @@ QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
     for one in (
         items_of_one_job, single_step_jobs, pick_up, claim_in_large_table, status_reads, first_view,
         duplicates_of_photos, thumbnails_of_photos, recipe_reads, ingest_of_a_table, export_of_a_job,
-        pages_of_items, adaptive_run, held_snapshot,
+        pages_of_items, adaptive_run, held_snapshot, messages_to_kafka,
     )
 }  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

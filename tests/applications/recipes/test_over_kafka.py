@@ -28,7 +28,7 @@ from tests.waiting import eventually
 
 PATIENCE = 60.0
 MANY = size(100, 10_000)
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(size(600, 3_600))
 
 
 @pytest.fixture
