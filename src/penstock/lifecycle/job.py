@@ -13,6 +13,7 @@ from penstock.lifecycle.states import (
     FINISHED,
     WELL_ENDED,
     Actor,
+    Engine,
     ErrorType,
     ItemRole,
     ItemStatus,
@@ -86,6 +87,8 @@ class Job:
     times: Times
     """Up to that moment; :meth:`times_at` has what came since."""
     pace: Pace
+    engine: Engine | None = None
+    """Who moves it, where it is not a worker of ours."""
 
     @property
     def finished(self) -> bool:
