@@ -21,6 +21,7 @@ from tests.conformance.databases import chosen_databases, database_named
 if TYPE_CHECKING:
     from penstock.store.engine import Store
     from penstock.testing.postgres import PostgresServer
+    from tests.celery.brokers import Broker
     from tests.stores import Stores
 
 # The same examples every time, and no more than a minute of them; HYPOTHESIS_PROFILE=thorough looks further.
@@ -83,6 +84,32 @@ def postgres_server() -> Iterator[PostgresServer]:
         except PostgresUnavailable as error:
             unavailable(str(error))
         yield server
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A RabbitMQ of our own, for all processes of the run."""
+    yield from _shared_broker("rabbitmq", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def redis_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A Redis (its successor Valkey) of our own, for all processes of the run."""
+    yield from _shared_broker("redis", tmp_path_factory)
+
+
+def _shared_broker(name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    # Imported here, for the same reason.
+    from tests.celery.brokers import BrokerUnavailable, shared_broker
+
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with ExitStack() as stack:
+        try:
+            broker = stack.enter_context(shared_broker(name, folder))
+        except BrokerUnavailable as error:
+            unavailable(str(error))
+        yield broker
 
 
 @pytest.fixture
