@@ -216,7 +216,7 @@ def test_quiet_tasks_are_asked_about_one_after_the_other(tracker: Tracker, clock
     assert tracker.store.read(lambda transaction: tracking.count_in_hands(transaction, "w")) == 1
 
 
-# In any order ------------------------------------------------------------------------------------------------------------
+# In any order ----------------------------------------------------------------------------------------------------
 
 TREE = {"root": ("a", "b"), "a": ("c",), "b": (), "c": ()}
 """Who sends whom; a and b lead to the callback, which b sends."""

@@ -160,6 +160,8 @@ class TaskTally:
     ignored: int
     open: int
     """Tasks that are on their way or run, helpers included."""
+    waiting: int
+    """Those of them that no worker has begun, as far as anybody has heard."""
     expected: int
     begun: bool
     """Has any of them started?"""
@@ -168,7 +170,7 @@ class TaskTally:
     @classmethod
     def of(cls, counts: Iterable[TaskCount]) -> TaskTally:
         """Add up."""
-        total = processed = failed = ignored = still_open = expected = open_callbacks = 0
+        total = processed = failed = ignored = still_open = waiting = expected = open_callbacks = 0
         begun = root_open = False
         for status, is_root, is_awaited, is_counted, tasks in counts:
             is_over = status >= FIRST_END
@@ -182,6 +184,7 @@ class TaskTally:
                 expected += tasks
             elif not is_over:
                 still_open += tasks
+                waiting += tasks * (status < TaskStatus.STARTED)
                 open_callbacks += tasks * is_awaited
                 root_open = root_open or is_root
         phase = Phase.PROCESSING
@@ -191,12 +194,12 @@ class TaskTally:
             phase = Phase.BATCHING
         elif still_open and open_callbacks == still_open and not expected:
             phase = Phase.FINALIZING
-        return cls(total, processed, failed, ignored, still_open, expected, begun, phase)
+        return cls(total, processed, failed, ignored, still_open, waiting, expected, begun, phase)
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Everything is over, and what should come after it was not sent: lost, as far as anybody can see."""
+    """Nothing can be heard of what is still to come: what that means is said as it is."""
 
     message: str
 
@@ -214,7 +217,10 @@ def next_step_of_tasks(
     ``deciding`` has them in the order in which they ended.
     """
     if tally.open:
-        return Nothing()
+        if not is_overdue or tally.waiting < tally.open:
+            return Nothing()
+        waiting = "1 task waits" if tally.waiting == 1 else f"{tally.waiting:,} tasks wait"
+        return Missing(f"{waiting} in the broker, or {'is' if tally.waiting == 1 else 'are'} lost")
     broken_off = _first_bad(task for task in deciding if task.is_root or task.is_awaited)
     if tally.expected:
         awaited = [task for task in deciding if task.status == TaskStatus.EXPECTED]
@@ -286,12 +292,12 @@ def _ending(task: DecidingTask) -> str:
 
 
 def _result(deciding: Sequence[DecidingTask]) -> str | None:
-    """What came of the job: the answer of the last callback, or of the root where there was none.
+    """What came of the job: the answer of the last callback that leads no further, or of the root where there is none.
 
     An answer that says that the work has only been handed out, or goes on elsewhere, is not what came of it.
     """
     for task in (
-        *(task for task in reversed(deciding) if task.is_awaited),
+        *(task for task in reversed(deciding) if task.is_awaited and task.leads_to is None),
         *(task for task in reversed(deciding) if task.is_root),
     ):
         if task.status == TaskStatus.SUCCEEDED and task.result is not None and not _is_handed_on(task.result):

@@ -195,9 +195,14 @@ def _new_counts(job: TrackedJob, tally: TaskTally) -> tuple[UUID, int, int, int,
 # What is asked about when nothing is heard ----------------------------------------------------------------------------
 
 
-def take_quiet_tasks(transaction: Transaction, *, seconds: float, limit: int) -> list[QuietTask]:
-    """Open tasks of which nothing was heard for so long, and that nobody has asked about meanwhile."""
-    return queries.take_quiet_tasks(transaction, seconds=seconds, limit=limit)
+def take_quiet_tasks(
+    transaction: Transaction, *, seconds: float, limit: int, worker: str | None = None
+) -> list[QuietTask]:
+    """Open tasks of which nothing was heard for so long, and that nobody has asked about meanwhile.
+
+    With a ``worker``, those in its hands.
+    """
+    return queries.take_quiet_tasks(transaction, seconds=seconds, limit=limit, worker=worker)
 
 
 def count_in_hands(transaction: Transaction, worker: str) -> int:

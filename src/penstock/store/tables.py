@@ -12,8 +12,8 @@ Two ideas carry the claim:
 ``job_items`` and ``job_events`` carry no foreign key: each row is written in the transaction that writes its job, and
 the check would lock the job's row once for every item inserted.
 
-``jobs.engine`` names who moves the job, where that is not us: it has no items that a worker of ours could claim, and the
-tasks that it is made of are in ``job_tasks``.
+``jobs.engine`` names who moves the job, where that is not us: it has no items that a worker of ours could claim, and
+the tasks that it is made of are in ``job_tasks``.
 """
 
 from __future__ import annotations
@@ -173,6 +173,9 @@ Index(
     unique=True, **only_where(JOB_IS_A_GUESTS),
 )  # fmt: skip
 Index("ix_jobs_following", jobs.c.leader_id, **only_where(JOB_FOLLOWS))
+
+_is_tracked = jobs.c.engine.is_not(None)
+Index("ix_jobs_tracked", jobs.c.state, jobs.c.state_since, **only_where(_is_tracked))
 
 _has_unique_key = jobs.c.unique_key.is_not(None)
 Index("ix_jobs_unique_key", jobs.c.kind, jobs.c.unique_key, **only_where(_has_unique_key))

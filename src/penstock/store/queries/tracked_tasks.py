@@ -249,7 +249,7 @@ def _show_progress(dialect: Dialect) -> Update:
     )
 
 
-# What is asked about when nothing is heard ------------------------------------------------------------------------------
+# What is asked about when nothing is heard ----------------------------------------------------------------------------
 
 
 class QuietTask(NamedTuple):
@@ -268,10 +268,16 @@ class QuietTask(NamedTuple):
     worker_silent_seconds: float | None
 
 
-def take_quiet_tasks(transaction: Transaction, *, seconds: float, limit: int) -> list[QuietTask]:
-    """Open tasks that nobody has asked about for so long, the longest first; they are marked as asked about now."""
-    parameters = {"seconds": seconds, "limit": limit}
-    tasks = transaction.fetch(QuietTask, _quiet_tasks(transaction.dialect), parameters)
+def take_quiet_tasks(
+    transaction: Transaction, *, seconds: float, limit: int, worker: str | None = None
+) -> list[QuietTask]:
+    """Open tasks that nobody has asked about for so long, the longest first; they are marked as asked about now.
+
+    With a ``worker``, those in its hands.
+    """
+    parameters = {"seconds": seconds, "limit": limit, "held_by": worker}
+    statement = _quiet_tasks(transaction.dialect, of_worker=worker is not None)
+    tasks = transaction.fetch(QuietTask, statement, parameters)
     if tasks:
         asked = [AskedTask(task.job_id, task.task_id) for task in tasks]
         transaction.execute(_mark_asked(transaction.dialect), _ASKED.parameters(transaction.dialect, asked))
@@ -289,8 +295,9 @@ _ASKED = HandedRows("asked", AskedTask, job_id=Identifier(), task_id=String())
 
 
 @built_once
-def _quiet_tasks(dialect: Dialect) -> Select[Any]:
+def _quiet_tasks(dialect: Dialect, *, of_worker: bool) -> Select[Any]:
     task, now = job_tasks.c, dialect.now()
+    in_hands = and_(task.status == TaskStatus.STARTED.value, task.worker == bindparam("held_by", type_=String))
     return (
         select(
             task.job_id, task.task_id, task.name, task.version, task.status, task.acks_late, task.worker,
@@ -302,7 +309,7 @@ def _quiet_tasks(dialect: Dialect) -> Select[Any]:
         .select_from(job_tasks.outerjoin(workers, workers.c.name == task.worker))
         .where(
             TASK_IS_OPEN,
-            task.status > TaskStatus.EXPECTED.value,
+            in_hands if of_worker else task.status > TaskStatus.EXPECTED.value,
             task.checked_at < dialect.later(now, -bindparam("seconds", type_=Float)),
         )
         .order_by(task.checked_at)
@@ -356,6 +363,7 @@ def _quiet_jobs(dialect: Dialect) -> Select[Any]:
         select(jobs.c.id, quiet.label("quiet_seconds"))
         .where(
             jobs.c.state.in_(active),
+            jobs.c.engine.is_not(None),
             jobs.c.engine == bindparam("moved_by", type_=String),
             quiet >= bindparam("seconds", type_=Float),
         )

@@ -16,6 +16,10 @@ _KILLERS = "'user', 'system', 'timeout', 'worker_crash', 'oom'"
 def upgrade() -> None:
     """No row is touched, and code of the revision before goes on beside it: it finds nothing to claim in such a job."""
     op.add_column("jobs", sa.Column("engine", sa.String(16), nullable=True))
+    is_tracked = sa.text("engine IS NOT NULL")
+    op.create_index(
+        "ix_jobs_tracked", "jobs", ["state", "state_since"], postgresql_where=is_tracked, sqlite_where=is_tracked
+    )
     op.create_table(
         "job_tasks",
         sa.Column("job_id", Identifier(), nullable=False),

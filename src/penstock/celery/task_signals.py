@@ -1,0 +1,183 @@
+"""Celery's signals, heard: each becomes what is known of a task, in the process in which it is sent.
+
+In the pool's child: the beginning of a task, and its end by return or by exception. In the worker's main process: what
+was revoked, what was lost with its process, what ran into a hard time limit. In whichever process publishes: the task
+that is about to be sent, whose job is that of the task that sends it. Celery logs what a receiver raises, and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from celery import signals
+from celery._state import get_current_task
+
+from penstock.celery.task_sightings import (
+    AWAITED,
+    JOB,
+    failure,
+    is_trackable,
+    lost,
+    read_job_header,
+    revocation,
+    sighting_of_request,
+    sightings_of_message,
+)
+from penstock.lifecycle.tracked_tasks import TaskSighting, TaskStatus
+
+if TYPE_CHECKING:
+    from penstock.celery.tracking import Tracked
+
+S = TaskStatus
+_UNLOCK = "celery.chord_unlock"
+
+
+class TaskSignals:
+    """The receivers of one tracked Celery application."""
+
+    def __init__(self, tracked: Tracked) -> None:
+        self._tracked = tracked
+        self._receivers = {
+            signals.before_task_publish: self._on_publishing,
+            signals.after_task_publish: self._on_sent,
+            signals.task_prerun: self._on_started,
+            signals.task_success: self._on_success,
+            signals.task_failure: self._on_failure,
+            signals.task_postrun: self._on_end,
+            signals.task_revoked: self._on_revoked,
+            signals.task_unknown: self._on_unknown,
+            signals.task_rejected: self._on_unreadable,
+        }
+
+    def connect(self) -> None:
+        """Hear them from now on."""
+        for signal, receiver in self._receivers.items():
+            signal.connect(receiver, weak=False)
+
+    def disconnect(self) -> None:
+        """Hear them no more."""
+        for signal, receiver in self._receivers.items():
+            signal.disconnect(receiver)
+
+    # Whoever publishes ----------------------------------------------------------------------------------------------
+
+    def _on_publishing(self, headers: Any = None, body: Any = None, **_: Any) -> None:
+        if not isinstance(headers, dict) or not is_trackable(headers.get("id")):
+            return
+        current = self._current_task()
+        job_id = self._tracked.open_job() or self._job_of(current)
+        if job_id is None:
+            job_id = self._tracked.begin_root(headers, body)
+            if job_id is None:
+                return
+        else:
+            is_awaited = _is_awaited(current, headers["id"])
+            if is_awaited:
+                headers[AWAITED] = True
+            self._tracked.hear(*sightings_of_message(job_id, headers, body, is_awaited=is_awaited))
+        _mark(headers, job_id)
+
+    def _on_sent(self, headers: Any = None, body: Any = None, **_: Any) -> None:
+        job_id = read_job_header(headers) if isinstance(headers, Mapping) else None
+        if job_id is not None:
+            for sighting in sightings_of_message(job_id, headers, None)[:1]:
+                self._tracked.hear(replace(sighting, status=S.SENT))
+
+    def _current_task(self) -> Any:
+        """The task that runs here, if it is one of ours."""
+        task = get_current_task()
+        return task if task is not None and self._is_ours(task) else None
+
+    def _job_of(self, task: Any) -> UUID | None:
+        return None if task is None else read_job_header(task.request)
+
+    def _is_ours(self, task: Any) -> bool:
+        return getattr(task, "app", None) is self._tracked.celery_app
+
+    # Whoever runs it ------------------------------------------------------------------------------------------------
+
+    def _sighting(self, task: Any, task_id: str, request: Any, status: TaskStatus) -> TaskSighting | None:
+        job_id = read_job_header(request) if self._is_ours(task) and is_trackable(task_id) else None
+        return None if job_id is None else sighting_of_request(job_id, task_id, task.name, request, status)
+
+    def _on_started(self, sender: Any = None, task_id: str = "", **_: Any) -> None:
+        started = self._sighting(sender, task_id, sender.request, S.STARTED)
+        if started is not None:
+            worker, acks_late = self._tracked.worker_name, bool(getattr(sender, "acks_late", False))
+            self._tracked.hear(replace(started, worker=worker, acks_late=acks_late))
+
+    def _on_success(self, sender: Any = None, result: Any = None, **_: Any) -> None:
+        request = sender.request
+        ended = self._sighting(sender, request.id, request, S.SUCCEEDED)
+        if ended is None:
+            return
+        is_wanted = ended.is_awaited or self._tracked.is_root(ended)
+        self._tracked.hear(replace(ended, result=self._tracked.keep_result(ended, result) if is_wanted else None))
+
+    def _on_failure(self, sender: Any = None, task_id: str = "", exception: Any = None, **_: Any) -> None:
+        # In the main process, the request of a task that was lost is on the stack for this call.
+        ended = self._sighting(sender, task_id, sender.request, S.FAILED)
+        if ended is not None and isinstance(exception, BaseException):
+            self._tracked.hear(replace(ended, **failure(ended, exception)))
+
+    def _on_end(self, sender: Any = None, task_id: str = "", state: Any = None, retval: Any = None, **_: Any) -> None:
+        """What ends without a signal of its own; SUCCESS is said here even when the result could not be stored."""
+        if state == "IGNORED":
+            ended = self._sighting(sender, task_id, sender.request, S.IGNORED)
+            if ended is not None:
+                self._tracked.hear(ended)
+        elif state == "REJECTED" and not getattr(retval, "requeue", False):
+            ended = self._sighting(sender, task_id, sender.request, S.FAILED)
+            if ended is not None and isinstance(retval, BaseException):
+                self._tracked.hear(replace(ended, **failure(ended, retval)))
+
+    # The worker's main process --------------------------------------------------------------------------------------
+
+    def _on_revoked(self, sender: Any = None, request: Any = None, expired: bool = False, **_: Any) -> None:
+        task_id = getattr(request, "id", None)
+        ended = None if task_id is None else self._sighting(sender, task_id, request, S.REVOKED)
+        if ended is None:
+            return
+        if expired:
+            text = f"task {ended.name} expired before a worker could run it"
+            self._tracked.hear(replace(ended, status=S.FAILED, **lost(text, "TASK_EXPIRED")))
+        else:
+            self._tracked.hear(replace(ended, **revocation(ended.name)))
+
+    def _on_unknown(self, message: Any = None, name: Any = None, **_: Any) -> None:
+        self._end_unread(message, f"no such task is registered in the worker that got it: {name}", "TASK_UNKNOWN")
+
+    def _on_unreadable(self, message: Any = None, exc: Any = None, **_: Any) -> None:
+        self._end_unread(message, f"the worker could not read the task's message: {exc}", "TASK_REJECTED")
+
+    def _end_unread(self, message: Any, text: str, code: str) -> None:
+        headers = getattr(message, "headers", None)
+        job_id = read_job_header(headers) if isinstance(headers, Mapping) else None
+        if job_id is None or not isinstance(headers, Mapping) or not is_trackable(headers.get("id")):
+            return
+        [sent, *_] = sightings_of_message(job_id, headers, None)
+        self._tracked.hear(replace(sent, status=S.FAILED, **lost(text, code)))
+
+
+def _is_awaited(current: Any, task_id: str) -> bool:
+    """Does the task that runs here send what was expected after it?"""
+    if current is None:
+        return False
+    request = current.request
+    chain = request.get("chain")
+    following = [request.get("chord"), *([chain[-1]] if isinstance(chain, list) and chain else [])]
+    named = (entry.get("options") or {} for entry in following if isinstance(entry, Mapping))
+    return current.name == _UNLOCK or any(options.get("task_id") == task_id for options in named)
+
+
+def _mark(headers: dict[str, Any], job_id: UUID) -> None:
+    """Say in the message of which job it is: for who inherits it, and for who revokes by it."""
+    text = str(job_id)
+    headers[JOB] = text
+    stamps = headers.get("stamps")
+    stamped = headers.get("stamped_headers")
+    headers["stamps"] = {**(stamps if isinstance(stamps, dict) else {}), JOB: [text]}
+    headers["stamped_headers"] = [*dict.fromkeys([*(stamped if isinstance(stamped, list) else []), JOB])]
