@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -26,7 +28,7 @@ from penstock.store.engine import Store
 from penstock.testing.drive import Workbench
 from penstock.testing.invariants import violations
 from tests.on_store import OnStore
-from tests.sizes import LARGE
+from tests.sizes import size
 
 S = TaskStatus
 
@@ -184,9 +186,9 @@ def test_what_only_our_workers_can_do_is_refused(tracker: Tracker, bench_app: On
             verb(tracker.job_id)
         assert refused.value.code == "JOB_TRACKED"
     tracker.tell("root", S.FAILED, error="no")
-    for verb in (bench_app.jobs.reprocess, bench_app.jobs.rerun):
+    for again in (bench_app.jobs.reprocess, bench_app.jobs.rerun):
         with pytest.raises(TransitionRefused, match="send its task again") as refused:
-            verb(tracker.job_id)
+            again(tracker.job_id)
         assert refused.value.code == "JOB_TRACKED"
 
 
@@ -216,6 +218,28 @@ def test_quiet_tasks_are_asked_about_one_after_the_other(tracker: Tracker, clock
     assert tracker.store.read(lambda transaction: tracking.count_in_hands(transaction, "w")) == 1
 
 
+def test_the_last_two_tasks_end_at_once(store: Store) -> None:
+    """Each of two writers counts only after it has the job's lock: the second sees the end that the first wrote."""
+    for _ in range(size(15, 200)):
+        tracker = Tracker(store)
+        tracker.begin()
+        tracker.hear(
+            tracker.sighting("one", S.STARTED),
+            tracker.sighting("two", S.STARTED),
+            tracker.sighting("root", S.SUCCEEDED),
+        )
+        together = threading.Barrier(2)
+
+        def end(task_id: str, tracker: Tracker = tracker, together: threading.Barrier = together) -> None:
+            together.wait(30.0)
+            tracker.tell(task_id, S.SUCCEEDED)
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(end, ["one", "two"]))
+        assert tracker.job.state is JobState.SUCCEEDED
+    assert violations(store) == []
+
+
 # In any order ----------------------------------------------------------------------------------------------------
 
 TREE = {"root": ("a", "b"), "a": ("c",), "b": (), "c": ()}
@@ -241,7 +265,7 @@ def _stories(tracker: Tracker) -> list[list[TaskSighting]]:
 
 
 @settings(
-    max_examples=200 if LARGE else 30,
+    max_examples=size(30, 300),
     deadline=None,
     phases=[Phases.explicit, Phases.reuse, Phases.generate, Phases.shrink],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -41,8 +41,8 @@ class SightingBuffer:
         self._waiting: dict[tuple[UUID, str], TaskSighting] = {}
         self._thread: threading.Thread | None = None
 
-    def add(self, sightings: Iterable[TaskSighting]) -> None:
-        """Something was heard."""
+    def add(self, sightings: Iterable[TaskSighting], *, at_once: bool = False) -> None:
+        """Something was heard; ``at_once`` waits until it is written, where the database can be reached."""
         with self._lock:
             for sighting in sightings:
                 key = (sighting.job_id, sighting.task_id)
@@ -55,7 +55,7 @@ class SightingBuffer:
                 self._thread = threading.Thread(target=self._run, name="penstock-celery", daemon=True)
                 self._thread.start()
         self._has_some.set()
-        if is_full or self._flush_every <= 0:
+        if is_full or at_once or self._flush_every <= 0:
             self._flush_or_log()
 
     def flush(self) -> None:

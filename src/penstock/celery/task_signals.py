@@ -15,6 +15,7 @@ from uuid import UUID
 from celery import signals
 from celery._state import get_current_task
 
+from penstock.celery.canvas import ComingTask, coming_tasks
 from penstock.celery.task_sightings import (
     AWAITED,
     JOB,
@@ -40,6 +41,8 @@ class TaskSignals:
 
     def __init__(self, tracked: Tracked) -> None:
         self._tracked = tracked
+        self._named: set[str] = set()
+        """The tasks to come that were named last."""
         self._receivers = {
             signals.before_task_publish: self._on_publishing,
             signals.after_task_publish: self._on_sent,
@@ -77,8 +80,23 @@ class TaskSignals:
             is_awaited = _is_awaited(current, headers["id"])
             if is_awaited:
                 headers[AWAITED] = True
-            self._tracked.hear(*sightings_of_message(job_id, headers, body, is_awaited=is_awaited))
+            sightings = sightings_of_message(job_id, headers, body, is_awaited=is_awaited)
+            self._tracked.hear(*sightings, at_once=self._names_new(current, sightings))
         _mark(headers, job_id)
+
+    def _names_new(self, current: Any, sightings: list[TaskSighting]) -> bool:
+        """Does a message name tasks to come that nobody has heard of?
+
+        They are written before it is sent, once for all parts of a chord: no result tells of them later, should this
+        process be killed.
+        """
+        named = {sighting.task_id for sighting in sightings if sighting.status is S.EXPECTED}
+        if current is not None:
+            named -= {task.task_id for task in coming_after(current.request)}
+        is_new = not named <= self._named
+        if is_new:
+            self._named = named
+        return is_new
 
     def _on_sent(self, headers: Any = None, body: Any = None, **_: Any) -> None:
         job_id = read_job_header(headers) if isinstance(headers, Mapping) else None
@@ -166,11 +184,12 @@ def _is_awaited(current: Any, task_id: str) -> bool:
     """Does the task that runs here send what was expected after it?"""
     if current is None:
         return False
-    request = current.request
-    chain = request.get("chain")
-    following = [request.get("chord"), *([chain[-1]] if isinstance(chain, list) and chain else [])]
-    named = (entry.get("options") or {} for entry in following if isinstance(entry, Mapping))
-    return current.name == _UNLOCK or any(options.get("task_id") == task_id for options in named)
+    return current.name == _UNLOCK or any(task.task_id == task_id for task in coming_after(current.request))
+
+
+def coming_after(request: Any) -> list[ComingTask]:
+    """What the message of a task that runs has said of the tasks after it."""
+    return coming_tasks(((), {}, {"chain": request.get("chain"), "chord": request.get("chord")}))
 
 
 def _mark(headers: dict[str, Any], job_id: UUID) -> None:

@@ -76,8 +76,8 @@ def track(
         raise ConfigurationError("this Celery application is tracked already: call track once, where it is defined")
     kinds = dict(jobs or {})
     for name, kind in kinds.items():
-        if not isinstance(name, str) or not name:
-            raise ConfigurationError(f"jobs names a task {name!r}; it must be a task's name, like 'tasks.coordinator'")
+        if not name:
+            raise ConfigurationError("jobs names a task without a name; it must be one like 'tasks.coordinator'")
         require_kind_name(kind)
     try:
         policy = FailurePolicy(failures)
@@ -199,9 +199,9 @@ class Tracked:
         """Is it the task by which its job is known, or another of its name that goes on with it?"""
         return job_id_of(sighting.task_id) == sighting.job_id or sighting.name in self.options.kinds
 
-    def hear(self, *sightings: TaskSighting) -> None:
-        """Something was heard of tasks: it is written soon."""
-        self._buffer.add(sightings)
+    def hear(self, *sightings: TaskSighting, at_once: bool = False) -> None:
+        """Something was heard of tasks: it is written soon, or before anything else happens."""
+        self._buffer.add(sightings, at_once=at_once)
 
     def keep_result(self, sighting: TaskSighting, result: object) -> str | None:
         """What a task returned, as JSON text; None where it cannot be kept."""

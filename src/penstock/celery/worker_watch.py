@@ -16,6 +16,7 @@ from uuid import UUID
 
 import structlog
 from celery import signals
+from celery.result import result_from_tuple
 from celery.worker import state as worker_state
 
 from penstock.celery.task_sightings import JOB, failure, is_trackable, lost, revocation
@@ -182,8 +183,18 @@ class WorkerWatch:
     def _ask(self, task: QuietTask, *, let_go: bool = False) -> list[TaskSighting]:
         """What can be found out about a task; ``let_go``: its worker, which asks, does not run it any more."""
         options = self._tracked.options
-        known = TaskSighting(task.job_id, task.task_id, S(task.status), version=task.version, name=task.name)
+        known = TaskSighting(
+            task.job_id,
+            task.task_id,
+            S(task.status),
+            version=task.version,
+            name=task.name,
+            is_awaited=task.is_awaited,
+        )
         ended = self._ask_backend(known)
+        if task.status == S.EXPECTED:
+            # Celery calls a callback failed that never ran: what it waits for says more.
+            return ended if any(sighting.status is S.SUCCEEDED for sighting in ended) else []
         if ended:
             return ended
         is_overdue = task.quiet_seconds >= options.lost_after
@@ -223,7 +234,8 @@ class WorkerWatch:
         meta: Mapping[str, Any] = backend.get_task_meta(known.task_id, cache=False)
         match meta.get("status"):
             case "SUCCESS":
-                result = self._tracked.keep_result(known, meta.get("result")) if self._tracked.is_root(known) else None
+                is_wanted = known.is_awaited or self._tracked.is_root(known)
+                result = self._tracked.keep_result(known, meta.get("result")) if is_wanted else None
                 return [*self._children(known, meta), replace(known, status=S.SUCCEEDED, result=result)]
             case "FAILURE":
                 error = meta.get("result")
@@ -240,7 +252,10 @@ class WorkerWatch:
         A result with a parent is that of a callback, or of a further step: it was not sent by this task.
         """
         found: list[TaskSighting] = []
-        waiting: list[tuple[Any, str | None]] = [(result, None) for result in meta.get("children") or ()]
+        app = self._tracked.celery_app
+        waiting: list[tuple[Any, str | None]] = [
+            (result_from_tuple(child, app=app), None) for child in meta.get("children") or ()
+        ]
         while waiting and len(found) < _MOST:
             result, leads_to = waiting.pop()
             parent, members = getattr(result, "parent", None), getattr(result, "results", None)

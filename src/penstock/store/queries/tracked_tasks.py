@@ -260,6 +260,7 @@ class QuietTask(NamedTuple):
     name: str | None
     version: int
     status: int
+    is_awaited: bool
     acks_late: bool
     worker: str | None
     worker_seen_at: datetime | None
@@ -300,7 +301,7 @@ def _quiet_tasks(dialect: Dialect, *, of_worker: bool) -> Select[Any]:
     in_hands = and_(task.status == TaskStatus.STARTED.value, task.worker == bindparam("held_by", type_=String))
     return (
         select(
-            task.job_id, task.task_id, task.name, task.version, task.status, task.acks_late, task.worker,
+            task.job_id, task.task_id, task.name, task.version, task.status, task.is_awaited, task.acks_late, task.worker,
             workers.c.seen_at.label("worker_seen_at"),
             task.updated_at,
             dialect.seconds_between(task.updated_at, now).label("quiet_seconds"),
@@ -309,7 +310,7 @@ def _quiet_tasks(dialect: Dialect, *, of_worker: bool) -> Select[Any]:
         .select_from(job_tasks.outerjoin(workers, workers.c.name == task.worker))
         .where(
             TASK_IS_OPEN,
-            in_hands if of_worker else task.status > TaskStatus.EXPECTED.value,
+            *([in_hands] if of_worker else []),
             task.checked_at < dialect.later(now, -bindparam("seconds", type_=Float)),
         )
         .order_by(task.checked_at)
