@@ -301,7 +301,8 @@ def _quiet_tasks(dialect: Dialect, *, of_worker: bool) -> Select[Any]:
     in_hands = and_(task.status == TaskStatus.STARTED.value, task.worker == bindparam("held_by", type_=String))
     return (
         select(
-            task.job_id, task.task_id, task.name, task.version, task.status, task.is_awaited, task.acks_late, task.worker,
+            task.job_id, task.task_id, task.name, task.version, task.status, task.is_awaited, task.acks_late,
+            task.worker,
             workers.c.seen_at.label("worker_seen_at"),
             task.updated_at,
             dialect.seconds_between(task.updated_at, now).label("quiet_seconds"),
