@@ -14,7 +14,7 @@ from celery import Celery, chain, chord, group
 from celery.exceptions import Ignore, Reject
 
 from penstock import Penstock
-from penstock.celery import Tracked, track
+from penstock.celery import Tracker, track
 from penstock.settings import load_settings
 
 PATIENCE = 60.0
@@ -26,7 +26,7 @@ class Tracking:
 
     celery: Celery
     app: Penstock
-    tracked: Tracked
+    tracked: Tracker
     tasks: Any
 
 

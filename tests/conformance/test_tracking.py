@@ -28,7 +28,6 @@ from penstock.store.engine import Store
 from penstock.testing.drive import Workbench
 from penstock.testing.invariants import violations
 from tests.on_store import OnStore
-from tests.sizes import size
 
 S = TaskStatus
 
@@ -220,7 +219,7 @@ def test_quiet_tasks_are_asked_about_one_after_the_other(tracker: Tracker, clock
 
 def test_the_last_two_tasks_end_at_once(store: Store) -> None:
     """Each of two writers counts only after it has the job's lock: the second sees the end that the first wrote."""
-    for _ in range(size(15, 200)):
+    for _ in range(15):
         tracker = Tracker(store)
         tracker.begin()
         tracker.hear(
@@ -265,7 +264,7 @@ def _stories(tracker: Tracker) -> list[list[TaskSighting]]:
 
 
 @settings(
-    max_examples=size(30, 300),
+    max_examples=25,
     deadline=None,
     phases=[Phases.explicit, Phases.reuse, Phases.generate, Phases.shrink],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

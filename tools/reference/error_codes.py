@@ -59,6 +59,16 @@ ON_JOBS = {
     "DISK_FULL": OnJobs("item, job", "by tries", "", "there was no room on the disk (`OSError` of that number)"),
     "REDIS_UNAVAILABLE": OnJobs("item, job", "by tries", "", "Redis could not be reached (an error of `redis`)"),
     "GPU_OOM": OnJobs("item, job", "by tries", "", "the GPU's memory was used up (`OutOfMemoryError` of `torch`)"),
+    "TASK_REVOKED": OnJobs("job", "TERMINAL", "system", "somebody revoked a Celery task past Penstock"),
+    "TASK_EXPIRED": OnJobs("job", "TERMINAL", "", "a Celery task expired before a worker could run it"),
+    "TASK_REJECTED": OnJobs("job", "TERMINAL", "", "a Celery task rejected its message, or a worker could not read it"),
+    "TASK_UNKNOWN": OnJobs("job", "TERMINAL", "", "the Celery worker that got the task has none of that name"),
+    "TASK_NOT_SENT": OnJobs("job", "TERMINAL", "", "it was never confirmed that a Celery task reached the broker"),
+    "NOT_ALL_SENT": OnJobs("job", "TERMINAL", "", "the block of `tracked.job(…)` raised before it had sent its tasks"),
+    "CALLBACK_LOST": OnJobs("job", "TERMINAL", "", "all other Celery tasks have ended, and the callback was not sent"),
+    "WORKER_LOST": OnJobs(
+        "job", "TERMINAL", "worker_crash", "the Celery process that ran a task was killed, or its worker is silent"
+    ),
     "RETRYABLE": OnJobs("item, job", "by tries", "", "the handler raised `Retryable` and gave no code of its own"),
     "PERMANENT": OnJobs("item, job", "TERMINAL", "", "the handler raised `Permanent` and gave no code of its own"),
     "NOT_FOUND": OnJobs("item, job", "TERMINAL", "", "the handler raised `NotFound` and gave no code of its own"),
@@ -156,6 +166,10 @@ OF_CALLS = {
     "JOB_SHARED": (
         "TransitionRefused",
         "pause: others wait for the same work, or another job does it; reprocess: another job did it",
+    ),
+    "JOB_TRACKED": (
+        "TransitionRefused",
+        "Celery moves the job: it cannot be paused, reprocessed, run again or kicked off; cancel it, or send its task again",
     ),
     "JOB_ID_TAKEN": ("InvalidInput", "there is a job of the id that was given already"),
     "NOT_ALLOWED": ("TransitionRefused", "the lifecycle does not let this caller make that transition"),

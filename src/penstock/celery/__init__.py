@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.celery.tracking import Tracked, track
+    from penstock.celery.tracking import Tracker, track
 else:
     from penstock.lazy import lazy_names
 
-    __getattr__, __dir__ = lazy_names(__name__, {"penstock.celery.tracking": "Tracked track"})
+    __getattr__, __dir__ = lazy_names(__name__, {"penstock.celery.tracking": "Tracker track"})
 
-__all__ = ["Tracked", "track"]
+__all__ = ["Tracker", "track"]

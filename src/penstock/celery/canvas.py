@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from penstock.lifecycle.tracked_tasks import version_of
 
-_MOST = 200
+_MAX_TASKS = 200
 """So many tasks to come are named for one message: the last step of a chain may be a group of thousands."""
 _DEEPEST = 20
 
@@ -28,17 +28,17 @@ class ComingTask(NamedTuple):
 
 def coming_tasks(body: object) -> list[ComingTask]:
     """The tasks that are to come after the message with this body, the next one first."""
-    embedded = body[2] if isinstance(body, (tuple, list)) and len(body) > 2 else None
-    if not isinstance(embedded, Mapping):
+    embed = body[2] if isinstance(body, (tuple, list)) and len(body) > 2 else None
+    if not isinstance(embed, Mapping):
         return []
-    callback = next(_ends(embedded.get("chord")), None)
-    steps = [list(islice(_ends(step), _MOST)) for step in reversed(embedded.get("chain") or ())]
+    callback = next(_ends(embed.get("chord")), None)
+    steps = [list(islice(_ends(step), _MAX_TASKS)) for step in reversed(embed.get("chain") or ())]
     steps = [step for step in steps if step]
     following = [*(step[0].task_id for step in steps[1:]), None if callback is None else callback.task_id]
     coming = [task._replace(leads_to=after) for step, after in zip(steps, following, strict=False) for task in step]
     if callback is not None:
-        coming.append(callback._replace(leads_to=_chord_of(embedded.get("chord"))))
-    return coming[:_MOST]
+        coming.append(callback._replace(leads_to=_chord_of(embed.get("chord"))))
+    return coming[:_MAX_TASKS]
 
 
 def _ends(signature: object, depth: int = 0) -> Iterator[ComingTask]:

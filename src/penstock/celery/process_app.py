@@ -19,7 +19,7 @@ class ProcessApp:
     """The application that was given, and in each forked process another one on the same database."""
 
     def __init__(self, app: Penstock) -> None:
-        self._given = app
+        self._first_app = app
         self._app = app
         self._process = os.getpid()
         self._working = threading.RLock()
@@ -34,7 +34,7 @@ class ProcessApp:
         """The application of this process; the one of before a fork is left alone, and not closed either."""
         with self._opening:
             if self._process != os.getpid():
-                self._app = Penstock(settings=self._given.settings)
+                self._app = Penstock(settings=self._first_app.settings)
                 self._process = os.getpid()
             return self._app
 

@@ -46,8 +46,8 @@ class SightingBuffer:
         with self._lock:
             for sighting in sightings:
                 key = (sighting.job_id, sighting.task_id)
-                known = self._waiting.get(key)
-                self._waiting[key] = sighting if known is None else sighting.merged(known)
+                earlier = self._waiting.get(key)
+                self._waiting[key] = sighting if earlier is None else sighting.merge(earlier)
             if not self._waiting:
                 return
             is_full = len(self._waiting) >= MOST_WAITING
@@ -71,7 +71,7 @@ class SightingBuffer:
             except BaseException:
                 with self._lock:
                     for key, newer in self._waiting.items():
-                        batch[key] = newer.merged(batch[key]) if key in batch else newer
+                        batch[key] = newer.merge(batch[key]) if key in batch else newer
                     self._waiting = batch
                 raise
 

@@ -15,9 +15,9 @@ from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import KilledBy
 from penstock.lifecycle.tracked_tasks import TaskSighting, TaskStatus, version_of
 
-JOB = "penstock_job"
+JOB_HEADER = "penstock_job"
 """The header, and the stamp, that say of which job a task is."""
-AWAITED = "penstock_awaited"
+AWAITED_HEADER = "penstock_awaited"
 """The header of a task that was expected: what it returns may be what comes of the job."""
 _NAMESPACE = UUID("6f1c1f0e-6c0f-4b3b-9a53-5d1a0d1f7c52")
 _SIGNAL = re.compile(r"signal (\d+)")
@@ -34,7 +34,7 @@ def job_id_of(task_id: str) -> UUID:
 
 def read_job_header(request: Any) -> UUID | None:
     """Of which job a task is, by its request or by the headers of its message."""
-    value = request.get(JOB) if request is not None else None
+    value = request.get(JOB_HEADER) if request is not None else None
     try:
         return UUID(value) if isinstance(value, str) else None
     except ValueError:
@@ -52,7 +52,7 @@ def sightings_of_message(
     """What is about to be sent, and what is to come after it."""
     coming = [task for task in coming_tasks(body) if is_trackable(task.task_id)]
     name = _name(headers.get("task"))
-    published = TaskSighting(
+    message_sighting = TaskSighting(
         job_id,
         headers["id"],
         S.PUBLISHING,
@@ -63,7 +63,7 @@ def sightings_of_message(
         is_awaited=is_awaited,
         is_counted=not is_helper(name),
     )
-    return [published, *(_expected(job_id, task) for task in coming)]
+    return [message_sighting, *(_expected(job_id, task) for task in coming)]
 
 
 def _expected(job_id: UUID, task: Any) -> TaskSighting:
@@ -103,15 +103,15 @@ def _name(name: object) -> str | None:
 
 def sighting_of_request(job_id: UUID, task_id: str, name: str, request: Any, status: TaskStatus) -> TaskSighting:
     """What is heard of a task that a worker has."""
-    kept = _name(name)
+    kept_name = _name(name)
     return TaskSighting(
         job_id,
         task_id,
         status,
         version=request_version(request),
-        name=kept,
-        is_awaited=bool(request.get(AWAITED)),
-        is_counted=not is_helper(kept),
+        name=kept_name,
+        is_awaited=bool(request.get(AWAITED_HEADER)),
+        is_counted=not is_helper(kept_name),
     )
 
 
@@ -131,11 +131,11 @@ def failure(sighting: TaskSighting, error: BaseException) -> dict[str, Any]:
 
 def worker_lost_text(name: str | None, text: str) -> str:
     """What can be known of a process that ended: by which signal, and of signal 9 no more than a guess why."""
-    found = _SIGNAL.search(text)
-    if found is None:
+    signal_match = _SIGNAL.search(text)
+    if signal_match is None:
         return f"the process that ran task {name} ended: {text}"
-    guess = ", perhaps for memory" if found[1] == "9" else ""
-    return f"the process that ran task {name} was killed by signal {found[1]}{guess}"
+    guess = ", perhaps for memory" if signal_match[1] == "9" else ""
+    return f"the process that ran task {name} was killed by signal {signal_match[1]}{guess}"
 
 
 def revocation(name: str | None) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from celery._state import get_current_task
 
 from penstock.celery.canvas import ComingTask, coming_tasks
 from penstock.celery.task_sightings import (
-    AWAITED,
-    JOB,
+    AWAITED_HEADER,
+    JOB_HEADER,
     failure,
     is_trackable,
     lost,
@@ -30,7 +30,7 @@ from penstock.celery.task_sightings import (
 from penstock.lifecycle.tracked_tasks import TaskSighting, TaskStatus
 
 if TYPE_CHECKING:
-    from penstock.celery.tracking import Tracked
+    from penstock.celery.tracking import Tracker
 
 S = TaskStatus
 _UNLOCK = "celery.chord_unlock"
@@ -39,10 +39,10 @@ _UNLOCK = "celery.chord_unlock"
 class TaskSignals:
     """The receivers of one tracked Celery application."""
 
-    def __init__(self, tracked: Tracked) -> None:
-        self._tracked = tracked
-        self._named: set[str] = set()
-        """The tasks to come that were named last."""
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+        self._coming_ids: set[str] = set()
+        """The tasks to come that were coming_ids last."""
         self._receivers = {
             signals.before_task_publish: self._on_publishing,
             signals.after_task_publish: self._on_sent,
@@ -71,17 +71,17 @@ class TaskSignals:
         if not isinstance(headers, dict) or not is_trackable(headers.get("id")):
             return
         current = self._current_task()
-        job_id = self._tracked.open_job() or self._job_of(current)
+        job_id = self._tracker.open_job() or self._job_of(current)
         if job_id is None:
-            job_id = self._tracked.begin_root(headers, body)
+            job_id = self._tracker.begin_root(headers, body)
             if job_id is None:
                 return
         else:
             is_awaited = _is_awaited(current, headers["id"])
             if is_awaited:
-                headers[AWAITED] = True
+                headers[AWAITED_HEADER] = True
             sightings = sightings_of_message(job_id, headers, body, is_awaited=is_awaited)
-            self._tracked.hear(*sightings, at_once=self._names_new(current, sightings))
+            self._tracker.hear(*sightings, at_once=self._names_new(current, sightings))
         _mark(headers, job_id)
 
     def _names_new(self, current: Any, sightings: list[TaskSighting]) -> bool:
@@ -90,19 +90,19 @@ class TaskSignals:
         They are written before it is sent, once for all parts of a chord: no result tells of them later, should this
         process be killed.
         """
-        named = {sighting.task_id for sighting in sightings if sighting.status is S.EXPECTED}
+        coming_ids = {sighting.task_id for sighting in sightings if sighting.status is S.EXPECTED}
         if current is not None:
-            named -= {task.task_id for task in coming_after(current.request)}
-        is_new = not named <= self._named
+            coming_ids -= {task.task_id for task in coming_after(current.request)}
+        is_new = not coming_ids <= self._coming_ids
         if is_new:
-            self._named = named
+            self._coming_ids = coming_ids
         return is_new
 
     def _on_sent(self, headers: Any = None, body: Any = None, **_: Any) -> None:
         job_id = read_job_header(headers) if isinstance(headers, Mapping) else None
         if job_id is not None:
             for sighting in sightings_of_message(job_id, headers, None)[:1]:
-                self._tracked.hear(replace(sighting, status=S.SENT))
+                self._tracker.hear(replace(sighting, status=S.SENT))
 
     def _current_task(self) -> Any:
         """The task that runs here, if it is one of ours."""
@@ -113,7 +113,7 @@ class TaskSignals:
         return None if task is None else read_job_header(task.request)
 
     def _is_ours(self, task: Any) -> bool:
-        return getattr(task, "app", None) is self._tracked.celery_app
+        return getattr(task, "app", None) is self._tracker.celery_app
 
     # Whoever runs it ------------------------------------------------------------------------------------------------
 
@@ -122,48 +122,50 @@ class TaskSignals:
         return None if job_id is None else sighting_of_request(job_id, task_id, task.name, request, status)
 
     def _on_started(self, sender: Any = None, task_id: str = "", **_: Any) -> None:
-        started = self._sighting(sender, task_id, sender.request, S.STARTED)
-        if started is not None:
-            worker, acks_late = self._tracked.worker_name, bool(getattr(sender, "acks_late", False))
-            self._tracked.hear(replace(started, worker=worker, acks_late=acks_late))
+        sighting = self._sighting(sender, task_id, sender.request, S.STARTED)
+        if sighting is not None:
+            worker, acks_late = self._tracker.worker_name, bool(getattr(sender, "acks_late", False))
+            self._tracker.hear(replace(sighting, worker=worker, acks_late=acks_late))
 
     def _on_success(self, sender: Any = None, result: Any = None, **_: Any) -> None:
         request = sender.request
-        ended = self._sighting(sender, request.id, request, S.SUCCEEDED)
-        if ended is None:
+        end_sighting = self._sighting(sender, request.id, request, S.SUCCEEDED)
+        if end_sighting is None:
             return
-        is_wanted = ended.is_awaited or self._tracked.is_root(ended)
-        self._tracked.hear(replace(ended, result=self._tracked.keep_result(ended, result) if is_wanted else None))
+        is_wanted = end_sighting.is_awaited or self._tracker.is_root(end_sighting)
+        self._tracker.hear(
+            replace(end_sighting, result=self._tracker.keep_result(end_sighting, result) if is_wanted else None)
+        )
 
     def _on_failure(self, sender: Any = None, task_id: str = "", exception: Any = None, **_: Any) -> None:
         # In the main process, the request of a task that was lost is on the stack for this call.
-        ended = self._sighting(sender, task_id, sender.request, S.FAILED)
-        if ended is not None and isinstance(exception, BaseException):
-            self._tracked.hear(replace(ended, **failure(ended, exception)))
+        end_sighting = self._sighting(sender, task_id, sender.request, S.FAILED)
+        if end_sighting is not None and isinstance(exception, BaseException):
+            self._tracker.hear(replace(end_sighting, **failure(end_sighting, exception)))
 
     def _on_end(self, sender: Any = None, task_id: str = "", state: Any = None, retval: Any = None, **_: Any) -> None:
         """What ends without a signal of its own; SUCCESS is said here even when the result could not be stored."""
         if state == "IGNORED":
-            ended = self._sighting(sender, task_id, sender.request, S.IGNORED)
-            if ended is not None:
-                self._tracked.hear(ended)
+            end_sighting = self._sighting(sender, task_id, sender.request, S.IGNORED)
+            if end_sighting is not None:
+                self._tracker.hear(end_sighting)
         elif state == "REJECTED" and not getattr(retval, "requeue", False):
-            ended = self._sighting(sender, task_id, sender.request, S.FAILED)
-            if ended is not None and isinstance(retval, BaseException):
-                self._tracked.hear(replace(ended, **failure(ended, retval)))
+            end_sighting = self._sighting(sender, task_id, sender.request, S.FAILED)
+            if end_sighting is not None and isinstance(retval, BaseException):
+                self._tracker.hear(replace(end_sighting, **failure(end_sighting, retval)))
 
     # The worker's main process --------------------------------------------------------------------------------------
 
-    def _on_revoked(self, sender: Any = None, request: Any = None, expired: bool = False, **_: Any) -> None:
+    def _on_revoked(self, sender: Any = None, request: Any = None, **details: Any) -> None:
         task_id = getattr(request, "id", None)
-        ended = None if task_id is None else self._sighting(sender, task_id, request, S.REVOKED)
-        if ended is None:
+        end_sighting = None if task_id is None else self._sighting(sender, task_id, request, S.REVOKED)
+        if end_sighting is None:
             return
-        if expired:
-            text = f"task {ended.name} expired before a worker could run it"
-            self._tracked.hear(replace(ended, status=S.FAILED, **lost(text, "TASK_EXPIRED")))
+        if details.get("expired"):
+            text = f"task {end_sighting.name} expired before a worker could run it"
+            self._tracker.hear(replace(end_sighting, status=S.FAILED, **lost(text, "TASK_EXPIRED")))
         else:
-            self._tracked.hear(replace(ended, **revocation(ended.name)))
+            self._tracker.hear(replace(end_sighting, **revocation(end_sighting.name)))
 
     def _on_unknown(self, message: Any = None, name: Any = None, **_: Any) -> None:
         self._end_unread(message, f"no such task is registered in the worker that got it: {name}", "TASK_UNKNOWN")
@@ -176,8 +178,8 @@ class TaskSignals:
         job_id = read_job_header(headers) if isinstance(headers, Mapping) else None
         if job_id is None or not isinstance(headers, Mapping) or not is_trackable(headers.get("id")):
             return
-        [sent, *_] = sightings_of_message(job_id, headers, None)
-        self._tracked.hear(replace(sent, status=S.FAILED, **lost(text, code)))
+        [sighting, *_] = sightings_of_message(job_id, headers, None)
+        self._tracker.hear(replace(sighting, status=S.FAILED, **lost(text, code)))
 
 
 def _is_awaited(current: Any, task_id: str) -> bool:
@@ -195,8 +197,8 @@ def coming_after(request: Any) -> list[ComingTask]:
 def _mark(headers: dict[str, Any], job_id: UUID) -> None:
     """Say in the message of which job it is: for who inherits it, and for who revokes by it."""
     text = str(job_id)
-    headers[JOB] = text
+    headers[JOB_HEADER] = text
     stamps = headers.get("stamps")
-    stamped = headers.get("stamped_headers")
-    headers["stamps"] = {**(stamps if isinstance(stamps, dict) else {}), JOB: [text]}
-    headers["stamped_headers"] = [*dict.fromkeys([*(stamped if isinstance(stamped, list) else []), JOB])]
+    stamp_names = headers.get("stamped_headers")
+    headers["stamps"] = {**(stamps if isinstance(stamps, dict) else {}), JOB_HEADER: [text]}
+    headers["stamped_headers"] = [*dict.fromkeys([*(stamp_names if isinstance(stamp_names, list) else []), JOB_HEADER])]

@@ -38,7 +38,7 @@ from penstock.operations.tracking import record_sightings, record_tracked_job
 
 OwnerOf = Callable[[str, Sequence[Any], Mapping[str, Any]], str | None]
 """Whose job it is, by the name and the arguments of its root task."""
-_TRACKED = "_penstock_tracked"
+_TRACKER_ATTRIBUTE = "_penstock_tracked"
 _log = structlog.get_logger("penstock.celery")
 
 
@@ -64,7 +64,7 @@ def track(
     silent_after: Duration = "30s",
     flush_every: Duration = 0.2,
     owner_of: OwnerOf | None = None,
-) -> Tracked:
+) -> Tracker:
     """Track the tasks of a Celery application, where it is defined: in clients and in workers alike.
 
     ``jobs`` names the tasks that begin a job, and the kind of the job: its id is the task's. Parts that fail are
@@ -72,7 +72,7 @@ def track(
     and a worker that has said nothing for ``silent_after`` counts as dead. What is heard of tasks is written every
     ``flush_every`` seconds; 0 writes at once.
     """
-    if getattr(celery_app, _TRACKED, None) is not None:
+    if getattr(celery_app, _TRACKER_ATTRIBUTE, None) is not None:
         raise ConfigurationError("this Celery application is tracked already: call track once, where it is defined")
     kinds = dict(jobs or {})
     for name, kind in kinds.items():
@@ -87,12 +87,12 @@ def track(
     for name in ("lost_after", "silent_after"):
         if getattr(options, name) <= 0:
             raise ConfigurationError(f"{name} must be longer than 0 s")
-    tracked = Tracked(celery_app, app, options, flush_every=seconds(flush_every) if flush_every else 0.0)
-    setattr(celery_app, _TRACKED, tracked)
-    return tracked
+    tracker = Tracker(celery_app, app, options, flush_every=seconds(flush_every) if flush_every else 0.0)
+    setattr(celery_app, _TRACKER_ATTRIBUTE, tracker)
+    return tracker
 
 
-class Tracked:
+class Tracker:
     """A Celery application whose tasks are tracked; what :func:`track` gives."""
 
     def __init__(self, celery_app: Celery, app: Penstock, options: TrackOptions, *, flush_every: float) -> None:
@@ -144,10 +144,10 @@ class Tracked:
             yield job_id
         except BaseException as error:
             text = f"the tasks were not all sent: {describe_error(error)}"
-            self.hear(_ended(client, TaskStatus.FAILED, **lost(text, "NOT_ALL_SENT")))
+            self.hear(_end_of(client, TaskStatus.FAILED, **lost(text, "NOT_ALL_SENT")))
             raise
         else:
-            self.hear(_ended(client, TaskStatus.SUCCEEDED))
+            self.hear(_end_of(client, TaskStatus.SUCCEEDED))
         finally:
             self._open_job.reset(token)
             self.flush()
@@ -170,8 +170,8 @@ class Tracked:
         self._signals.disconnect()
         self._watch.disconnect()
         self._buffer.close()
-        if getattr(self.celery_app, _TRACKED, None) is self:
-            delattr(self.celery_app, _TRACKED)
+        if getattr(self.celery_app, _TRACKER_ATTRIBUTE, None) is self:
+            delattr(self.celery_app, _TRACKER_ATTRIBUTE)
 
     # For its signals ------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class Tracked:
             app.store.write(lambda transaction: record_sightings(transaction, sightings, policy))
 
 
-def _ended(client: TaskSighting, status: TaskStatus, **fields: Any) -> TaskSighting:
+def _end_of(client: TaskSighting, status: TaskStatus, **fields: Any) -> TaskSighting:
     return TaskSighting(
         client.job_id, client.task_id, status, name=client.name, is_root=True, is_counted=False, **fields
     )

@@ -1,7 +1,7 @@
 """A worker's watch over tracked jobs, in its main process: it says that it is there, stops what was canceled, and asks
-about tasks of which nothing is heard.
+about tasks of which nothing is new_sightings.
 
-Every process of a worker may be killed at any moment, with what it had heard and not written. So whoever is left asks:
+Every process of a worker may be killed at any moment, with what it had new_sightings and not written. So whoever is left asks:
 the result backend for the end of a task, the worker itself for what it holds, and the heartbeats for who is gone.
 """
 
@@ -19,7 +19,7 @@ from celery import signals
 from celery.result import result_from_tuple
 from celery.worker import state as worker_state
 
-from penstock.celery.task_sightings import JOB, failure, is_trackable, lost, revocation
+from penstock.celery.task_sightings import JOB_HEADER, failure, is_trackable, lost, revocation
 from penstock.lifecycle.states import Engine, KilledBy
 from penstock.lifecycle.tracked_tasks import TaskSighting, TaskStatus
 from penstock.operations import tracking
@@ -27,21 +27,21 @@ from penstock.operations.workers import appear, leave
 from penstock.store.queries.tracked_tasks import QuietTask
 
 if TYPE_CHECKING:
-    from penstock.celery.tracking import Tracked
+    from penstock.celery.tracking import Tracker
 
 S = TaskStatus
 _LOOK_SECONDS = 1.0
 """How often a worker looks for jobs that were canceled."""
 _STOPPED_WITHIN = 86_400.0
-_MOST = 500
+_BATCH_SIZE = 500
 _log = structlog.get_logger("penstock.celery")
 
 
 class WorkerWatch:
     """One thread in the main process of a worker."""
 
-    def __init__(self, tracked: Tracked) -> None:
-        self._tracked = tracked
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
         self._hostname: str | None = None
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -68,31 +68,31 @@ class WorkerWatch:
         """Before the first message: a worker that starts later than a cancel was not told of it, and asks."""
         from penstock.celery.tracking import process_name
 
-        if getattr(sender, "app", None) is not self._tracked.celery_app:
+        if getattr(sender, "app", None) is not self._tracker.celery_app:
             return
         self._hostname = str(sender.hostname)
-        self._tracked.worker_name = process_name(self._hostname)
+        self._tracker.worker_name = process_name(self._hostname)
         for job_id in self._look_for_stopped():
-            revoked = worker_state.revoked_stamps.setdefault(JOB, [])
-            revoked.append(str(job_id))
+            revoked_stamps = worker_state.revoked_stamps.setdefault(JOB_HEADER, [])
+            revoked_stamps.append(str(job_id))
         self._appear()
 
     def _on_ready(self, sender: Any = None, **_: Any) -> None:
-        if self._hostname is None or getattr(sender, "app", None) is not self._tracked.celery_app:
+        if self._hostname is None or getattr(sender, "app", None) is not self._tracker.celery_app:
             return
         self._stopping.clear()
         self._thread = threading.Thread(target=self._run, name="penstock-celery-watch", daemon=True)
         self._thread.start()
 
     def _on_child_shutdown(self, **_: Any) -> None:
-        self._tracked.flush()
+        self._tracker.flush()
 
     def _on_shutdown(self, **_: Any) -> None:
         self._stop()
-        name = self._tracked.worker_name
-        self._tracked.flush()
+        name = self._tracker.worker_name
+        self._tracker.flush()
         if name is not None:
-            with self._tracked.at_work() as app:
+            with self._tracker.at_work() as app:
                 app.store.write(lambda transaction: leave(transaction, name))
 
     def _stop(self) -> None:
@@ -102,7 +102,7 @@ class WorkerWatch:
             self._thread = None
 
     def _run(self) -> None:
-        silent_after = self._tracked.options.silent_after
+        silent_after = self._tracker.options.silent_after
         next_heartbeat = next_look = monotonic()
         while not self._stopping.wait(min(_LOOK_SECONDS, silent_after / 3)):
             try:
@@ -117,52 +117,52 @@ class WorkerWatch:
                 _log.warning("a worker could not look after tracked jobs; it tries again", error=str(error))
 
     def _appear(self) -> None:
-        name = self._tracked.worker_name
+        name = self._tracker.worker_name
         if name is not None:
             data = {"kinds": [], "held": {}, "topics": [], "engine": Engine.CELERY.value}
-            with self._tracked.at_work() as app:
+            with self._tracker.at_work() as app:
                 app.store.write(lambda transaction: appear(transaction, name, data))
 
     # Cancel -----------------------------------------------------------------------------------------------------------
 
     def _look_for_stopped(self) -> list[UUID]:
-        """Jobs that ended early while tasks of theirs are open, and that this worker has not heard of."""
-        with self._tracked.at_work() as app:
-            found = app.store.read(
-                lambda transaction: tracking.stopped_jobs(transaction, seconds=_STOPPED_WITHIN, limit=_MOST),
+        """Jobs that end_sightings early while tasks of theirs are open, and that this worker has not new_sightings of."""
+        with self._tracker.at_work() as app:
+            job_ids = app.store.read(
+                lambda transaction: tracking.stopped_jobs(transaction, seconds=_STOPPED_WITHIN, limit=_BATCH_SIZE),
                 single_statement=True,
             )
-        new = [job_id for job_id in found if job_id not in self._stopped_jobs]
-        self._stopped_jobs = set(found)
+        new = [job_id for job_id in job_ids if job_id not in self._stopped_jobs]
+        self._stopped_jobs = set(job_ids)
         return new
 
     def _stop_canceled(self) -> None:
-        """Each worker tells itself: what it runs of the job is ended, what it gets of it is thrown away."""
+        """Each worker tells itself: what it runs of the job is end_sightings, what it gets of it is thrown away."""
         new = self._look_for_stopped()
         if new:
-            self._tracked.celery_app.control.revoke_by_stamped_headers(
-                {JOB: [str(job_id) for job_id in new]}, terminate=True, destination=[self._hostname]
+            self._tracker.celery_app.control.revoke_by_stamped_headers(
+                {JOB_HEADER: [str(job_id) for job_id in new]}, terminate=True, destination=[self._hostname]
             )
 
-    # What nothing is heard of -----------------------------------------------------------------------------------------
+    # What nothing is new_sightings of -----------------------------------------------------------------------------------------
 
     def reconcile(self) -> None:
         """Ask about tasks that have been quiet for a while, and say what becomes of jobs of which nothing is left."""
-        tracked, options, quiet = self._tracked, self._tracked.options, self._tracked.options.silent_after / 3
-        tracked.flush()
-        heard: list[TaskSighting] = []
-        if tracked.worker_name is not None:
-            held = {request.id for request in list(worker_state.active_requests)}
-            for task in self._take_quiet(quiet, worker=tracked.worker_name):
-                heard += [] if task.task_id in held else self._ask(task, let_go=True)
+        tracker, options, quiet = self._tracker, self._tracker.options, self._tracker.options.silent_after / 3
+        tracker.flush()
+        new_sightings: list[TaskSighting] = []
+        if tracker.worker_name is not None:
+            held_ids = {request.id for request in list(worker_state.active_requests)}
+            for task in self._take_quiet(quiet, worker=tracker.worker_name):
+                new_sightings += [] if task.task_id in held_ids else self._ask(task, let_go=True)
         for task in self._take_quiet(quiet):
-            heard += self._ask(task)
-        tracked.hear(*heard)
-        tracked.flush()
-        with tracked.at_work() as app:
+            new_sightings += self._ask(task)
+        tracker.hear(*new_sightings)
+        tracker.flush()
+        with tracker.at_work() as app:
             overdue = app.store.read(
                 lambda transaction: tracking.quiet_jobs(
-                    transaction, Engine.CELERY, seconds=options.lost_after, limit=_MOST
+                    transaction, Engine.CELERY, seconds=options.lost_after, limit=_BATCH_SIZE
                 ),
                 single_statement=True,
             )
@@ -170,20 +170,22 @@ class WorkerWatch:
             self._settle_overdue(job.id)
 
     def _take_quiet(self, quiet: float, worker: str | None = None) -> list[QuietTask]:
-        with self._tracked.at_work() as app:
+        with self._tracker.at_work() as app:
             return app.store.write(
-                lambda transaction: tracking.take_quiet_tasks(transaction, seconds=quiet, limit=_MOST, worker=worker)
+                lambda transaction: tracking.take_quiet_tasks(
+                    transaction, seconds=quiet, limit=_BATCH_SIZE, worker=worker
+                )
             )
 
     def _settle_overdue(self, job_id: UUID) -> None:
-        policy = self._tracked.options.failures
-        with self._tracked.at_work() as app:
+        policy = self._tracker.options.failures
+        with self._tracker.at_work() as app:
             app.store.write(lambda transaction: tracking.settle_tracked(transaction, [job_id], policy, is_overdue=True))
 
     def _ask(self, task: QuietTask, *, let_go: bool = False) -> list[TaskSighting]:
         """What can be found out about a task; ``let_go``: its worker, which asks, does not run it any more."""
-        options = self._tracked.options
-        known = TaskSighting(
+        options = self._tracker.options
+        sighting = TaskSighting(
             task.job_id,
             task.task_id,
             S(task.status),
@@ -191,30 +193,30 @@ class WorkerWatch:
             name=task.name,
             is_awaited=task.is_awaited,
         )
-        ended = self._ask_backend(known)
+        end_sightings = self._ask_backend(sighting)
         if task.status == S.EXPECTED:
             # Celery calls a callback failed that never ran: what it waits for says more.
-            return ended if any(sighting.status is S.SUCCEEDED for sighting in ended) else []
-        if ended:
-            return ended
+            return end_sightings if any(sighting.status is S.SUCCEEDED for sighting in end_sightings) else []
+        if end_sightings:
+            return end_sightings
         is_overdue = task.quiet_seconds >= options.lost_after
         if task.status == S.PUBLISHING and is_overdue:
             text = f"it was never confirmed that {task.name} reached the broker"
-            return [replace(known, status=S.FAILED, **lost(text, "TASK_NOT_SENT"))]
+            return [replace(sighting, status=S.FAILED, **lost(text, "TASK_NOT_SENT"))]
         if task.status != S.STARTED:
             return []
         if let_go and is_overdue:
-            text = f"worker {task.worker} does not run {task.name} any more, and how it ended is not known"
-            return [replace(known, status=S.FAILED, **lost(text, "WORKER_LOST", KilledBy.WORKER_CRASH))]
+            text = f"worker {task.worker} does not run {task.name} any more, and how it end_sightings is not known"
+            return [replace(sighting, status=S.FAILED, **lost(text, "WORKER_LOST", KilledBy.WORKER_CRASH))]
         silence = task.worker_silent_seconds
         is_silent = silence is None or silence >= options.silent_after
         if is_silent and task.worker is not None and (is_overdue or not task.acks_late):
-            return [replace(known, status=S.FAILED, **self._silence(task))]
+            return [replace(sighting, status=S.FAILED, **self._silence(task))]
         return []
 
     def _silence(self, task: QuietTask) -> dict[str, Any]:
         worker = task.worker or "?"
-        with self._tracked.at_work() as app:
+        with self._tracker.at_work() as app:
             count = app.store.read(
                 lambda transaction: tracking.count_in_hands(transaction, worker), single_statement=True
             )
@@ -224,39 +226,41 @@ class WorkerWatch:
             f"worker {worker} is silent since {since}, with {hands} in its hands", "WORKER_LOST", KilledBy.WORKER_CRASH
         )
 
-    def _ask_backend(self, known: TaskSighting) -> list[TaskSighting]:
+    def _ask_backend(self, sighting: TaskSighting) -> list[TaskSighting]:
         """The end that the result backend knows of, and the tasks that were sent meanwhile."""
         from celery.backends.base import DisabledBackend
 
-        backend = self._tracked.celery_app.backend
+        backend = self._tracker.celery_app.backend
         if isinstance(backend, DisabledBackend):
             return []
-        meta: Mapping[str, Any] = backend.get_task_meta(known.task_id, cache=False)
+        meta: Mapping[str, Any] = backend.get_task_meta(sighting.task_id, cache=False)
         match meta.get("status"):
             case "SUCCESS":
-                is_wanted = known.is_awaited or self._tracked.is_root(known)
-                result = self._tracked.keep_result(known, meta.get("result")) if is_wanted else None
-                return [*self._children(known, meta), replace(known, status=S.SUCCEEDED, result=result)]
+                is_wanted = sighting.is_awaited or self._tracker.is_root(sighting)
+                result = self._tracker.keep_result(sighting, meta.get("result")) if is_wanted else None
+                return [*self._children(sighting, meta), replace(sighting, status=S.SUCCEEDED, result=result)]
             case "FAILURE":
                 error = meta.get("result")
-                text = f"{known.name} failed, by the result backend"
-                fields = failure(known, error) if isinstance(error, BaseException) else lost(text, "PROCESSING_ERROR")
-                return [*self._children(known, meta), replace(known, status=S.FAILED, **fields)]
+                text = f"{sighting.name} failed, by the result backend"
+                fields = (
+                    failure(sighting, error) if isinstance(error, BaseException) else lost(text, "PROCESSING_ERROR")
+                )
+                return [*self._children(sighting, meta), replace(sighting, status=S.FAILED, **fields)]
             case "REVOKED":
-                return [replace(known, status=S.REVOKED, **revocation(known.name))]
+                return [replace(sighting, status=S.REVOKED, **revocation(sighting.name))]
         return []
 
-    def _children(self, known: TaskSighting, meta: Mapping[str, Any]) -> list[TaskSighting]:
+    def _children(self, sighting: TaskSighting, meta: Mapping[str, Any]) -> list[TaskSighting]:
         """What it has sent, for a process that was killed has not written that either.
 
         A result with a parent is that of a callback, or of a further step: it was not sent by this task.
         """
-        found: list[TaskSighting] = []
-        app = self._tracked.celery_app
+        children: list[TaskSighting] = []
+        app = self._tracker.celery_app
         waiting: list[tuple[Any, str | None]] = [
             (result_from_tuple(child, app=app), None) for child in meta.get("children") or ()
         ]
-        while waiting and len(found) < _MOST:
+        while waiting and len(children) < _BATCH_SIZE:
             result, leads_to = waiting.pop()
             parent, members = getattr(result, "parent", None), getattr(result, "results", None)
             task_id = getattr(result, "id", None)
@@ -264,8 +268,8 @@ class WorkerWatch:
                 waiting += [(member, leads_to) for member in members]
             elif isinstance(task_id, str) and is_trackable(task_id):
                 status = S.SENT if parent is None else S.EXPECTED
-                found.append(TaskSighting(known.job_id, task_id, status, leads_to=leads_to))
+                children.append(TaskSighting(sighting.job_id, task_id, status, leads_to=leads_to))
                 leads_to = task_id
             if parent is not None:
                 waiting.append((parent, leads_to))
-        return found
+        return children

@@ -40,8 +40,8 @@ def _actions(app: Penstock, job: Job, by: Caller) -> tuple[str, ...]:
 
     is_ours = job.engine is None
     reprocessable = is_ours and job.kind in app.kinds and app.kinds.get(job.kind).policy.reprocess
-    offered = actions(job.state, by.actor, reprocessable=reprocessable, pausable=is_ours)
-    return tuple(name for name in offered if name != "submit")
+    names = actions(job.state, by.actor, reprocessable=reprocessable, pausable=is_ours)
+    return tuple(name for name in names if name != "submit")
 
 
 def _print_facts(jobs: Jobs, job: Job, actions: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ What is heard comes late, twice, or in another order than it happened: the end o
 beginning, by another process. So each task is a row that only moves forward, by (version, status). An id that is used
 again (a retry, a replacement) has a higher version, and any status of that is newer than every status of the one
 before. Of two that arrive, the larger is kept: whatever the order, the row is the same in the end
-(:meth:`TaskSighting.merged`, and the statement that does the same in the database).
+(:meth:`TaskSighting.merge`, and the statement that does the same in the database).
 
 A task may name those that are to come after it: the next of its chain, the callback of its chord. They are in the set
 as EXPECTED. When everything else is over, an expected task will not come any more: because what leads to it did not end
@@ -108,7 +108,7 @@ class TaskSighting:
         """By what the newer of two is told."""
         return self.version, self.status
 
-    def merged(self, other: TaskSighting) -> TaskSighting:
+    def merge(self, other: TaskSighting) -> TaskSighting:
         """What is known after both were heard, whichever came first."""
         newer, older = (self, other) if self.rank >= other.rank else (other, self)
         return replace(
@@ -134,7 +134,7 @@ class TaskCount(NamedTuple):
 
 
 class DecidingTask(NamedTuple):
-    """A task that decides how its job ends: the root, one that was awaited, or one that others wait for."""
+    """A task that decides how its job ends: the root, one that was expected_tasks, or one that others wait for."""
 
     task_id: str
     name: str | None
@@ -157,29 +157,29 @@ class TaskTally:
     """Tasks that are work, those to come included."""
     processed: int
     failed: int
-    ignored: int
+    skipped: int
     open: int
     """Tasks that are on their way or run, helpers included."""
     waiting: int
-    """Those of them that no worker has begun, as far as anybody has heard."""
+    """Those of them that no worker has has_begun, as far as anybody has heard."""
     expected: int
-    begun: bool
+    has_begun: bool
     """Has any of them started?"""
     phase: Phase
 
     @classmethod
     def of(cls, counts: Iterable[TaskCount]) -> TaskTally:
         """Add up."""
-        total = processed = failed = ignored = still_open = waiting = expected = open_callbacks = 0
-        begun = root_open = False
+        total = processed = failed = skipped = still_open = waiting = expected = open_callbacks = 0
+        has_begun = root_open = False
         for status, is_root, is_awaited, is_counted, tasks in counts:
             is_over = status >= FIRST_END
-            begun = begun or status >= TaskStatus.STARTED
+            has_begun = has_begun or status >= TaskStatus.STARTED
             if is_counted:
                 total += tasks
                 processed += tasks * is_over
                 failed += tasks * (status in BAD_ENDS)
-                ignored += tasks * (status == TaskStatus.IGNORED)
+                skipped += tasks * (status == TaskStatus.IGNORED)
             if status == TaskStatus.EXPECTED:
                 expected += tasks
             elif not is_over:
@@ -188,13 +188,13 @@ class TaskTally:
                 open_callbacks += tasks * is_awaited
                 root_open = root_open or is_root
         phase = Phase.PROCESSING
-        if not begun:
+        if not has_begun:
             phase = Phase.INIT
         elif root_open:
             phase = Phase.BATCHING
         elif still_open and open_callbacks == still_open and not expected:
             phase = Phase.FINALIZING
-        return cls(total, processed, failed, ignored, still_open, waiting, expected, begun, phase)
+        return cls(total, processed, failed, skipped, still_open, waiting, expected, has_begun, phase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,14 +223,14 @@ def next_step_of_tasks(
         return Missing(f"{waiting} in the broker, or {'is' if tally.waiting == 1 else 'are'} lost")
     broken_off = _first_bad(task for task in deciding if task.is_root or task.is_awaited)
     if tally.expected:
-        awaited = [task for task in deciding if task.status == TaskStatus.EXPECTED]
-        unreachable, culprit = _unreachable(awaited, deciding)
-        lost = [task for task in awaited if task.task_id not in unreachable]
+        expected_tasks = [task for task in deciding if task.status == TaskStatus.EXPECTED]
+        unreachable, culprit = _unreachable(expected_tasks, deciding)
+        lost = [task for task in expected_tasks if task.task_id not in unreachable]
         if not lost and culprit is not None:
-            return Fail(_never_ran(awaited, culprit), Phase.PROCESSING)
+            return Fail(_never_ran(expected_tasks, culprit), Phase.PROCESSING)
         if is_overdue:
-            return Fail(outcomes.failed(_lost_text(lost or awaited), "CALLBACK_LOST"), Phase.PROCESSING)
-        return Missing(_lost_text(lost or awaited))
+            return Fail(outcomes.failed(_lost_text(lost or expected_tasks), "CALLBACK_LOST"), Phase.PROCESSING)
+        return Missing(_lost_text(lost or expected_tasks))
     if broken_off is not None:
         return Fail(_outcome(broken_off), Phase.FINALIZING if broken_off.is_awaited else Phase.PROCESSING)
     if first_failure is not None and policy is FailurePolicy.FAIL:
@@ -243,41 +243,41 @@ def _first_bad(tasks: Iterable[DecidingTask]) -> DecidingTask | None:
 
 
 def _unreachable(
-    awaited: Collection[DecidingTask], deciding: Sequence[DecidingTask]
+    expected_tasks: Collection[DecidingTask], deciding: Sequence[DecidingTask]
 ) -> tuple[set[str], DecidingTask | None]:
     """The expected tasks that cannot come, because what leads to them did not end well; and the first such end."""
-    blocked = [task for task in deciding if FIRST_END <= task.status < TaskStatus.SUCCEEDED and task.leads_to]
-    unreachable = {task.leads_to for task in blocked if task.leads_to is not None}
-    next_of = {task.task_id: task.leads_to for task in awaited}
+    blocking_tasks = [task for task in deciding if FIRST_END <= task.status < TaskStatus.SUCCEEDED and task.leads_to]
+    unreachable = {task.leads_to for task in blocking_tasks if task.leads_to is not None}
+    next_of = {task.task_id: task.leads_to for task in expected_tasks}
     frontier = list(unreachable)
     while frontier:
         following = next_of.get(frontier.pop())
         if following is not None and following not in unreachable:
             unreachable.add(following)
             frontier.append(following)
-    return unreachable, blocked[0] if blocked else None
+    return unreachable, blocking_tasks[0] if blocking_tasks else None
 
 
-def _never_ran(awaited: Sequence[DecidingTask], culprit: DecidingTask) -> Outcome:
-    reason = f"{_named(culprit)} {_ending(culprit)}" + (f": {culprit.error}" if culprit.error else "")
-    text = f"{_names(awaited)} never ran, because {reason}"
+def _never_ran(expected_tasks: Sequence[DecidingTask], culprit: DecidingTask) -> Outcome:
+    reason = f"{_label(culprit)} {_ending(culprit)}" + (f": {culprit.error}" if culprit.error else "")
+    text = f"{_names(expected_tasks)} never ran, because {reason}"
     return _outcome(culprit)._replace(error=outcomes.failed(text, "").error)
 
 
-def _lost_text(awaited: Sequence[DecidingTask]) -> str:
-    return f"all other tasks have ended, but {_names(awaited)} was not sent: it is lost, as far as can be seen"
+def _lost_text(expected_tasks: Sequence[DecidingTask]) -> str:
+    return f"all other tasks have ended, but {_names(expected_tasks)} was not sent: it is lost, as far as can be seen"
 
 
 def _outcome(task: DecidingTask) -> Outcome:
     """The failure of a job that ends as this task did."""
     code = task.error_code or ("TASK_REVOKED" if task.status == TaskStatus.REVOKED else "PROCESSING_ERROR")
     killed_by = None if task.killed_by is None else KilledBy(task.killed_by)
-    text = task.error or f"{_named(task)} {_ending(task)}"
+    text = task.error or f"{_label(task)} {_ending(task)}"
     outcome = outcomes.failed(text, code, error_type=ErrorType.TERMINAL, killed_by=killed_by)
     return outcome if task.error_class is None else outcome.of_class(task.error_class)
 
 
-def _named(task: DecidingTask) -> str:
+def _label(task: DecidingTask) -> str:
     return f"task {task.name or task.task_id}"
 
 

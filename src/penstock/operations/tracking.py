@@ -98,15 +98,15 @@ def settle_tracked(
 
 def _write(transaction: Transaction, sightings: Iterable[TaskSighting]) -> None:
     """Each task once, in the order of their keys: two that write the same ones do not wait for each other."""
-    merged: dict[tuple[UUID, str], TaskSighting] = {}
+    by_key: dict[tuple[UUID, str], TaskSighting] = {}
     for sighting in sightings:
         key = (sighting.job_id, sighting.task_id)
-        merged[key] = sighting.merged(merged[key]) if key in merged else sighting
-    if merged:
-        queries.upsert_tasks(transaction, [_heard(merged[key]) for key in sorted(merged)])
+        by_key[key] = sighting.merge(by_key[key]) if key in by_key else sighting
+    if by_key:
+        queries.upsert_tasks(transaction, [_row(by_key[key]) for key in sorted(by_key)])
 
 
-def _heard(sighting: TaskSighting) -> HeardTask:
+def _row(sighting: TaskSighting) -> HeardTask:
     return HeardTask(
         job_id=sighting.job_id,
         task_id=sighting.task_id,
@@ -136,7 +136,7 @@ def _settle(
         deciding = queries.deciding_tasks(transaction, job.id, limit=_MAX_DECIDING)
         first_failure = queries.first_failed_task(transaction, job.id) if tally.failed else None
     following = next_step_of_tasks(tally, deciding, first_failure, policy, is_overdue=is_overdue)
-    if job.state == JobState.QUEUED and (tally.begun or isinstance(following, Succeed)):
+    if job.state == JobState.QUEUED and (tally.has_begun or isinstance(following, Succeed)):
         change(transaction, START, partial(start_handed_out, job_id=job.id), SYSTEM)
     match following:
         case Nothing():
@@ -187,7 +187,7 @@ def _new_counts(job: TrackedJob, tally: TaskTally) -> tuple[UUID, int, int, int,
         tally.processed - job.processed_items,
         tally.failed - job.failed_items,
         0,
-        tally.ignored - job.skipped_items,
+        tally.skipped - job.skipped_items,
         0,
     )
 

@@ -277,7 +277,7 @@ def _turn_in_time(picture: Picture) -> Iterator[str]:
             yield f"its turn is at {job.next_claim_at}, its first item is ready at {soonest}"
 
 
-def _tracked(picture: Picture) -> Iterator[str]:
+def _of_another_engine(picture: Picture) -> Iterator[str]:
     """What another engine moves has tasks and nothing to claim; its counters are theirs, and it ends with the last."""
     job = picture.job
     if not picture.is_tracked:
@@ -424,6 +424,6 @@ def _lost_keys(transaction: Transaction) -> list[str]:
 
 _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (
     _history, _counters, _positions, _items, _turn, _turn_in_time, _timestamps, _order_of_time, _ends, _following,
-    _ended_with_leader, _actors, _tracked,
+    _ended_with_leader, _actors, _of_another_engine,
 )  # fmt: skip
 _IN_TIME = (_turn_in_time, _order_of_time, _ended_with_leader)

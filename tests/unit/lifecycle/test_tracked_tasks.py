@@ -44,7 +44,7 @@ sightings = st.builds(
 @given(heard=st.lists(sightings, min_size=1, max_size=6), data=st.data())
 def test_whatever_the_order_the_row_is_the_same(heard: Sequence[TaskSighting], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations([*heard, *data.draw(st.lists(st.sampled_from(heard)))]))
-    assert reduce(TaskSighting.merged, shuffled) == reduce(TaskSighting.merged, heard)
+    assert reduce(TaskSighting.merge, shuffled) == reduce(TaskSighting.merge, heard)
 
 
 def tally_of(tasks: Sequence[TaskSighting]) -> TaskTally:

@@ -44,7 +44,7 @@ _ENDS = [status.value for status in BAD_ENDS]
 
 
 def mark_engine(transaction: Transaction, job_id: UUID, engine: Engine) -> None:
-    """A job that was just recorded is moved by another engine."""
+    """A job that was just recorded is moved_names by another engine."""
     transaction.execute(_mark_engine(transaction.dialect), {"job_id": job_id, "moved_by": engine.value})
 
 
@@ -74,7 +74,7 @@ class HeardTask(NamedTuple):
     result: str | None
 
 
-_HEARD = HandedRows(
+_HEARD_TASKS = HandedRows(
     "heard",
     HeardTask,
     job_id=Identifier(),
@@ -96,16 +96,16 @@ _HEARD = HandedRows(
 )
 
 
-def upsert_tasks(transaction: Transaction, heard: Sequence[HeardTask]) -> None:
+def upsert_tasks(transaction: Transaction, heard_tasks: Sequence[HeardTask]) -> None:
     """Write what is heard of tasks, each once: a row that is there moves forward, or learns what it did not know."""
-    parameters = _HEARD.parameters(transaction.dialect, heard)
+    parameters = _HEARD_TASKS.parameters(transaction.dialect, heard_tasks)
     transaction.execute(_insert_tasks(transaction.dialect), parameters)
     transaction.execute(_advance_tasks(transaction.dialect), parameters)
 
 
 @built_once
 def _insert_tasks(dialect: Dialect) -> Insert:
-    rows = _HEARD.table(dialect)
+    rows = _HEARD_TASKS.table(dialect)
     *cells, result = rows.c
     source = select(*cells, dialect.json(result), dialect.now(), dialect.now()).where(text("1 = 1"))
     columns = [*HeardTask._fields, "checked_at", "updated_at"]
@@ -115,12 +115,12 @@ def _insert_tasks(dialect: Dialect) -> Insert:
 @built_once
 def _advance_tasks(dialect: Dialect) -> Update:
     """Only what is new: a row that was inserted just now, or heard of before, is left as it is."""
-    rows, task = _HEARD.table(dialect), job_tasks.c
+    rows, task = _HEARD_TASKS.table(dialect), job_tasks.c
     is_newer = _is_newer(rows)
-    moved = ("version", "status", "error", "error_code", "error_class", "killed_by")
-    learned = ("name", "leads_to")
+    moved_names = ("version", "status", "error", "error_code", "error_class", "killed_by")
+    learned_names = ("name", "leads_to")
     knows_more = or_(
-        *(and_(task[name].is_(None), rows.c[name].is_not(None)) for name in (*learned, "worker")),
+        *(and_(task[name].is_(None), rows.c[name].is_not(None)) for name in (*learned_names, "worker")),
         and_(rows.c.is_root, ~task.is_root),
         and_(rows.c.is_awaited, ~task.is_awaited),
         and_(~rows.c.is_counted, task.is_counted),
@@ -130,8 +130,8 @@ def _advance_tasks(dialect: Dialect) -> Update:
         update(job_tasks)
         .where(task.job_id == rows.c.job_id, task.task_id == rows.c.task_id, or_(is_newer, knows_more))
         .values(
-            **{name: case((is_newer, rows.c[name]), else_=task[name]) for name in moved},
-            **{name: func.coalesce(task[name], rows.c[name]) for name in learned},
+            **{name: case((is_newer, rows.c[name]), else_=task[name]) for name in moved_names},
+            **{name: func.coalesce(task[name], rows.c[name]) for name in learned_names},
             worker=case(
                 (is_newer, func.coalesce(rows.c.worker, task.worker)), else_=func.coalesce(task.worker, rows.c.worker)
             ),
@@ -280,8 +280,8 @@ def take_quiet_tasks(
     statement = _quiet_tasks(transaction.dialect, of_worker=worker is not None)
     tasks = transaction.fetch(QuietTask, statement, parameters)
     if tasks:
-        asked = [AskedTask(task.job_id, task.task_id) for task in tasks]
-        transaction.execute(_mark_asked(transaction.dialect), _ASKED.parameters(transaction.dialect, asked))
+        asked_tasks = [AskedTask(task.job_id, task.task_id) for task in tasks]
+        transaction.execute(_mark_asked(transaction.dialect), _ASKED_TASKS.parameters(transaction.dialect, asked_tasks))
     return tasks
 
 
@@ -292,7 +292,7 @@ class AskedTask(NamedTuple):
     task_id: str
 
 
-_ASKED = HandedRows("asked", AskedTask, job_id=Identifier(), task_id=String())
+_ASKED_TASKS = HandedRows("asked", AskedTask, job_id=Identifier(), task_id=String())
 
 
 @built_once
@@ -321,7 +321,7 @@ def _quiet_tasks(dialect: Dialect, *, of_worker: bool) -> Select[Any]:
 
 @built_once
 def _mark_asked(dialect: Dialect) -> Update:
-    rows = _ASKED.table(dialect)
+    rows = _ASKED_TASKS.table(dialect)
     return (
         update(job_tasks)
         .where(job_tasks.c.job_id == rows.c.job_id, job_tasks.c.task_id == rows.c.task_id)
