@@ -12,6 +12,7 @@ The convention, for whoever writes a page:
   numbers that an interactive shell gives its jobs are used again.
 - ``<!-- not run: why -->`` before a block leaves it out. ``<!-- needs: postgresql -->`` anywhere gives the page a
   server: the address that the page shows, ``postgresql://penstock@db.example/penstock``, becomes that of the server.
+  ``<!-- needs: redis -->`` does the same for ``redis://broker.example:6379/0``.
 - The ports that a page shows become others, which are free: several pages, and several runs, are served at once.
 
 The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.fork_server.server`).
@@ -44,6 +45,7 @@ PAGES = sorted(
     if ROOT / "docs" / "reference" not in path.parents
 )
 SHOWN_URL = "postgresql://penstock@db.example/penstock"
+SHOWN_REDIS = "redis://broker.example:6379/0"
 _BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\s*\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 _PORT = re.compile(r"(?:--port |http\.server |127\.0\.0\.1:)(\d{4})\b")
 _EXITS = re.compile(r"\s+# exits with (\d+)$")
@@ -193,6 +195,8 @@ def test_the_examples_do_what_the_page_says(path: Path, tmp_path: Path, request:
     page = with_free_ports(path.read_text(encoding="utf-8"))
     if "<!-- needs: postgresql -->" in page:
         page = page.replace(SHOWN_URL, request.getfixturevalue("postgres_url"))
+    if "<!-- needs: redis -->" in page:
+        page = page.replace(SHOWN_REDIS, request.getfixturevalue("redis_broker").url)
     shell = Shell(tmp_path, environment(request.getfixturevalue("programs")))
     try:
         for step in steps_of(page, tmp_path):
