@@ -72,7 +72,7 @@ class Cluster:
         queue.send(tickets)
         queue.close()
 
-    def send_arguments(self, *arguments: object, task_id: str | None = None, **keywords: object) -> None:
+    def send_arguments(self, *arguments: object, task_id: Any = None, **keywords: object) -> None:
         """Send a message to the task, whatever its arguments."""
         with self.celery.connection_for_write() as connection:
             self.task.apply_async(

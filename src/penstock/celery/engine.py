@@ -14,6 +14,7 @@ from penstock.celery.ticket_task import TicketTask
 from penstock.errors import ConfigurationError
 from penstock.settings import Settings
 from penstock.store.engine import Store
+from penstock.worker.dispatching import require_shared
 
 
 class CeleryEngine:
@@ -30,12 +31,7 @@ class CeleryEngine:
 
     def dispatcher(self, store: Store, settings: Settings) -> TicketDispatcher:
         """One that sends tickets to this cluster's queue."""
-        if store.is_in_memory:
-            raise ConfigurationError(
-                "a database in memory belongs to one process, and the handlers run in others: name a file or a "
-                "server in PENSTOCK_DATABASE_URL",
-                code="DATABASE_NOT_SHARED",
-            )
+        require_shared(store)
         queue = TicketQueue(self._task, self._queue, expires=self._expires)
         return TicketDispatcher(store, settings, self._kinds, queue, window=self._window)
 

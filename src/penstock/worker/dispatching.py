@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from penstock.errors import ConfigurationError
 from penstock.settings import Settings
 from penstock.store.engine import Store
 
@@ -46,3 +47,13 @@ class Engine(Protocol):
 
     def dispatcher(self, store: Store, settings: Settings) -> Dispatcher:
         """One that tells this engine of work."""
+
+
+def require_shared(store: Store) -> None:
+    """Refuse a database that the processes of an engine cannot reach."""
+    if store.is_in_memory:
+        raise ConfigurationError(
+            "a database in memory belongs to one process, and these handlers run in others: name a file or a server in "
+            "PENSTOCK_DATABASE_URL",
+            code="DATABASE_NOT_SHARED",
+        )

@@ -16,12 +16,12 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 
-from penstock.errors import ConfigurationError
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.policy import RunsIn
 from penstock.settings import Settings
 from penstock.store.engine import Store
 from penstock.worker.allowance import Allowance
+from penstock.worker.dispatching import require_shared
 from penstock.worker.failures import Failures, OnFailure
 from penstock.worker.host_load import HostLoad
 from penstock.worker.kind_runners import CONCURRENCY, KindRunners
@@ -46,12 +46,7 @@ class SliceWorker:
     def __init__(
         self, store: Store, kinds: Kinds, settings: Settings, *, app: App, on_failure: Sequence[OnFailure] = ()
     ) -> None:
-        if store.is_in_memory:
-            raise ConfigurationError(
-                "a database in memory belongs to one process, and these handlers run in others: name a file or a "
-                "server in PENSTOCK_DATABASE_URL",
-                code="DATABASE_NOT_SHARED",
-            )
+        require_shared(store)
         self._store = store
         self._kinds = kinds
         self._settings = settings
