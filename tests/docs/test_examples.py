@@ -37,6 +37,8 @@ from typing import Any
 
 import pytest
 
+from tests.sizes import LARGE
+
 ROOT = Path(__file__).resolve().parents[2]
 # What is generated into docs/reference are signatures and tables, not examples.
 PAGES = sorted(
@@ -44,6 +46,9 @@ PAGES = sorted(
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     if ROOT / "docs" / "reference" not in path.parents
 )
+TOUR = ROOT / "docs" / "tour.md"
+# The tour is typed at a terminal below.
+PAGES_IN_A_PLAIN_SHELL = [path for path in PAGES if LARGE or path != TOUR]
 SHOWN_URL = "postgresql://penstock@db.example/penstock"
 SHOWN_REDIS = "redis://broker.example:6379/0"
 _BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\s*\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
@@ -190,7 +195,7 @@ class InteractiveShell(Shell):
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PAGES_IN_A_PLAIN_SHELL, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_do_what_the_page_says(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     page = with_free_ports(path.read_text(encoding="utf-8"))
     if "<!-- needs: postgresql -->" in page:
@@ -220,7 +225,7 @@ def test_the_tour_goes_as_it_says_for_somebody_who_types_it(tmp_path: Path, prog
     """What commands print on a terminal is drawn there; each must succeed, and the last job must be done."""
     shell = InteractiveShell(tmp_path, environment(programs))
     try:
-        for step in steps_of(with_free_ports((ROOT / "docs" / "tour.md").read_text(encoding="utf-8")), tmp_path):
+        for step in steps_of(with_free_ports(TOUR.read_text(encoding="utf-8")), tmp_path):
             code, printed = shell.run(step.command)
             assert code == step.code, f"$ {step.command}\n{printed}"
         assert shell.run("penstock show $id --json | grep -c '\"succeeded\"'")[1].strip() != "0"

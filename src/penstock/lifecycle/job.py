@@ -82,7 +82,9 @@ class Job:
     canceled_at: datetime | None
     updated_at: datetime
     state_since: datetime | None
-    """When its state changed last; None for a job of another system, or of before this was kept."""
+    """When its state changed last; None for one that has not changed since it was created, for a job of another system,
+    or of before this was kept.
+    """
     times: Times
     """Up to that moment; :meth:`times_at` has what came since."""
     pace: Pace
