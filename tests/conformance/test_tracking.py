@@ -18,7 +18,7 @@ from penstock.clock import ManualClock
 from penstock.errors import TransitionRefused
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.job import Job
-from penstock.lifecycle.states import Engine, JobState, KilledBy, Phase
+from penstock.lifecycle.states import JobState, KilledBy, Phase, TrackingEngine
 from penstock.lifecycle.tracked_tasks import FailurePolicy, TaskSighting, TaskStatus, version_of
 from penstock.operations import control, maintenance, tracking
 from penstock.operations.read_jobs import get_job, history
@@ -44,7 +44,14 @@ class Tracker:
         root = self.sighting("root", S.PUBLISHING, is_root=True, **named)
         self.store.write(
             lambda transaction: record_tracked_job(
-                transaction, Engine.CELERY, "thumbs", self.job_id, [root], {}, Request(owner="ada"), max_bytes=1000
+                transaction,
+                TrackingEngine.CELERY,
+                "thumbs",
+                self.job_id,
+                [root],
+                {},
+                Request(owner="ada"),
+                max_bytes=1000,
             )
         )
 

@@ -12,7 +12,7 @@ The convention, for whoever writes a page:
   numbers that an interactive shell gives its jobs are used again.
 - ``<!-- not run: why -->`` before a block leaves it out. ``<!-- needs: postgresql -->`` anywhere gives the page a
   server: the address that the page shows, ``postgresql://penstock@db.example/penstock``, becomes that of the server.
-  ``<!-- needs: redis -->`` does the same for a broker, ``redis://broker.example:6379/0``.
+  ``<!-- needs: redis -->`` does the same for ``redis://broker.example:6379/0``.
 - The ports that a page shows become others, which are free: several pages, and several runs, are served at once.
 
 The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.fork_server.server`).
@@ -37,6 +37,8 @@ from typing import Any
 
 import pytest
 
+from tests.sizes import LARGE
+
 ROOT = Path(__file__).resolve().parents[2]
 # What is generated into docs/reference are signatures and tables, not examples.
 PAGES = sorted(
@@ -44,8 +46,11 @@ PAGES = sorted(
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     if ROOT / "docs" / "reference" not in path.parents
 )
+TOUR = ROOT / "docs" / "tour.md"
+# The tour is typed at a terminal below.
+PAGES_IN_A_PLAIN_SHELL = [path for path in PAGES if LARGE or path != TOUR]
 SHOWN_URL = "postgresql://penstock@db.example/penstock"
-SHOWN_BROKER = "redis://broker.example:6379/0"
+SHOWN_REDIS = "redis://broker.example:6379/0"
 _BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\s*\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 _PORT = re.compile(r"(?:--port |http\.server |127\.0\.0\.1:)(\d{4})\b")
 _EXITS = re.compile(r"\s+# exits with (\d+)$")
@@ -190,13 +195,13 @@ class InteractiveShell(Shell):
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PAGES_IN_A_PLAIN_SHELL, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_do_what_the_page_says(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     page = with_free_ports(path.read_text(encoding="utf-8"))
     if "<!-- needs: postgresql -->" in page:
         page = page.replace(SHOWN_URL, request.getfixturevalue("postgres_url"))
     if "<!-- needs: redis -->" in page:
-        page = page.replace(SHOWN_BROKER, request.getfixturevalue("redis_broker").url)
+        page = page.replace(SHOWN_REDIS, request.getfixturevalue("redis_broker").url)
     shell = Shell(tmp_path, environment(request.getfixturevalue("programs")))
     try:
         for step in steps_of(page, tmp_path):
@@ -220,7 +225,7 @@ def test_the_tour_goes_as_it_says_for_somebody_who_types_it(tmp_path: Path, prog
     """What commands print on a terminal is drawn there; each must succeed, and the last job must be done."""
     shell = InteractiveShell(tmp_path, environment(programs))
     try:
-        for step in steps_of(with_free_ports((ROOT / "docs" / "tour.md").read_text(encoding="utf-8")), tmp_path):
+        for step in steps_of(with_free_ports(TOUR.read_text(encoding="utf-8")), tmp_path):
             code, printed = shell.run(step.command)
             assert code == step.code, f"$ {step.command}\n{printed}"
         assert shell.run("penstock show $id --json | grep -c '\"succeeded\"'")[1].strip() != "0"

@@ -43,12 +43,13 @@ from penstock_apps.recipes.application import recipes as recipes_application
 from penstock_apps.recipes.settings import RecipeSettings
 from tests.http.conftest import SECRET, Served, serving
 from tests.http.test_live import events
+from tests.sizes import size
 
 # The server's threads draw random numbers while Hypothesis makes up a request, which it takes for a strategy's doing.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 PATIENCE = 30.0
 LONGEST_ANSWER = 10.0
-EXAMPLES = 10
+EXAMPLES = size(6, 25)
 EVENTS = "GET /api/jobs/{job_id}/events"
 LISTS = {"GET /api/jobs", "GET /api/jobs/{job_id}/items", "GET /api/pending"}
 KICKOFF = "POST /api/jobs/{job_id}/kickoff"

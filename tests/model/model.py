@@ -429,7 +429,7 @@ class Model:
         """A new record: with a leader it has no items, else those it was given, its plan, or its only one."""
         rules = self.rules[job.kind]
         job.history.append(Line(1, None, state, by.actor, by.id, None, None, self.now))
-        job.state, job.state_since = state, self.now
+        job.state = state
         job.queued_at = self.now if state is S.QUEUED else None
         self.jobs[job.id] = job
         if leader is not None:
@@ -1055,7 +1055,7 @@ class Model:
 
     def _let_pass(self, job: Job) -> None:
         """The time since the last change is counted as what the job did in it."""
-        name, since = TIMES.get(job.state), job.state_since or self.now
+        name, since = TIMES.get(job.state), job.state_since or job.created_at
         if name is not None:
             setattr(job, name, getattr(job, name) + max(0.0, (self.now - since).total_seconds()))
         job.state_since = self.now

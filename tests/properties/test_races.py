@@ -28,6 +28,7 @@ from penstock.store.tables import job_items, jobs
 from penstock.testing.drive import LEASE, MAX_BYTES, Workbench
 from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import engine_kinds
+from tests.sizes import size
 
 DONE = outcomes.done('{"ok":true}')
 THREADS = 8
@@ -72,7 +73,8 @@ def bench(request: pytest.FixtureRequest) -> Workbench:
 @pytest.fixture
 def rounds(bench: Workbench) -> Callable[[int], range]:
     """SQLite's writers queue anyway, so a race there is one of few orders."""
-    return lambda many: range(many if bench.store.dialect.name == "postgresql" else many // 4)
+    share = size(2, 1) if bench.store.dialect.name == "postgresql" else 4
+    return lambda many: range(many // share)
 
 
 def write(bench: Workbench, verb: Callable[..., Any], *arguments: Any, **named: Any) -> Callable[[], Any]:

@@ -26,7 +26,7 @@ from penstock.testing.invariants import violations
 from tests.properties.test_races import DONE, Together
 from tests.sizes import size
 
-ROUNDS = size(250, 1_000)
+ROUNDS = size(150, 1_000)
 AT_ONCE = 7
 KIND = "kept"
 

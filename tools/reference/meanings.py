@@ -135,7 +135,7 @@ COLUMNS = {
         "updated_at": "when the row last changed",
         "result_at": "for a copy of a result that was there already: when that was made",
         "error_class": "the class of what was raised; null where nothing was",
-        "state_since": "when its state changed last; null for a job of before revision 0009, or of another system",
+        "state_since": "when its state changed last; null for a job that has not changed since, or of another system",
         "waiting_seconds": "how long it was created, queued or retrying, up to then",
         "active_seconds": "how long it ran, up to then",
         "paused_seconds": "how long it was paused, up to then",

@@ -42,7 +42,7 @@ class TaskSignals:
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
         self._coming_ids: set[str] = set()
-        """The tasks to come that were coming_ids last."""
+        """The tasks to come that were named last."""
         self._receivers = {
             signals.before_task_publish: self._on_publishing,
             signals.after_task_publish: self._on_sent,

@@ -31,7 +31,7 @@ from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.payloads import JSON, encode
 from penstock.lifecycle.policy import Duration
 from penstock.lifecycle.quantities import seconds
-from penstock.lifecycle.states import Engine
+from penstock.lifecycle.states import TrackingEngine
 from penstock.lifecycle.tracked_tasks import FailurePolicy, TaskSighting, TaskStatus
 from penstock.operations.request import Request
 from penstock.operations.tracking import record_sightings, record_tracked_job
@@ -224,7 +224,7 @@ class Tracker:
             max_bytes = app.settings.max_payload_bytes
             app.store.write(
                 lambda transaction: record_tracked_job(
-                    transaction, Engine.CELERY, kind, job_id, sightings, params, request, max_bytes=max_bytes
+                    transaction, TrackingEngine.CELERY, kind, job_id, sightings, params, request, max_bytes=max_bytes
                 )
             )
 

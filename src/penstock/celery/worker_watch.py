@@ -1,7 +1,7 @@
 """A worker's watch over tracked jobs, in its main process: it says that it is there, stops what was canceled, and asks
-about tasks of which nothing is new_sightings.
+about tasks of which nothing is heard.
 
-Every process of a worker may be killed at any moment, with what it had new_sightings and not written. So whoever is left asks:
+Every process of a worker may be killed at any moment, with what it had heard and not written. So whoever is left asks:
 the result backend for the end of a task, the worker itself for what it holds, and the heartbeats for who is gone.
 """
 
@@ -20,7 +20,7 @@ from celery.result import result_from_tuple
 from celery.worker import state as worker_state
 
 from penstock.celery.task_sightings import JOB_HEADER, failure, is_trackable, lost, revocation
-from penstock.lifecycle.states import Engine, KilledBy
+from penstock.lifecycle.states import KilledBy, TrackingEngine
 from penstock.lifecycle.tracked_tasks import TaskSighting, TaskStatus
 from penstock.operations import tracking
 from penstock.operations.workers import appear, leave
@@ -119,14 +119,14 @@ class WorkerWatch:
     def _appear(self) -> None:
         name = self._tracker.worker_name
         if name is not None:
-            data = {"kinds": [], "held": {}, "topics": [], "engine": Engine.CELERY.value}
+            data = {"kinds": [], "held": {}, "topics": [], "engine": TrackingEngine.CELERY.value}
             with self._tracker.at_work() as app:
                 app.store.write(lambda transaction: appear(transaction, name, data))
 
     # Cancel -----------------------------------------------------------------------------------------------------------
 
     def _look_for_stopped(self) -> list[UUID]:
-        """Jobs that end_sightings early while tasks of theirs are open, and that this worker has not new_sightings of."""
+        """Jobs that ended early while tasks of theirs are open, and that this worker has not heard of."""
         with self._tracker.at_work() as app:
             job_ids = app.store.read(
                 lambda transaction: tracking.stopped_jobs(transaction, seconds=_STOPPED_WITHIN, limit=_BATCH_SIZE),
@@ -137,14 +137,14 @@ class WorkerWatch:
         return new
 
     def _stop_canceled(self) -> None:
-        """Each worker tells itself: what it runs of the job is end_sightings, what it gets of it is thrown away."""
+        """Each worker tells itself: what it runs of the job is ended, what it gets of it is thrown away."""
         new = self._look_for_stopped()
         if new:
             self._tracker.celery_app.control.revoke_by_stamped_headers(
                 {JOB_HEADER: [str(job_id) for job_id in new]}, terminate=True, destination=[self._hostname]
             )
 
-    # What nothing is new_sightings of -----------------------------------------------------------------------------------------
+    # What nothing is heard of -------------------------------------------------------------------------------
 
     def reconcile(self) -> None:
         """Ask about tasks that have been quiet for a while, and say what becomes of jobs of which nothing is left."""
@@ -162,7 +162,7 @@ class WorkerWatch:
         with tracker.at_work() as app:
             overdue = app.store.read(
                 lambda transaction: tracking.quiet_jobs(
-                    transaction, Engine.CELERY, seconds=options.lost_after, limit=_BATCH_SIZE
+                    transaction, TrackingEngine.CELERY, seconds=options.lost_after, limit=_BATCH_SIZE
                 ),
                 single_statement=True,
             )
@@ -206,7 +206,7 @@ class WorkerWatch:
         if task.status != S.STARTED:
             return []
         if let_go and is_overdue:
-            text = f"worker {task.worker} does not run {task.name} any more, and how it end_sightings is not known"
+            text = f"worker {task.worker} does not run {task.name} any more, and how it ended is not known"
             return [replace(sighting, status=S.FAILED, **lost(text, "WORKER_LOST", KilledBy.WORKER_CRASH))]
         silence = task.worker_silent_seconds
         is_silent = silence is None or silence >= options.silent_after

@@ -13,13 +13,13 @@ from penstock.lifecycle.states import (
     FINISHED,
     WELL_ENDED,
     Actor,
-    Engine,
     ErrorType,
     ItemRole,
     ItemStatus,
     JobState,
     KilledBy,
     Phase,
+    TrackingEngine,
 )
 from penstock.lifecycle.times import Pace, Times
 
@@ -83,11 +83,13 @@ class Job:
     canceled_at: datetime | None
     updated_at: datetime
     state_since: datetime | None
-    """When its state changed last; None for a job of another system, or of before this was kept."""
+    """When its state changed last; None for one that has not changed since it was created, for a job of another system,
+    or of before this was kept.
+    """
     times: Times
     """Up to that moment; :meth:`times_at` has what came since."""
     pace: Pace
-    engine: Engine | None = None
+    engine: TrackingEngine | None = None
     """Who moves it, where it is not a worker of ours."""
 
     @property

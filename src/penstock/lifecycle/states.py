@@ -187,7 +187,7 @@ class KilledBy(StrEnum):
     OOM = "oom"
 
 
-class Engine(StrEnum):
+class TrackingEngine(StrEnum):
     """Who moves a job, where it is not a worker of ours."""
 
     CELERY = "celery"

@@ -134,7 +134,7 @@ class TaskCount(NamedTuple):
 
 
 class DecidingTask(NamedTuple):
-    """A task that decides how its job ends: the root, one that was expected_tasks, or one that others wait for."""
+    """A task that decides how its job ends: the root, one that was awaited, or one that others wait for."""
 
     task_id: str
     name: str | None
@@ -161,7 +161,7 @@ class TaskTally:
     open: int
     """Tasks that are on their way or run, helpers included."""
     waiting: int
-    """Those of them that no worker has has_begun, as far as anybody has heard."""
+    """Those of them that no worker has begun, as far as anybody has heard."""
     expected: int
     has_begun: bool
     """Has any of them started?"""

@@ -18,6 +18,8 @@ from penstock.store.queries import submit as queries
 from penstock.store.queries.submit import CommonColumns, FirstItem, NewJob
 from penstock.store.transaction import Transaction
 
+_NO_TIMES, _NO_PACE = Times(), Pace()
+
 
 def record_job(transaction: Transaction, kind: Kind, new: NewJob, request: Request, *, with_items: bool) -> datetime:
     """One job without a unique key, with its first item unless items are given with it; the answer is when it was."""
@@ -91,9 +93,9 @@ def job_as_recorded(kind: Kind, request: Request, job_id: UUID, params: JSON, no
         abandoned_at=None,
         canceled_at=None,
         updated_at=now,
-        state_since=now,
-        times=Times(),
-        pace=Pace(),
+        state_since=None,
+        times=_NO_TIMES,
+        pace=_NO_PACE,
     )
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.decisions import Fail, Nothing, Succeed
 from penstock.lifecycle.payloads import JSON, encode
-from penstock.lifecycle.states import Engine, ErrorType, JobState, Phase
+from penstock.lifecycle.states import ErrorType, JobState, Phase, TrackingEngine
 from penstock.lifecycle.tracked_tasks import (
     FailurePolicy,
     Missing,
@@ -41,7 +41,7 @@ _ACTIVE = (JobState.QUEUED, JobState.RUNNING)
 
 def record_tracked_job(
     transaction: Transaction,
-    engine: Engine,
+    engine: TrackingEngine,
     kind: str,
     job_id: UUID,
     sightings: Sequence[TaskSighting],
@@ -210,7 +210,7 @@ def count_in_hands(transaction: Transaction, worker: str) -> int:
     return queries.count_in_hands(transaction, worker)
 
 
-def quiet_jobs(transaction: Transaction, engine: Engine, *, seconds: float, limit: int) -> list[WaitingJob]:
+def quiet_jobs(transaction: Transaction, engine: TrackingEngine, *, seconds: float, limit: int) -> list[WaitingJob]:
     """Jobs of which nothing was heard for so long."""
     return queries.quiet_jobs(transaction, engine, seconds=seconds, limit=limit)
 

@@ -75,7 +75,7 @@ class PostgresServer:
 
     def create_database(self, name: str, template: str | None = None) -> None:
         """Create an empty database, or a copy of a template that nobody is connected to."""
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
         self._execute(statement.format(sql.Identifier(name), sql.Identifier(template or "template0")))
 
     def drop_database(self, name: str) -> None:

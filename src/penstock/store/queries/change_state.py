@@ -84,7 +84,7 @@ def change_state(
 
 def _times(dialect: Dialect, transition: Transition) -> dict[str, ColumnElement[Any]]:
     """The seconds since the change before, added to the time that passes in the state which ends now."""
-    # A row of before this was kept has no moment of its last change.
+    # A job that has not changed yet has no moment of its last change.
     since = func.coalesce(jobs.c.state_since, jobs.c.created_at)
     seconds = dialect.seconds_between(since, dialect.now())
     states_by_time: defaultdict[str, list[str]] = defaultdict(list)

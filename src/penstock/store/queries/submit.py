@@ -183,8 +183,8 @@ def _new_jobs(dialect: Dialect) -> tuple[list[str], Select[Any]]:
     queued = case((common["state"] == JobState.QUEUED.value, dialect.now()), else_=null())
     claim_at = case((common["last_claimable"] > common["last_claimed"], queued), else_=null())
     now = dialect.now()
-    columns = ["id", "params", *common, "created_at", "updated_at", "state_since", "queued_at", "next_claim_at"]
-    source = select(rows.c.id, dialect.json(rows.c.params), *common.values(), now, now, now, queued, claim_at).where(
+    columns = ["id", "params", *common, "created_at", "updated_at", "queued_at", "next_claim_at"]
+    source = select(rows.c.id, dialect.json(rows.c.params), *common.values(), now, now, queued, claim_at).where(
         text("1 = 1")
     )  # without a WHERE, SQLite reads ON CONFLICT as part of a join
     return columns, source

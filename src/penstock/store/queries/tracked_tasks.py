@@ -29,7 +29,7 @@ from sqlalchemy import (
     update,
 )
 
-from penstock.lifecycle.states import Engine, JobState, Phase
+from penstock.lifecycle.states import JobState, Phase, TrackingEngine
 from penstock.lifecycle.tracked_tasks import BAD_ENDS, FIRST_END, DecidingTask, TaskCount, TaskStatus
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
@@ -43,8 +43,8 @@ _OF_JOB = job_tasks.c.job_id == bindparam("job_id", type_=Identifier)
 _ENDS = [status.value for status in BAD_ENDS]
 
 
-def mark_engine(transaction: Transaction, job_id: UUID, engine: Engine) -> None:
-    """A job that was just recorded is moved_names by another engine."""
+def mark_engine(transaction: Transaction, job_id: UUID, engine: TrackingEngine) -> None:
+    """A job that was just recorded is moved by another engine."""
     transaction.execute(_mark_engine(transaction.dialect), {"job_id": job_id, "moved_by": engine.value})
 
 
@@ -350,7 +350,7 @@ class WaitingJob(NamedTuple):
     quiet_seconds: float
 
 
-def quiet_jobs(transaction: Transaction, engine: Engine, *, seconds: float, limit: int) -> list[WaitingJob]:
+def quiet_jobs(transaction: Transaction, engine: TrackingEngine, *, seconds: float, limit: int) -> list[WaitingJob]:
     """Jobs that the engine moves, and that have not changed for so long."""
     parameters = {"moved_by": engine.value, "seconds": seconds, "limit": limit}
     return transaction.fetch(WaitingJob, _quiet_jobs(transaction.dialect), parameters)
