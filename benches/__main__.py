@@ -15,6 +15,7 @@ from benches import (
     duplicates_of_photos,
     export_of_a_job,
     first_view,
+    handlers_on_celery,
     held_snapshot,
     ingest_of_a_table,
     items_of_one_job,
@@ -37,7 +38,7 @@ QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
     for one in (
         items_of_one_job, single_step_jobs, pick_up, claim_in_large_table, status_reads, first_view,
         duplicates_of_photos, thumbnails_of_photos, recipe_reads, ingest_of_a_table, export_of_a_job,
-        pages_of_items, adaptive_run, held_snapshot, messages_to_kafka,
+        pages_of_items, adaptive_run, held_snapshot, messages_to_kafka, handlers_on_celery,
     )
 }  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -46,6 +46,9 @@ class Plan:
     repetitions_of_adaptive: int = 3
     snapshot_intervals: int = 10
     snapshot_seconds: int = 60
+    celery_items: int = 8_000
+    celery_noops: int = 40_000
+    repetitions_of_celery: int = 3
 
     @classmethod
     def quick(cls) -> Plan:
@@ -55,7 +58,7 @@ class Plan:
             hashes=20_000, jobs_of_photos=1, photos=24, repetitions_of_photos=2, jobs_to_ask_for=10_000,
             seconds_of_load=1, repetitions_of_load=2, rows_of_a_table=100_000, items_to_export=50_000,
             repetitions_of_tables=2, large_items=100_000, page_asks=20, adaptive_items=1_500, repetitions_of_adaptive=1,
-            snapshot_intervals=8, snapshot_seconds=10,
+            snapshot_intervals=8, snapshot_seconds=10, celery_items=2_000, celery_noops=10_000, repetitions_of_celery=1,
         )  # fmt: skip
 
 

@@ -21,8 +21,9 @@ from tests.conformance.databases import chosen_databases, database_named
 if TYPE_CHECKING:
     from penstock.store.engine import Store
     from penstock.testing.postgres import PostgresServer
+    from tests.celery.brokers import Broker as CeleryBroker
     from tests.stores import Stores
-    from tests.transports.broker import Broker
+    from tests.transports.broker import Broker as KafkaBroker
 
 # The same examples every time, and no more than a minute of them; HYPOTHESIS_PROFILE=thorough looks further.
 _PLAIN = settings(
@@ -87,7 +88,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A Kafka broker of our own, for all processes of the run; a test that kills one has its own."""
     # Imported here, for the same reason.
     from tests.transports.broker import KafkaUnavailable, shared_kafka
@@ -97,6 +98,32 @@ def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         try:
             broker = stack.enter_context(shared_kafka(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base))
         except KafkaUnavailable as error:
+            unavailable(str(error))
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryBroker]:
+    """A RabbitMQ of our own, for all processes of the run."""
+    yield from _shared_broker("rabbitmq", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def redis_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryBroker]:
+    """A Redis (its successor Valkey) of our own, for all processes of the run."""
+    yield from _shared_broker("redis", tmp_path_factory)
+
+
+def _shared_broker(name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryBroker]:
+    # Imported here, for the same reason.
+    from tests.celery.brokers import BrokerUnavailable, shared_broker
+
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with ExitStack() as stack:
+        try:
+            broker = stack.enter_context(shared_broker(name, folder))
+        except BrokerUnavailable as error:
             unavailable(str(error))
         yield broker
 

@@ -3,7 +3,8 @@
 These are the names that most programs need. The others are public by module: ``penstock.errors``, ``penstock.app``
 (what its objects give and take), ``penstock.lifecycle``, ``penstock.worker``, ``penstock.http``, ``penstock.ingest``,
 ``penstock.exports``, ``penstock.store``, ``penstock.application``, ``penstock.server``, ``penstock.samples``,
-``penstock.settings``, ``penstock.clock`` and ``penstock.testing``. What none of them names may change without notice.
+``penstock.settings``, ``penstock.clock``, ``penstock.celery`` and ``penstock.testing``. What none of them names may
+change without notice.
 
 >>> import penstock
 >>> sorted(set(penstock.__all__) - set(dir(penstock)))

@@ -15,7 +15,7 @@ import penstock
 SOURCE = Path(penstock.__file__).parent
 PUBLIC = (
     "penstock", "penstock.app", "penstock.application",
-    "penstock.clock", "penstock.errors", "penstock.exports", "penstock.http",
+    "penstock.celery", "penstock.clock", "penstock.errors", "penstock.exports", "penstock.http",
     "penstock.ingest", "penstock.lifecycle", "penstock.messages", "penstock.settings", "penstock.store",
     "penstock.samples", "penstock.server", "penstock.testing", "penstock.worker",
 )  # fmt: skip

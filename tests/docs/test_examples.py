@@ -13,6 +13,7 @@ The convention, for whoever writes a page:
 - ``<!-- not run: why -->`` before a block leaves it out. ``<!-- needs: postgresql -->`` anywhere gives the page a
   server: the address that the page shows, ``postgresql://penstock@db.example/penstock``, becomes that of the server.
   ``<!-- needs: kafka -->`` does the same for ``broker.example:9092``, with the topics of the recipes application.
+  ``<!-- needs: redis -->`` does the same for ``redis://broker.example:6379/0``.
 - The ports that a page shows become others, which are free: several pages, and several runs, are served at once.
 
 The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.fork_server.server`).
@@ -52,6 +53,7 @@ PAGES_IN_A_PLAIN_SHELL = [path for path in PAGES if LARGE or path != TOUR]
 SHOWN_URL = "postgresql://penstock@db.example/penstock"
 SHOWN_BROKER = "broker.example:9092"
 KAFKA_TOPICS = ("parse-requests", "parse-results")
+SHOWN_REDIS = "redis://broker.example:6379/0"
 _BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\s*\n)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S)
 _PORT = re.compile(r"(?:--port |http\.server |127\.0\.0\.1:)(\d{4})\b")
 _EXITS = re.compile(r"\s+# exits with (\d+)$")
@@ -205,6 +207,8 @@ def test_the_examples_do_what_the_page_says(path: Path, tmp_path: Path, request:
         broker = request.getfixturevalue("kafka_broker")
         broker.create_topics(*KAFKA_TOPICS, *(f"{topic}-dead-letters" for topic in KAFKA_TOPICS))
         page = page.replace(SHOWN_BROKER, broker.address)
+    if "<!-- needs: redis -->" in page:
+        page = page.replace(SHOWN_REDIS, request.getfixturevalue("redis_broker").url)
     shell = Shell(tmp_path, environment(request.getfixturevalue("programs")))
     try:
         for step in steps_of(page, tmp_path):

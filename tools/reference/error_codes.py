@@ -59,6 +59,16 @@ ON_JOBS = {
     "DISK_FULL": OnJobs("item, job", "by tries", "", "there was no room on the disk (`OSError` of that number)"),
     "REDIS_UNAVAILABLE": OnJobs("item, job", "by tries", "", "Redis could not be reached (an error of `redis`)"),
     "GPU_OOM": OnJobs("item, job", "by tries", "", "the GPU's memory was used up (`OutOfMemoryError` of `torch`)"),
+    "TASK_REVOKED": OnJobs("job", "TERMINAL", "system", "somebody revoked a Celery task past Penstock"),
+    "TASK_EXPIRED": OnJobs("job", "TERMINAL", "", "a Celery task expired before a worker could run it"),
+    "TASK_REJECTED": OnJobs("job", "TERMINAL", "", "a Celery task rejected its message, or a worker could not read it"),
+    "TASK_UNKNOWN": OnJobs("job", "TERMINAL", "", "the Celery worker that got the task has none of that name"),
+    "TASK_NOT_SENT": OnJobs("job", "TERMINAL", "", "it was never confirmed that a Celery task reached the broker"),
+    "NOT_ALL_SENT": OnJobs("job", "TERMINAL", "", "the block of `tracked.job(…)` raised before it had sent its tasks"),
+    "CALLBACK_LOST": OnJobs("job", "TERMINAL", "", "all other Celery tasks have ended, and the callback was not sent"),
+    "WORKER_LOST": OnJobs(
+        "job", "TERMINAL", "worker_crash", "the Celery process that ran a task was killed, or its worker is silent"
+    ),
     "RETRYABLE": OnJobs("item, job", "by tries", "", "the handler raised `Retryable` and gave no code of its own"),
     "PERMANENT": OnJobs("item, job", "TERMINAL", "", "the handler raised `Permanent` and gave no code of its own"),
     "NOT_FOUND": OnJobs("item, job", "TERMINAL", "", "the handler raised `NotFound` and gave no code of its own"),
@@ -157,6 +167,10 @@ OF_CALLS = {
         "TransitionRefused",
         "pause: others wait for the same work, or another job does it; reprocess: another job did it",
     ),
+    "JOB_TRACKED": (
+        "TransitionRefused",
+        "Celery moves the job: it is not paused, reprocessed, run again or kicked off; cancel it, or send its task",
+    ),
     "JOB_ID_TAKEN": ("InvalidInput", "there is a job of the id that was given already"),
     "NOT_ALLOWED": ("TransitionRefused", "the lifecycle does not let this caller make that transition"),
     "NOTHING_TO_REPROCESS": ("TransitionRefused", "no item of the job is in the statuses that were asked for"),
@@ -221,6 +235,8 @@ OF_HTTP = {
 OF_THE_COMMAND_LINE = {
     "ADDRESS_IN_USE": "the server cannot listen there: something else does, or the address is not this machine's",
     "APP_NOT_LOADED": "`--app` or `PENSTOCK_APP` does not lead to a `Penstock` object",
+    "DATABASE_NOT_SHARED": "handlers run in processes of others, which cannot reach a database in memory",
+    "ENGINE_UNKNOWN": "`penstock dispatch` names an engine on which no kind of the app runs",
     "BAD_JSON": "an argument or a file is not JSON",
     "FILES_NOT_WRITABLE": "the files directory cannot be written",
     "FILE_NOT_READABLE": "a file that was named cannot be read",
@@ -233,11 +249,13 @@ OF_THE_COMMAND_LINE = {
     "DATABASE_ENCODING": "the SQLite file was made for UTF-16 by somebody else; begin with a new one",
     "JWT_SECRET_MISSING": "a server that others can reach, or on a database server, needs `PENSTOCK_JWT_SECRET`",
     "JOB_AMBIGUOUS": "the part of an id that was typed fits more than one job",
-    "NO_KINDS": "the app has no kinds for a worker to work on",
+    "NO_KINDS": "the app has no kinds for a worker to work on, or `run_on_celery` was given none",
     "NO_RESULT": "the job has no result, or not yet",
     "NO_TEXT": "the result has no text to print",
     "SECRET_NOT_PRIVATE": "the file that keeps the tokens' secret can be read by others, or holds none",
     "TOKENS_FROM_ELSEWHERE": "tokens come from the identity provider at `PENSTOCK_JWKS_URL`; Penstock makes none",
+    "TICKET_FAILED": "in a Celery worker's log: there was no memory to work off a ticket; its items run again",
+    "TICKET_INVALID": "in a Celery worker's log: somebody sent a ticket that names no kind of ours, or no size",
     "USAGE": "the command line itself is wrong",
 }
 

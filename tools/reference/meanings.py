@@ -75,6 +75,8 @@ TABLES = {
     "workers": "The workers that are alive, with what they hold, for people to look at. One that has not been seen "
     "for an hour is forgotten.",
     "worker_deaths": "The workers that died, or stopped responding, while they held items: one row each, kept.",
+    "job_tasks": "The tasks of jobs that another engine moves, each as far as anybody has heard of it: "
+    "[Celery's own tasks, as one job](../explanation/tracked-celery-tasks.md).",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
     "inbox": "Messages that had their effect, each written in the transaction of it; deleted after two weeks.",
 }
@@ -141,6 +143,7 @@ COLUMNS = {
         "recent_items": "items that ended lately; older ones count less and less",
         "recent_seconds": "in how many seconds they did",
         "recent_at": "up to when; what comes next is counted from there",
+        "engine": "who moves it, where it is not a worker of ours: `celery`",
     },
     "idempotency_keys": {
         "key": "a digest of the owner, or a guest's address, and the key",
@@ -204,6 +207,27 @@ COLUMNS = {
         "at": "when the sample was taken",
         "worker": "the worker whose lane it is",
         "data": "settings and signals by name: `claim_size`, `concurrency`, `ingest_rows`, `items_sec` and others",
+    },
+    "job_tasks": {
+        "job_id": "whose it is",
+        "task_id": "the engine's own id of it",
+        "name": "what the engine calls it",
+        "version": "which use of its id: replacements and retries use it again",
+        "status": "0 expected, 10 about to be sent, 20 sent, 30 started, 40 ignored, 50 revoked, 60 failed, "
+        "70 succeeded; it never gets smaller within a version",
+        "leads_to": "the task that comes after it: the next of a chain, the callback of a chord",
+        "is_root": "is it the one by which the job is known, or the block that sends its tasks?",
+        "is_awaited": "was it expected: a callback, or a further step of a chain?",
+        "is_counted": "is it work, and not a helper of the engine's?",
+        "acks_late": "does the broker hand it to another worker when its own is gone?",
+        "worker": "the worker that started it, and its process",
+        "error": "why it did not end well",
+        "error_code": "the same for programs",
+        "error_class": "the class of what was raised",
+        "killed_by": "what ended it, if it did not end by itself",
+        "result": "what a root or a callback returned",
+        "checked_at": "when it was heard of, or asked about, last",
+        "updated_at": "when it was heard of last",
     },
     "worker_deaths": {
         "worker": "its name",

@@ -221,6 +221,7 @@ class Jobs:
 
         def operation(transaction: Transaction) -> Job:
             job = self._visible(transaction, job_id)
+            control.require_ours(job, "it has no items to run again; send its task again")
             return reprocess(
                 transaction,
                 self._runtime.kinds.get(job.kind),
@@ -260,6 +261,7 @@ class Jobs:
             raise TransitionRefused(f"job {job.id} is {job.state.value}: {first} before it is kicked off")
         if job.finished:
             return job
+        control.require_ours(job, "it is not worked on here; start a worker of that engine")
         self._work_on(job, seconds(duration))
         return self.get(job.id)
 

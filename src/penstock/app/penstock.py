@@ -21,11 +21,14 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.kind import Classify, Kind, Kinds
 from penstock.lifecycle.policy import Policy, PolicyOptions
 from penstock.logs import hand_to_logging
+from penstock.operations.maintenance import rescue_from
 from penstock.settings import Settings, read_settings
 from penstock.store.database_url import remarks, say
 from penstock.store.engine import DatabaseConnection, Store
 from penstock.store.schema import Schema
+from penstock.worker.dispatching import Engine
 from penstock.worker.failures import OnFailure
+from penstock.worker.slice_worker import SliceWorker
 from penstock.worker.worker import Worker
 
 Definition = TypeVar("Definition", bound=object)
@@ -212,6 +215,38 @@ class Penstock(BoundApp):
     def drain(self, *, kinds: Sequence[str] | None = None, timeout: float | None = None) -> bool:
         """Run everything that waits, retries included; False if that takes longer than ``timeout`` seconds."""
         return self.worker(kinds=kinds).run_until_idle(timeout)
+
+    def add_engine(self, engine: Engine) -> None:
+        """Have handlers run on an engine: :func:`penstock.celery.run_on_celery` calls this."""
+        self._runtime.engines.append(engine)
+
+    def dispatcher(self, engine: str) -> Worker:
+        """A worker that runs no handlers, and tells the engine of that name of work; ``start()`` and ``stop()`` it.
+
+        It has the duties of any worker besides: it sweeps, relays messages and takes over from the dead.
+        """
+        engines = [candidate for candidate in self._runtime.engines if candidate.name == engine]
+        if not engines:
+            raise ConfigurationError(
+                f"no kind of this app runs on {engine}: call run_on_{engine}(…) in the module that has the app",
+                code="ENGINE_UNKNOWN",
+            )
+        hand_to_logging()
+        dispatchers = [candidate.dispatcher(self.store, self.settings) for candidate in engines]
+        return self._new_worker(self.settings, only=(), dispatchers=dispatchers)
+
+    def slice_worker(self) -> SliceWorker:
+        """What a process of an engine works off its slices with."""
+        hand_to_logging()
+        return SliceWorker(self.store, self.kinds, self.settings, app=self, on_failure=self._runtime.failure_hooks)
+
+    def take_back(self, holder: str) -> int:
+        """What a process held that is known to be dead goes back in line; the answer is how many items that were.
+
+        In connections of its own, which are closed again: a process that forks others must not keep any.
+        """
+        with self._runtime.open_apart() as store:
+            return rescue_from(store, self.kinds, holder, self.settings.suspect_deaths)
 
     def _work_on(self, job: Job, duration: float) -> None:
         """Work on one job alone, for so many seconds."""

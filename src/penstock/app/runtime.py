@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -20,6 +21,7 @@ from penstock.store.database_url import translate_errors
 from penstock.store.engine import LOCK_SECONDS, Store, open_store
 from penstock.store.schema import OURS, Schema, is_current, migrate, require_current
 from penstock.store.transaction import Transaction
+from penstock.worker.dispatching import Engine
 from penstock.worker.failures import OnFailure
 
 Answer = TypeVar("Answer")
@@ -36,6 +38,8 @@ class Runtime:
         self._clock = clock
         self._lock = threading.RLock()
         self._store: Store | None = None
+        self._opened_in = 0
+        self._inherited_stores: list[Store] = []
         self._schemas = [OURS]
         self.kinds = Kinds()
         self.subscriptions = Subscriptions()
@@ -43,6 +47,7 @@ class Runtime:
         self.failure_hooks: list[OnFailure] = []
         self.sweep_hooks: list[Callable[[], None]] = []
         """What applications want done in each maintenance pass."""
+        self.engines: list[Engine] = []
 
     @property
     def settings(self) -> Settings:
@@ -56,6 +61,10 @@ class Runtime:
     def store(self) -> Store:
         """The database; an embedded one is brought up to date by itself, a server's by ``penstock migrate``."""
         with self._lock:
+            if self._store is not None and self._opened_in != os.getpid():
+                # We were forked. Its connections are our parent's: to use them, or to close them, would end them there.
+                self._inherited_stores.append(self._store)
+                self._store = None
             if self._store is None:
                 with translate_errors(self.settings.database_url):
                     store = self._open()
@@ -64,7 +73,8 @@ class Runtime:
                     except BaseException:
                         store.close()
                         raise
-                self._store = store
+                self.use_store(store)
+            assert self._store is not None
             return self._store
 
     @property
@@ -81,8 +91,9 @@ class Runtime:
         return tuple(self._schemas)
 
     def use_store(self, store: Store) -> None:
-        """Work on a store that somebody else has opened: for tests that hold its clock."""
+        """Work on a store that is open: tests open one whose clock they hold."""
         self._store = store
+        self._opened_in = os.getpid()
 
     def add_schema(self, schema: Schema) -> None:
         """An application has tables of its own in this database."""
@@ -111,7 +122,8 @@ class Runtime:
                 self._transport.close()
                 self._transport = None
             if self._store is not None:
-                self._store.close()
+                if self._opened_in == os.getpid():
+                    self._store.close()
                 self._store = None
 
     def _open(self, *, migrating: bool = False) -> Store:

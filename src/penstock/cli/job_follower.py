@@ -58,7 +58,7 @@ def follow(
                 return seen_jobs
             if hint and elapsed > _LONELY_AFTER and not any(job.started_at for job in seen_jobs):
                 hint = False
-                print("no worker has taken it yet; start one with: penstock worker", file=sys.stderr, flush=True)
+                print(_lonely_hint(seen_jobs), file=sys.stderr, flush=True)
             if until.wait(_EVERY):
                 return seen_jobs
 
@@ -88,3 +88,10 @@ def _printer() -> Show:
                 print(line(view), flush=True)
 
     return show
+
+
+def _lonely_hint(jobs: Sequence[Job]) -> str:
+    """What to do for jobs that nobody has begun."""
+    engine = next((job.engine for job in jobs if job.engine is not None), None)
+    advice = "start one with: penstock worker" if engine is None else f"{engine} moves it"
+    return f"no worker has taken it yet; {advice}"

@@ -38,8 +38,10 @@ def show(job_id: JobId, as_json: AsJson = False, user: AsUser = None, app: AppOp
 def _actions(app: Penstock, job: Job, by: Caller) -> tuple[str, ...]:
     from penstock.lifecycle import actions
 
-    reprocessable = job.kind in app.kinds and app.kinds.get(job.kind).policy.reprocess
-    return tuple(name for name in actions(job.state, by.actor, reprocessable=reprocessable) if name != "submit")
+    is_ours = job.engine is None
+    reprocessable = is_ours and job.kind in app.kinds and app.kinds.get(job.kind).policy.reprocess
+    names = actions(job.state, by.actor, reprocessable=reprocessable, pausable=is_ours)
+    return tuple(name for name in names if name != "submit")
 
 
 def _print_facts(jobs: Jobs, job: Job, actions: tuple[str, ...]) -> None:
@@ -79,6 +81,7 @@ def _print_facts(jobs: Jobs, job: Job, actions: tuple[str, ...]) -> None:
     fact("canceled by", canceled_by)
     fact("reason", on_one_line(job.killed_reason or ""))
     fact("unique key", on_one_line(job.unique_key or ""))
+    fact("moved by", job.engine or "")
     fact("follows", str(job.leader_id or ""))
     fact("file", str(job.file_id or ""))
     for name in ("created", "queued", "started", "completed", "canceled", "committed", "abandoned"):

@@ -6,11 +6,14 @@ import os
 import signal
 import threading
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock.cli.options import AppOption
+
+if TYPE_CHECKING:
+    from penstock.worker.worker import Worker
 
 _CLOSING_SECONDS = 4.0
 
@@ -33,27 +36,36 @@ def worker(
     penstock worker --app shop.jobs:app --kind price-check --kind stock-check
     """
     from penstock.cli.application import open_app
-    from penstock.cli.process_exit import NOT_HANDED_BACK, leave_threads_behind, leave_within, say
+    from penstock.cli.process_exit import leave_threads_behind
     from penstock.errors import ConfigurationError
     from penstock.settings import load_settings
     from penstock.worker.interpreter import settle_interpreter
-    from penstock.worker.worker import STOP_SECONDS
 
     with open_app(app, log_level=load_settings().log_level) as penstock:
         names = kind or [each.name for each in penstock.kinds]
         if not names:
             raise ConfigurationError("the app has no kinds, so there is nothing to work on", code="NO_KINDS")
-        stop = _until_told_to_stop()
         settle_interpreter()
         working = penstock.worker(kinds=names)
-        working.start()
-        print(f"worker {working.name} runs {', '.join(names)}", flush=True)
-        stop.wait()
-        say("stopping: what is in hand is finished or handed back; a second signal ends it at once")
-        leave_within(penstock.settings.stop_grace_seconds + STOP_SECONDS + _CLOSING_SECONDS, NOT_HANDED_BACK)
-        code = 0 if working.stop() else NOT_HANDED_BACK
+        code = run_until_told(
+            working, f"worker {working.name} runs {', '.join(names)}", penstock.settings.stop_grace_seconds
+        )
     leave_threads_behind(code)
     raise typer.Exit(code)
+
+
+def run_until_told(working: Worker, greeting: str, grace: float) -> int:
+    """Run a worker until the first signal, and stop it; the answer is the exit code."""
+    from penstock.cli.process_exit import NOT_HANDED_BACK, leave_within, say
+    from penstock.worker.worker import STOP_SECONDS
+
+    stop = _until_told_to_stop()
+    working.start()
+    print(greeting, flush=True)
+    stop.wait()
+    say("stopping: what is in hand is finished or handed back; a second signal ends it at once")
+    leave_within(grace + STOP_SECONDS + _CLOSING_SECONDS, NOT_HANDED_BACK)
+    return 0 if working.stop() else NOT_HANDED_BACK
 
 
 def _until_told_to_stop() -> threading.Event:

@@ -94,9 +94,10 @@ MESSAGE_ID = TextBound("message.id", 255, "what a message is known by, however o
 SUBSCRIBER = TextBound("subscriber", 64, "whose effects of a message are counted")
 FILE_NAME = TextBound("name", 1024, "the last part of a file's name")
 MEDIA_TYPE = TextBound("media_type", 255, "what a file is said to be")
+TASK_ID = TextBound("task_id", 155, "which task of another engine it is; as long as a Celery backend keeps it")
 TEXTS = (
     KIND, OWNER, CALLER, UNIQUE_KEY, IDEMPOTENCY_KEY, IP_ADDRESS, TOPIC, MESSAGE_KEY, MESSAGE_ID, SUBSCRIBER,
-    FILE_NAME, MEDIA_TYPE,
+    FILE_NAME, MEDIA_TYPE, TASK_ID,
 )  # fmt: skip
 
 PRIORITY = NumberBound("priority", -(2**15), 2**15 - 1, "of a job, or of all jobs of a kind; the higher comes first")
@@ -114,12 +115,15 @@ LONGEST_CODE = 64
 LONGEST_CLASS = 100
 LONGEST_MESSAGE = 2_000
 LONGEST_TRACEBACK = 16_000
+LONGEST_TASK_NAME = 255
+LONGEST_WORKER = 64
 CUT = {
     "title": (LONGEST_TITLE, "what people know a job by; one line"),
     "error_code": (LONGEST_CODE, "of a handler's error"),
     "error_class": (LONGEST_CLASS, "the name of an error's class"),
     "last_error": (LONGEST_MESSAGE, "a handler's message"),
     "traceback": (LONGEST_TRACEBACK, "where a handler failed"),
+    "task_name": (LONGEST_TASK_NAME, "what another engine calls a task"),
 }
 """What a job is not refused for: it is cut to so many characters."""
 

@@ -19,6 +19,7 @@ from penstock.lifecycle.states import (
     JobState,
     KilledBy,
     Phase,
+    TrackingEngine,
 )
 from penstock.lifecycle.times import Pace, Times
 
@@ -88,6 +89,8 @@ class Job:
     times: Times
     """Up to that moment; :meth:`times_at` has what came since."""
     pace: Pace
+    engine: TrackingEngine | None = None
+    """Who moves it, where it is not a worker of ours."""
 
     @property
     def finished(self) -> bool:

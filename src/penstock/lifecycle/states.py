@@ -187,6 +187,12 @@ class KilledBy(StrEnum):
     OOM = "oom"
 
 
+class TrackingEngine(StrEnum):
+    """Who moves a job, where it is not a worker of ours."""
+
+    CELERY = "celery"
+
+
 class ErrorType(StrEnum):
     """Could the same work succeed another time?"""
 

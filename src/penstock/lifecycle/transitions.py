@@ -115,10 +115,12 @@ def is_legal(source: JobState | None, target: JobState) -> bool:
     return any(transition.target is target for transition in transitions_from(source))
 
 
-def actions(source: JobState, who: Actor, *, reprocessable: bool) -> tuple[str, ...]:
+def actions(source: JobState, who: Actor, *, reprocessable: bool, pausable: bool = True) -> tuple[str, ...]:
     """The names of what ``who`` may do now: what an API answer offers and a page shows as buttons."""
     return tuple(
         transition.name
         for transition in transitions_from(source)
-        if who in transition.who and (reprocessable or not transition.opens_run)
+        if who in transition.who
+        and (reprocessable or not transition.opens_run)
+        and (pausable or transition is not PAUSE)
     )

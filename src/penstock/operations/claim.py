@@ -40,6 +40,7 @@ from penstock.store.transaction import Transaction
 _POSITION = attrgetter("position")
 _SOON = 0.02
 """When to repeat a claim that was not filled, unless a notice comes before: the work just taken goes first."""
+_JOBS_COUNTED = 1_000
 _NEVER = 2**31
 """Deaths that no item reaches."""
 
@@ -206,6 +207,11 @@ def next_turn(transaction: Transaction, kind: str, job_id: UUID | None = None) -
     """Seconds until a job of ``kind`` is due: 0 when one is due now, None when its queue is empty."""
     soonest, now = line.next_turn(transaction, kind, job_id=job_id)
     return None if soonest is None else max(0.0, (soonest - now).total_seconds())
+
+
+def count_claimable(transaction: Transaction, kind: str) -> int:
+    """About how many items of ``kind`` could be claimed now."""
+    return line.count_claimable(transaction, kind, jobs_limit=_JOBS_COUNTED)
 
 
 def _pick_from(transaction: Transaction, kind: str, limit: int, marks: Watermarks) -> list[PickedJob]:

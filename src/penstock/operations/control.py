@@ -154,10 +154,24 @@ def _lock(transaction: Transaction, job_id: UUID, caller: Caller) -> LockedJob:
     return job
 
 
+def require_ours(job: Job, consequence: str) -> None:
+    """Refuse what only our own workers can do, for a job that another engine moves."""
+    if job.engine is not None:
+        raise _moved_elsewhere(job.id, job.engine, consequence)
+
+
+def _moved_elsewhere(job_id: UUID, engine: str, consequence: str) -> TransitionRefused:
+    return TransitionRefused(
+        f"job {job_id} is moved by {engine}, not by our workers: {consequence}", code="JOB_TRACKED"
+    )
+
+
 def _refusal(transition: Transition, job_id: UUID, job: LockedJob) -> TransitionRefused:
     """Why this job, which is locked, cannot be changed."""
     state = JobState(job.state)
     if transition is PAUSE and state in PAUSE.sources:
+        if job.engine is not None:
+            return _moved_elsewhere(job_id, job.engine, "it cannot be paused; cancel it instead")
         why = "others wait for the same work" if job.leader_id is None else "another job does its work"
         return TransitionRefused(f"job {job_id} cannot be paused: {why}; cancel it instead", code="JOB_SHARED")
     sources = " or ".join(sorted(source.value for source in transition.sources))

@@ -11,6 +11,7 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ItemRole
+from penstock.operations.control import require_ours
 from penstock.operations.read_jobs import get_job, items
 from penstock.operations.request import Request
 from penstock.operations.submit import submit
@@ -31,6 +32,7 @@ def rerun(transaction: Transaction, kinds: Kinds, job_id: UUID, caller: Caller, 
     job = get_job(transaction, job_id, caller)
     if not job.finished:
         raise TransitionRefused(f"job {job_id} is {job.state.value}: wait until it is over, or cancel it first")
+    require_ours(job, "it cannot be submitted; send its task again")
     kind = kinds.get(job.kind)
     request = Request(
         owner=job.user_id,

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from penstock.lifecycle.job import ClaimedItem, HistoryEntry, Item, Job, Progress
 from penstock.lifecycle.payloads import JSON
-from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase, TrackingEngine
 from penstock.lifecycle.times import Pace, Times
 from penstock.store.queries.claim import TakenAgain, TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
@@ -68,6 +68,7 @@ class JobRow(NamedTuple):
     recent_items: float
     recent_seconds: float
     recent_at: datetime | None
+    engine: str | None
 
 
 class HistoryRow(NamedTuple):
@@ -154,6 +155,7 @@ def job_from(row: JobRow) -> Job:
         state_since=row.state_since,
         times=Times(row.waiting_seconds, row.active_seconds, row.paused_seconds),
         pace=Pace(row.recent_items, row.recent_seconds, row.recent_at),
+        engine=None if row.engine is None else TrackingEngine(row.engine),
     )
 
 

@@ -11,6 +11,9 @@ Two ideas carry the claim:
 
 ``job_items`` and ``job_events`` carry no foreign key: each row is written in the transaction that writes its job, and
 the check would lock the job's row once for every item inserted.
+
+``jobs.engine`` names who moves the job, where that is not us: it has no items that a worker of ours could claim, and
+the tasks that it is made of are in ``job_tasks``.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from sqlalchemy import (
 
 from penstock.lifecycle import bounds
 from penstock.lifecycle.states import ACTIVE, FLOWING, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.lifecycle.tracked_tasks import FIRST_END
 from penstock.store.dialects.partial_index import only_where
 from penstock.store.placement import own_metadata
 from penstock.store.types import Identifier, Moment, Payload, RowNumber
@@ -119,6 +123,7 @@ jobs = Table(
     _sum("recent_items"),
     _sum("recent_seconds"),
     Column("recent_at", Moment),
+    Column("engine", String(16)),
     _one_of("state", list(JobState), "state"),
     _one_of("phase", list(Phase), "phase"),
     _one_of("error_type", list(ErrorType), "error_type"),
@@ -168,6 +173,9 @@ Index(
     unique=True, **only_where(JOB_IS_A_GUESTS),
 )  # fmt: skip
 Index("ix_jobs_following", jobs.c.leader_id, **only_where(JOB_FOLLOWS))
+
+_is_tracked = jobs.c.engine.is_not(None)
+Index("ix_jobs_tracked", jobs.c.state, jobs.c.state_since, **only_where(_is_tracked))
 
 _has_unique_key = jobs.c.unique_key.is_not(None)
 Index("ix_jobs_unique_key", jobs.c.kind, jobs.c.unique_key, **only_where(_has_unique_key))
@@ -240,6 +248,35 @@ Index(
     job_items.c.ready_at,
     **only_where(_is_returned),
 )
+
+job_tasks = Table(
+    "job_tasks",
+    metadata,
+    Column("job_id", Identifier, nullable=False),
+    Column("task_id", String(bounds.TASK_ID.longest), nullable=False),
+    Column("name", String(bounds.LONGEST_TASK_NAME)),
+    _counter("version"),
+    Column("status", SmallInteger, nullable=False),
+    Column("leads_to", String(bounds.TASK_ID.longest)),
+    Column("is_root", Boolean, nullable=False, server_default=text("false")),
+    Column("is_awaited", Boolean, nullable=False, server_default=text("false")),
+    Column("is_counted", Boolean, nullable=False, server_default=text("true")),
+    Column("acks_late", Boolean, nullable=False, server_default=text("false")),
+    Column("worker", String(bounds.LONGEST_WORKER)),
+    Column("error", Text),
+    Column("error_code", String(bounds.LONGEST_CODE)),
+    Column("error_class", String(bounds.LONGEST_CLASS)),
+    Column("killed_by", String(16)),
+    Column("result", Payload),
+    Column("checked_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    PrimaryKeyConstraint("job_id", "task_id"),
+    _one_of("killed_by", list(KilledBy), "killed_by"),
+)
+"""The tasks of jobs that another engine moves, each as far as anybody has heard of it."""
+
+TASK_IS_OPEN = job_tasks.c.status < literal_column(str(int(FIRST_END)))
+Index("ix_job_tasks_checked_at", job_tasks.c.checked_at, **only_where(TASK_IS_OPEN))
 
 job_events = Table(
     "job_events",

@@ -17,9 +17,10 @@ from uuid import UUID
 from sqlalchemy import select
 
 from penstock.lifecycle.states import ACTIVE, ENDED_STATUSES, FLOWING, Actor, ItemRole, ItemStatus, JobState
+from penstock.lifecycle.tracked_tasks import BAD_ENDS, FIRST_END, TaskStatus
 from penstock.lifecycle.transitions import ENTRY, REPROCESS, is_legal, transitions_from
 from penstock.store.engine import Store
-from penstock.store.tables import idempotency_keys, job_events, job_items, jobs
+from penstock.store.tables import idempotency_keys, job_events, job_items, job_tasks, jobs
 from penstock.store.transaction import Transaction
 
 S = JobState
@@ -59,6 +60,12 @@ class Picture:
     events: Sequence[Any]
     leader: Any | None
     leaders_events: Sequence[Any]
+    tasks: Sequence[Any] = ()
+
+    @property
+    def is_tracked(self) -> bool:
+        """Does another engine move it?"""
+        return self.job.engine is not None
 
     @property
     def state(self) -> JobState:
@@ -88,6 +95,7 @@ class Picture:
 _JOBS = select(*jobs.c).order_by(jobs.c.id)
 _ITEMS = select(*job_items.c).order_by(job_items.c.position)
 _EVENTS = select(*job_events.c).order_by(job_events.c.sequence)
+_TASKS = select(*job_tasks.c).order_by(job_tasks.c.task_id)
 
 
 def violations(store: Store, *, clock_set_back: bool = False) -> list[str]:
@@ -114,6 +122,9 @@ def pictures(transaction: Transaction) -> list[Picture]:
     """Every job with all that belongs to it."""
     items: defaultdict[UUID, list[Any]] = defaultdict(list)
     events: defaultdict[UUID, list[Any]] = defaultdict(list)
+    tasks: defaultdict[UUID, list[Any]] = defaultdict(list)
+    for task in transaction.connection.execute(_TASKS):
+        tasks[task.job_id].append(task)
     for item in transaction.connection.execute(_ITEMS):
         items[item.job_id].append(item)
     for event in transaction.connection.execute(_EVENTS):
@@ -123,7 +134,9 @@ def pictures(transaction: Transaction) -> list[Picture]:
     if orphans:
         raise AssertionError(f"items or history of jobs that do not exist: {sorted(map(str, orphans))}")
     return [
-        Picture(row, items[row.id], events[row.id], rows.get(row.leader_id), events.get(row.leader_id, ()))
+        Picture(
+            row, items[row.id], events[row.id], rows.get(row.leader_id), events.get(row.leader_id, ()), tasks[row.id]
+        )
         for row in rows.values()
     ]
 
@@ -165,6 +178,8 @@ def _counters(picture: Picture) -> Iterator[str]:
         if picture.items:
             yield f"it follows another job, but has {len(picture.items)} items of its own"
         return
+    if picture.is_tracked:
+        return
     items = picture.of(ItemRole.ITEM)
     statuses = Counter(item.status for item in items)
     expected = {
@@ -183,7 +198,7 @@ def _counters(picture: Picture) -> Iterator[str]:
 def _positions(picture: Picture) -> Iterator[str]:
     """The plan is at 0, items at 1..total, at most one finalize behind them, and what is open is what is there."""
     job = picture.job
-    if picture.follows:
+    if picture.follows or picture.is_tracked:
         return
     plan, finalize = picture.of(ItemRole.PLAN), picture.of(ItemRole.FINALIZE)
     numbers = [item.position for item in picture.of(ItemRole.ITEM)]
@@ -238,6 +253,8 @@ def _items(picture: Picture) -> Iterator[str]:
 def _turn(picture: Picture) -> Iterator[str]:
     """Who has something to claim is in line and in time, and nobody else is. Nothing is lost."""
     job = picture.job
+    if picture.is_tracked:
+        return
     claimable = job.last_claimed < job.last_claimable or bool(picture.returned)
     if picture.state not in FLOWING or picture.follows:
         if job.next_claim_at is not None:
@@ -258,6 +275,33 @@ def _turn_in_time(picture: Picture) -> Iterator[str]:
         soonest = min(item.ready_at for item in picture.returned)
         if job.next_claim_at > max(soonest, job.updated_at):
             yield f"its turn is at {job.next_claim_at}, its first item is ready at {soonest}"
+
+
+def _of_another_engine(picture: Picture) -> Iterator[str]:
+    """What another engine moves has tasks and nothing to claim; its counters are theirs, and it ends with the last."""
+    job = picture.job
+    if not picture.is_tracked:
+        if picture.tasks:
+            yield f"our workers move it, but it has {len(picture.tasks)} tasks"
+        return
+    if picture.items or job.next_claim_at is not None or picture.follows:
+        yield "another engine moves it, but it has something to claim"
+    statuses = Counter(task.status for task in picture.tasks if task.is_counted)
+    expected = {
+        "total_items": statuses.total(),
+        "processed_items": sum(count for status, count in statuses.items() if status >= FIRST_END),
+        "failed_items": sum(statuses[status] for status in BAD_ENDS),
+        "skipped_items": statuses[TaskStatus.IGNORED],
+    }
+    for name, count in expected.items():
+        # Its first tasks are recorded with it, and counted when something is heard of them.
+        if getattr(job, name) != count and picture.state is not S.QUEUED:
+            yield f"{name} is {getattr(job, name)}, a count says {count}"
+    open_tasks = [task.task_id for task in picture.tasks if task.status < FIRST_END]
+    if picture.state in GOOD_ENDS and open_tasks:
+        yield f"it ended well, but these have not ended: {open_tasks}"
+    if picture.state is S.RUNNING and not open_tasks:
+        yield "LOST: it runs, and none of its tasks is open"
 
 
 def _timestamps(picture: Picture) -> Iterator[str]:
@@ -380,6 +424,6 @@ def _lost_keys(transaction: Transaction) -> list[str]:
 
 _CHECKS: tuple[Callable[[Picture], Iterator[str]], ...] = (
     _history, _counters, _positions, _items, _turn, _turn_in_time, _timestamps, _order_of_time, _ends, _following,
-    _ended_with_leader, _actors,
+    _ended_with_leader, _actors, _of_another_engine,
 )  # fmt: skip
 _IN_TIME = (_turn_in_time, _order_of_time, _ended_with_leader)

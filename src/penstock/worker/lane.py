@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import NamedTuple
 from uuid import UUID
 
 import structlog
@@ -35,6 +36,7 @@ from penstock.operations.watermarks import Watermarks, look
 from penstock.runners.contract import Call
 from penstock.settings import Settings
 from penstock.store.engine import Store
+from penstock.worker.allowance import Allowance
 from penstock.worker.calls import Calls
 from penstock.worker.controllers import Controllers
 from penstock.worker.executor import ItemExecutor, RunnerFor
@@ -67,6 +69,15 @@ def max_slots(kind: Kind, slots: int) -> int:
     return 4 * slots
 
 
+class _Setback(NamedTuple):
+    """A turn that failed."""
+
+    wait: float
+    """How long to wait before the next one."""
+    is_away: bool
+    """Was it for want of the database?"""
+
+
 class Lane:
     """Everything one worker does for one kind."""
 
@@ -85,7 +96,9 @@ class Lane:
         app: App | None = None,
         job_id: UUID | None = None,
         poll_seconds: Callable[[], float] | None = None,
+        may_grow: bool = True,
     ) -> None:
+        """A lane that may not grow never makes more calls at once than its kind says, or its runner to begin with."""
         self.kind = kind
         self._poll_seconds = poll_seconds or (lambda: settings.poll_seconds)
         self._solitude = solitude
@@ -121,40 +134,64 @@ class Lane:
         self._marks = Watermarks()
         slots = self.executor.items_runner.concurrency
         self.controllers = Controllers(
-            kind, settings, store.latency, machine, slots=slots, max_slots=max_slots(kind, slots)
+            kind, settings, store.latency, machine, slots=slots, max_slots=max_slots(kind, slots) if may_grow else slots
         )
         self._calls = Calls(store, kind, settings, self.controllers)
         self._busy_since: float | None = None
+        self._allowance: Allowance | None = None
 
     # The loop -----------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Work until stopped and everything in hand is written back."""
         while not self._is_over():
-            try:
-                self.run_once()
-                self._failures = 0
-            except BaseException as error:  # noqa: BLE001 - a lane must outlive its own mistakes, and they are logged
-                self._failures += 1
-                self.store_errors += isinstance(error, StoreUnavailable | StoreRefused)
-                away = isinstance(error, StoreUnavailable)
-                longest = _LONGEST_WAIT_FOR_STORE if away else _LONGEST_WAIT
-                wait = min(longest, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
-                unforeseen = None if isinstance(error, PenstockError) else error
-                _log.warning(
-                    "the lane's work failed; trying again",
-                    kind=self.kind.name,
-                    error=str(error),
-                    wait=wait,
-                    exc_info=unforeseen,
-                )
-                self._signals.announce("failed")
+            setback = self._try_once()
+            if setback is not None:
                 if self._stopping.is_set() and self._failures > 3:
                     break  # the leases will run out, and another worker goes on
-                self._wait_after_failure(min(wait, 1.0) if self._stopping.is_set() else wait, away=away)
+                self._wait_after_failure(setback)
         self.executor.close()
         if self._writer is not None:
             self._writer.shutdown()
+
+    def work_off(self, allowance: Allowance) -> None:
+        """Claim what is allowed, in the caller's thread, and return when the outcomes of all of it are written.
+
+        What was claimed is tried to be written as :meth:`run` does. A claim that fails is not tried again.
+        """
+        self._worker_name = allowance.holder
+        self._recorder = Recorder(self._store, self.kind.name, worker(allowance.holder))
+        self._allowance = allowance
+        self._claim_again_at = 0.0
+        while self.executor or self._unwritten or (allowance.items_left and time.monotonic() >= self._due_at):
+            setback = self._try_once()
+            if setback is not None:
+                allowance.end()
+                if self.executor or self._unwritten:
+                    self._wait_after_failure(setback)
+
+    def _try_once(self) -> _Setback | None:
+        """One turn; what fails is logged."""
+        try:
+            self.run_once()
+            self._failures = 0
+        except BaseException as error:  # noqa: BLE001 - a lane must outlive its own mistakes, and they are logged
+            self._failures += 1
+            self.store_errors += isinstance(error, StoreUnavailable | StoreRefused)
+            is_away = isinstance(error, StoreUnavailable)
+            longest = _LONGEST_WAIT_FOR_STORE if is_away else _LONGEST_WAIT
+            wait = min(longest, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
+            unforeseen = None if isinstance(error, PenstockError) else error
+            _log.warning(
+                "the lane's work failed; trying again",
+                kind=self.kind.name,
+                error=str(error),
+                wait=wait,
+                exc_info=unforeseen,
+            )
+            self._signals.announce("failed")
+            return _Setback(wait, is_away)
+        return None
 
     def _is_over(self) -> bool:
         """Is nothing left to do? What somebody else's transaction keeps us from writing is left when the time is up."""
@@ -169,12 +206,14 @@ class Lane:
         )
         return True
 
-    def _wait_after_failure(self, seconds: float, *, away: bool) -> None:
+    def _wait_after_failure(self, setback: _Setback) -> None:
         """Wait; whoever reaches the database meanwhile wakes a lane that waits for it."""
-        if away and not self._stopping.is_set():
-            self.completions.wait_for_wake(seconds)
+        if self._stopping.is_set():
+            self._pause.wait(min(setback.wait, 1.0))
+        elif setback.is_away:
+            self.completions.wait_for_wake(setback.wait)
         else:
-            self._pause.wait(seconds)
+            self._pause.wait(setback.wait)
 
     def run_once(self) -> None:
         """Wait for something to do, and do it once."""
@@ -231,6 +270,8 @@ class Lane:
         """Is less than half a slice out, or a place in the runner free? With care, only the latter counts."""
         if self._solitude.is_wanted or self.executor.items_runner.is_exhausted:
             return False
+        if self._allowance is not None and not self._allowance.items_left:
+            return False
         out = self._out()
         if self._careful:
             return out < self.controllers.slots
@@ -256,6 +297,8 @@ class Lane:
         out = self._out()
         if self.controllers.claim_size.average_item_ms is None:
             size = max(1, self.controllers.slots - out)
+        if self._allowance is not None:
+            size = min(size, self._allowance.items_left)
         length = self.controllers.lease_seconds(size + out)
         claim_result = claim(
             self._store,
@@ -268,6 +311,8 @@ class Lane:
             marks=self._marks,
         )
         self._careful = claim_result.careful
+        if self._allowance is not None:
+            self._allowance.note_claim(len(claim_result.items), any_more=claim_result.wait == 0.0)
         now = time.monotonic()
         self._claim_again_at = now + self._wait_after(claim_result)
         self._in_line = claim_result.wait is not None

@@ -21,7 +21,6 @@ from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.payloads import JSON, decode, encode
-from penstock.lifecycle.policy import RunsIn
 from penstock.lifecycle.states import FLOWING
 from penstock.lifecycle.transport import Consumer, Transport
 from penstock.operations import outbox
@@ -30,18 +29,16 @@ from penstock.operations.read_jobs import any_in_flight, get_job
 from penstock.operations.samples import Gauges, keep_samples
 from penstock.operations.unsubscribed import UnsubscribedMessages
 from penstock.operations.workers import SIGNING_SECONDS, appear, leave
-from penstock.runners.contract import EndedCall, Runner
-from penstock.runners.event_loop import EventLoopRunner, EventLoopThread
-from penstock.runners.in_processes import ProcessRunner
-from penstock.runners.threads import ThreadRunner
 from penstock.settings import Settings
 from penstock.store.engine import Store
 from penstock.store.notices import stopped_jobs
 from penstock.store.notifier import DEAF_POLL_SECONDS, Notifier
 from penstock.store.peers import Presence
 from penstock.worker.bounded_call import BoundedCall
+from penstock.worker.dispatching import Dispatcher
 from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.host_load import HostLoad
+from penstock.worker.kind_runners import KindRunners
 from penstock.worker.lane import Lane
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
@@ -52,7 +49,6 @@ from penstock.worker.watchdog import look_at_duties
 
 _SWEEP_RESTS = 20.0
 """A pass that takes long, because dead entries cannot be removed, is made less often: a twentieth of the time."""
-_CONCURRENCY = {RunsIn.EVENT_LOOP: 32, RunsIn.THREADS: 8, RunsIn.PROCESSES: os.cpu_count() or 1}
 STOP_SECONDS = 5.0
 """After its grace, how long a stopping worker takes at most."""
 _LAST_SECONDS = 2.0
@@ -84,6 +80,7 @@ class Worker:
         app: App | None = None,
         on_failure: Sequence[OnFailure] = (),
         on_sweep: Sequence[Callable[[], None]] = (),
+        dispatchers: Sequence[Dispatcher] = (),
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
         self.signals = TestSignals()
@@ -99,8 +96,8 @@ class Worker:
         self._on_sweep = on_sweep
         self._consumer: Consumer | None = None
         self._chosen_kinds: list[Kind] = [kinds.get(name) for name in only] if only is not None else list(kinds)
-        self._loop_thread: EventLoopThread | None = None
-        self._making = threading.Lock()
+        self._runners = KindRunners(settings)
+        self._dispatchers = dispatchers
         self._lanes: list[Lane] = []
         self.solitude = Solitude(store, self._lanes)
         self._threads: list[threading.Thread] = []
@@ -136,7 +133,7 @@ class Worker:
                     kind,
                     self._settings,
                     self.name,
-                    self._make_runner,
+                    self._runners.make,
                     self.signals,
                     machine,
                     self._failures,
@@ -174,6 +171,8 @@ class Worker:
             thread.start()
         for duty in self._duties:
             duty.start()
+        for dispatcher in self._dispatchers:
+            dispatcher.start()
         self._wakeups.start(self._presence)
         _log.info("worker started", worker=self.name, kinds=[kind.name for kind in self._chosen_kinds])
 
@@ -193,12 +192,15 @@ class Worker:
         if self._stop_event.is_set():
             return True
         self._stop_event.set()
+        for dispatcher in self._dispatchers:
+            dispatcher.stop()
         handed_back = self._join_lanes()
         for duty in self._duties:
             duty.stop()
-        for duty in self._duties:
-            if not duty.join(self._share()):
-                _log.warning("a duty hangs, and is left behind", duty=duty.name)
+        threads: Sequence[Loop | Dispatcher] = (*self._duties, *self._dispatchers)
+        for thread in threads:
+            if not thread.join(self._share()):
+                _log.warning("a duty hangs, and is left behind", duty=thread.name)
         last: list[tuple[str, Callable[[], None]]] = [("wakeups", self._wakeups.stop), ("samples", self._last_sample)]
         if self._consumer is not None:
             last.append(("messages", self._consumer.close))
@@ -210,8 +212,8 @@ class Worker:
             self._do_last(name, action)
         # It bounds its own waits, and half of the time that is left is more than its share as long as nothing hangs.
         self._failures.close(max(0.1, min(LAST_WORDS_SECONDS, (self._deadline - time.monotonic()) / 2)))
-        if self._loop_thread is not None:
-            self._loop_thread.close(self._share())
+        if self._runners.loop_thread is not None:
+            self._runners.loop_thread.close(self._share())
         self._over.set()
         _log.info("worker stopped", worker=self.name, abandoned=sum(lane.executor.abandoned for lane in self._lanes))
         return handed_back
@@ -307,6 +309,9 @@ class Worker:
             if notices is None or lane.kind.name in notices:
                 lane.completions.wake()
                 self._news.set()
+        for dispatcher in self._dispatchers:
+            if notices is None or not notices.isdisjoint(dispatcher.kinds):
+                dispatcher.wake()
         if job_ids:
             self._news.set()
 
@@ -375,9 +380,9 @@ class Worker:
 
     def _watch(self) -> None:
         """Check everything the lanes hold; see :mod:`penstock.worker.watchdog`."""
-        if self._loop_thread is not None:
+        if self._runners.loop_thread is not None:
             grace = self._settings.timeout_grace_seconds
-            self._loop_thread.look(patience=min(_BLOCKED_SECONDS, grace), grace=grace)
+            self._runners.loop_thread.look(patience=min(_BLOCKED_SECONDS, grace), grace=grace)
         for lane in self._lanes:
             lane.watch()
         look_at_duties(self._duties, self._hanging)
@@ -393,8 +398,10 @@ class Worker:
         lanes = {
             lane.kind.name: lane.controllers.idle_figures() | self._counts_of(lane.kind.name) for lane in self._lanes
         }
+        dispatched_kinds = (kind for dispatcher in self._dispatchers for kind in dispatcher.kinds)
+        kinds = list(dict.fromkeys((*held_items, *dispatched_kinds)))
         data: dict[str, Any] = {
-            "kinds": list(held_items), "held": held_items, "abandoned": abandoned, "topics": topics, "lanes": lanes,
+            "kinds": kinds, "held": held_items, "abandoned": abandoned, "topics": topics, "lanes": lanes,
         }  # fmt: skip
         health = None if self._consumer is None else self._consumer.health()
         if health is not None:
@@ -409,20 +416,6 @@ class Worker:
         send, topics = self._transport.send, self._transport.topics()
         while outbox.relay(self._store, send, topics=topics) >= outbox.AT_ONCE and not self._stop_event.is_set():
             pass
-
-    def _make_runner(self, kind: Kind, place: RunsIn, on_ended: Callable[[Sequence[EndedCall]], None]) -> Runner:
-        concurrency = kind.policy.concurrency or _CONCURRENCY[place]
-        match place:
-            case RunsIn.EVENT_LOOP:
-                with self._making:  # lanes make runners in threads of their own
-                    if self._loop_thread is None:
-                        self._loop_thread = EventLoopThread()
-                return EventLoopRunner(self._loop_thread, concurrency, on_ended)
-            case RunsIn.THREADS:
-                max_abandoned = self._settings.most_abandoned_threads
-                return ThreadRunner(concurrency, on_ended, name=f"penstock-{kind.name}", max_abandoned=max_abandoned)
-            case RunsIn.PROCESSES:
-                return ProcessRunner(concurrency, on_ended, memory_bytes=kind.policy.memory_limit)
 
 
 def _seconds_left(deadline: float | None) -> float | None:

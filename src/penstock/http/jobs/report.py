@@ -100,7 +100,14 @@ def job_status(
         last_error=job.last_error,
         file_id=job.file_id,
         mapping=params.get("mapping"),
-        actions=list(actions(job.state, actor, reprocessable=policy is not None and policy.reprocess)),
+        actions=list(
+            actions(
+                job.state,
+                actor,
+                reprocessable=job.engine is None and policy is not None and policy.reprocess,
+                pausable=job.engine is None,
+            )
+        ),
         has_mailbox=policy is not None and policy.abandon_after is not None,
         expires_at=_expires_at(job, policy),
         result=job.result,

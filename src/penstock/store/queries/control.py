@@ -77,7 +77,8 @@ def _change_job(dialect: Dialect, transition: Transition, sight: Visibility, *, 
             "killed_reason": bindparam("reason", type_=Text),
         }
     if transition is PAUSE:
-        which = which & jobs.c.leader_id.is_(None) & ~(is_followed() if is_locked else jobs.c.has_followers)
+        is_alone = jobs.c.leader_id.is_(None) & ~(is_followed() if is_locked else jobs.c.has_followers)
+        which = which & is_alone & jobs.c.engine.is_(None)
     return change_state(dialect, transition, which, values)
 
 
@@ -149,7 +150,12 @@ def restore_turn(transaction: Transaction, job_id: UUID) -> RestoredJob | None:
 def _restore_turn(dialect: Dialect) -> Update:
     return (
         update(jobs)
-        .where(by_id(), jobs.c.leader_id.is_(None), jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]))
+        .where(
+            by_id(),
+            jobs.c.leader_id.is_(None),
+            jobs.c.engine.is_(None),
+            jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]),
+        )
         .values(next_claim_at=_turn(dialect), last_heartbeat=dialect.now(), updated_at=dialect.now())
         .returning(jobs.c.next_claim_at, jobs.c.state, jobs.c.kind)
     )
@@ -196,6 +202,7 @@ class LockedJob(NamedTuple):
     unique_key: str | None
     leader_id: UUID | None
     started_at: datetime | None
+    engine: str | None
 
 
 def lock_job(transaction: Transaction, job_id: UUID, caller: Caller) -> LockedJob | None:

@@ -27,7 +27,7 @@ class HandedRows(Generic[HandedRow]):
     """
 
     def __init__(
-        self, name: str, row: type[HandedRow], *, long: tuple[str, ...] = (), **types: TypeEngine[Any]
+        self, name: str, row: type[HandedRow], /, *, long: tuple[str, ...] = (), **types: TypeEngine[Any]
     ) -> None:
         """The fields of ``long`` hold texts of hundreds of characters."""
         names = tuple(row.__annotations__)

@@ -112,6 +112,28 @@ def _next_turn(dialect: Dialect, *, by_job: bool) -> Select[Any, Any]:
     return select(func.min(first).label("next_claim_at"), now).select_from(priorities)
 
 
+def count_claimable(transaction: Transaction, kind: str, *, jobs_limit: int) -> int:
+    """About how many items the due jobs of a kind hand out, as far as the first so many jobs tell; locks nothing.
+
+    Those that came back count, though some of them may be due a little later.
+    """
+    count = transaction.value(int, _count_claimable(transaction.dialect), {"kind": kind, "limit": jobs_limit})
+    return count or 0
+
+
+@built_once
+def _count_claimable(dialect: Dialect) -> Select[Any]:
+    handed_out = jobs.c.last_claimable - jobs.c.last_claimed + jobs.c.returned_items
+    due = (
+        select(handed_out.label("items"))
+        .where(_OF_KIND, jobs.c.priority.in_(select(priorities_in_line().c.priority)))
+        .where(jobs.c.next_claim_at <= dialect.now())
+        .limit(_LIMIT)
+        .subquery()
+    )
+    return select(cast(func.sum(due.c["items"]), BigInteger))
+
+
 def priorities(transaction: Transaction, kind: str) -> list[int]:
     """The priorities in the queue."""
     return transaction.values(int, _priorities(transaction.dialect), {"kind": kind})

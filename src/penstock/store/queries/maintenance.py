@@ -207,6 +207,7 @@ def _stale_jobs(dialect: Dialect) -> Select[Any]:
         jobs.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value]),
         jobs.c.created_at < limit,  # so that those that came and went meanwhile are not even looked at
         jobs.c.leader_id.is_(None),
+        jobs.c.engine.is_(None),
         dialect.check(jobs.c.next_claim_at.is_(None)),
         jobs.c.updated_at < limit,
         func.coalesce(jobs.c.last_heartbeat, jobs.c.updated_at) < limit,
