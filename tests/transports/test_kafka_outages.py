@@ -31,8 +31,8 @@ from tests.transports.broker import Broker, KafkaUnavailable, private_kafka
 from tests.transports.conftest import BRISK, OpenApp, kafka_settings
 from tests.waiting import eventually
 
-PATIENCE = 120.0
-pytestmark = pytest.mark.timeout(480)
+PATIENCE = 200.0
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
