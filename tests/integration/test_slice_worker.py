@@ -143,7 +143,7 @@ def test_a_forked_process_leaves_its_parents_connections_alone(migrated_url: str
     child = os.fork()
     if child == 0:
         try:
-            type(parents).close = lambda store: os._exit(2 if store is parents else 0)  # type: ignore[method-assign]
+            type(parents).close = lambda store: os._exit(2 if store is parents else 0)  # type: ignore[assignment, method-assign]
             if app._runtime._store is not parents:
                 os._exit(3)
             app.close()  # what the parent has opened is not closed here
