@@ -37,7 +37,7 @@ class CeleryEngine:
 
     def settle_prefetch(self, sender: Any, **_: Any) -> None:
         """A worker that has our queue alone takes one ticket ahead for each process, and leaves others to others."""
-        if set(sender.app.amqp.queues.consume_from) == {self._queue}:
+        if sender.app is self._task.app and set(sender.app.amqp.queues.consume_from) == {self._queue}:
             sender.prefetch_multiplier = 1
 
 
