@@ -120,6 +120,7 @@ export class RowWindow {
 
   /** Put the scrollbar where it belongs; what is seen stays as it is. */
   anchor() {
+    this.scrolled(); // what the browser has not told us of yet would be undone
     const y = this.physical(this.top);
     if (Math.abs(y - this.element.scrollTop) <= 1) return;
     this.element.scrollTop = y;
