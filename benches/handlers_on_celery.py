@@ -20,7 +20,8 @@ from benches.databases import Databases
 from benches.plan import LeftOut, Plan
 from benches.report import Answer, Bar, by_pairs
 from penstock import JobState, Penstock
-from tests.celery.brokers import BROKERS, BrokerUnavailable, private_broker
+from tests.celery.brokers import BROKERS
+from tests.private_brokers import BrokerUnavailable, private_broker
 
 NAME = "celery"
 BAR = Bar(0.9)
@@ -32,9 +33,9 @@ _WARM_UP = 200
 def ask(databases: Databases, plan: Plan) -> list[Answer]:
     """Measure one database with each broker."""
     answers: list[Answer] = []
-    for name in BROKERS:
+    for name, broker_type in BROKERS.items():
         try:
-            with private_broker(name) as broker, databases.fresh() as url, _cluster(broker.url, url) as app:
+            with private_broker(broker_type) as broker, databases.fresh() as url, _cluster(broker.url, url) as app:
                 for kind in ("noop", "short"):
                     _rate(app, kind, _WARM_UP)
                 repetitions = range(plan.repetitions_of_celery)

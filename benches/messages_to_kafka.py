@@ -19,7 +19,8 @@ from benches.workload import given, given_text
 from penstock import Penstock, load_settings
 from penstock.operations import outbox
 from penstock.store import DatabaseConnection
-from tests.transports.broker import Broker, KafkaUnavailable, private_kafka
+from tests.private_brokers import BrokerUnavailable, private_broker
+from tests.transports.broker import Broker
 
 NAME = "kafka"
 _FLUSH_SECONDS = 600.0
@@ -29,11 +30,11 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
     """Measure one database."""
     count = plan.jobs
     try:
-        with private_kafka() as broker:
+        with private_broker(Broker) as broker:
             mine, theirs = in_turns(
                 lambda: count / ours(databases, broker, count), lambda: count / ceiling(broker, count), plan.repetitions
             )
-    except KafkaUnavailable as reason:
+    except BrokerUnavailable as reason:
         raise LeftOut(str(reason)) from None
     notes = [
         f"{count:,} messages of as many keys, {plan.repetitions} repetitions; one relay, batches of {outbox.AT_ONCE}"

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from penstock.logs import hand_to_logging
 from tests.conformance.databases import chosen_databases, database_named
+from tests.private_brokers import BrokerUnavailable, SomeBroker, shared_broker
 
 if TYPE_CHECKING:
     from penstock.store.engine import Store
@@ -91,38 +92,33 @@ def postgres_server() -> Iterator[PostgresServer]:
 def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A Kafka broker of our own, for all processes of the run; a test that kills one has its own."""
     # Imported here, for the same reason.
-    from tests.transports.broker import KafkaUnavailable, shared_kafka
+    from tests.transports.broker import Broker
 
-    base = tmp_path_factory.getbasetemp()
-    with ExitStack() as stack:
-        try:
-            broker = stack.enter_context(shared_kafka(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base))
-        except KafkaUnavailable as error:
-            unavailable(str(error))
-        yield broker
+    yield from _shared_broker(Broker, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def rabbitmq_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryBroker]:
     """A RabbitMQ of our own, for all processes of the run."""
-    yield from _shared_broker("rabbitmq", tmp_path_factory)
+    from tests.celery.brokers import RabbitMQ
+
+    yield from _shared_broker(RabbitMQ, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def redis_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryBroker]:
     """A Redis (its successor Valkey) of our own, for all processes of the run."""
-    yield from _shared_broker("redis", tmp_path_factory)
+    from tests.celery.brokers import Valkey
+
+    yield from _shared_broker(Valkey, tmp_path_factory)
 
 
-def _shared_broker(name: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryBroker]:
-    # Imported here, for the same reason.
-    from tests.celery.brokers import BrokerUnavailable, shared_broker
-
+def _shared_broker(broker_type: type[SomeBroker], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SomeBroker]:
     base = tmp_path_factory.getbasetemp()
     folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with ExitStack() as stack:
         try:
-            broker = stack.enter_context(shared_broker(name, folder))
+            broker = stack.enter_context(shared_broker(broker_type, folder))
         except BrokerUnavailable as error:
             unavailable(str(error))
         yield broker

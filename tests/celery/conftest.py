@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.celery.brokers import BROKERS, Broker, BrokerUnavailable, private_broker
+from tests.celery.brokers import BROKERS, Broker
 from tests.celery.cluster import Cluster
 from tests.conftest import unavailable
+from tests.private_brokers import BrokerUnavailable, private_broker
 
 
 @pytest.fixture(params=list(BROKERS))
@@ -27,7 +28,7 @@ def broker_to_kill(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """Each broker, for this test alone."""
     with ExitStack() as stack:
         try:
-            broker = stack.enter_context(private_broker(request.param))
+            broker = stack.enter_context(private_broker(BROKERS[request.param]))
         except BrokerUnavailable as error:
             unavailable(str(error))
         yield broker

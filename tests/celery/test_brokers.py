@@ -12,8 +12,9 @@ from tests.waiting import eventually
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import pathlib, sys
-from tests.celery.brokers import shared_broker
-with shared_broker("redis", pathlib.Path(sys.argv[1])) as broker:
+from tests.celery.brokers import Valkey
+from tests.private_brokers import shared_broker
+with shared_broker(Valkey, pathlib.Path(sys.argv[1])) as broker:
     print(broker.home, broker.url, flush=True)
     sys.stdin.read()
 """

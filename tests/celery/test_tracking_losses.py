@@ -16,9 +16,10 @@ from penstock.errors import ConfigurationError
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import JobState, KilledBy
 from penstock.testing.invariants import violations
-from tests.celery.brokers import Broker, free_ports
+from tests.celery.brokers import Broker
 from tests.celery.tracked_app import Tracking, make
 from tests.celery.tracked_workers import PATIENCE, TrackedWorker
+from tests.private_brokers import free_ports
 from tests.waiting import eventually
 
 Start = Callable[..., TrackedWorker]

@@ -9,7 +9,7 @@ import ast
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,9 @@ from sqlalchemy import event, text
 
 import penstock
 from penstock import ItemContext, JobContext, Penstock, load_settings
+from penstock.celery.ticket import Ticket
+from penstock.celery.ticket_dispatcher import TicketDispatcher
+from penstock.celery.ticket_queue import TicketQueue
 from penstock.http.jobs.status import read_status
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
@@ -107,6 +110,29 @@ class Planned:
         return "done"
 
 
+class NoBroker(TicketQueue):
+    """Somewhere for tickets."""
+
+    def __init__(self) -> None:
+        self.tickets: list[Ticket] = []
+
+    def count_waiting(self) -> int:
+        return 0
+
+    def send(self, tickets: Sequence[Ticket]) -> None:
+        self.tickets += tickets
+
+
+@contextmanager
+def elsewhere(app: Penstock) -> Iterator[None]:
+    """What a dispatcher asks for: before anybody here works on it."""
+    app.submit("single")
+    queue = NoBroker()
+    TicketDispatcher(app.store, app.settings, ["single"], queue, window=4).top_up()
+    assert queue.tickets == [Ticket("single", 1)]
+    yield
+
+
 ASKED: list[Callable[[Penstock], object]] = [
     lambda app: app.jobs.list(),
     lambda app: app.jobs.page(),
@@ -131,7 +157,7 @@ def test_each_call_that_promises_one_statement_sends_one(migrated_url: str, monk
     sent = threading.Event()
     app.messages.subscribe("topic")(lambda message: sent.set())
     count = Count()
-    with count.of(app.store, monkeypatch), app.working():
+    with count.of(app.store, monkeypatch), elsewhere(app), app.working():
         job = app.submit("planned").job
         app.submit("single")
         app.messages.publish("topic", {})

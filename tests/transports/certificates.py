@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-HOST = "127.0.0.1"
+from tests.private_brokers import HOST
 
 
 class Certificates:

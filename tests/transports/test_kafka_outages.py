@@ -27,7 +27,8 @@ from tests.applications.recipes.parsers import parsing
 from tests.applications.recipes.site import open_site
 from tests.conftest import unavailable
 from tests.http.conftest import SECRET
-from tests.transports.broker import Broker, KafkaUnavailable, private_kafka
+from tests.private_brokers import BrokerUnavailable, private_broker
+from tests.transports.broker import Broker
 from tests.transports.conftest import BRISK, OpenApp, kafka_settings
 from tests.waiting import eventually
 
@@ -40,8 +41,8 @@ def mortal() -> Iterator[Broker]:
     """A broker that may be killed."""
     with ExitStack() as stack:
         try:
-            broker = stack.enter_context(private_kafka())
-        except KafkaUnavailable as error:
+            broker = stack.enter_context(private_broker(Broker))
+        except BrokerUnavailable as error:
             unavailable(str(error))
         yield broker
 

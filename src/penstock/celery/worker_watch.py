@@ -129,8 +129,7 @@ class WorkerWatch:
         """Jobs that ended early while tasks of theirs are open, and that this worker has not heard of."""
         with self._tracker.at_work() as app:
             job_ids = app.store.read(
-                lambda transaction: tracking.stopped_jobs(transaction, seconds=_STOPPED_WITHIN, limit=_BATCH_SIZE),
-                single_statement=True,
+                lambda transaction: tracking.stopped_jobs(transaction, seconds=_STOPPED_WITHIN, limit=_BATCH_SIZE)
             )
         new = [job_id for job_id in job_ids if job_id not in self._stopped_jobs]
         self._stopped_jobs = set(job_ids)
@@ -163,8 +162,7 @@ class WorkerWatch:
             overdue = app.store.read(
                 lambda transaction: tracking.quiet_jobs(
                     transaction, TrackingEngine.CELERY, seconds=options.lost_after, limit=_BATCH_SIZE
-                ),
-                single_statement=True,
+                )
             )
         for job in overdue:
             self._settle_overdue(job.id)
@@ -217,9 +215,7 @@ class WorkerWatch:
     def _silence(self, task: QuietTask) -> dict[str, Any]:
         worker = task.worker or "?"
         with self._tracker.at_work() as app:
-            count = app.store.read(
-                lambda transaction: tracking.count_in_hands(transaction, worker), single_statement=True
-            )
+            count = app.store.read(lambda transaction: tracking.count_in_hands(transaction, worker))
         since = "its last task began" if task.worker_seen_at is None else f"{task.worker_seen_at:%Y-%m-%d %H:%M:%S} UTC"
         hands = "1 task" if count == 1 else f"{count:,} tasks"
         return lost(

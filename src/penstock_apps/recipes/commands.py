@@ -38,14 +38,16 @@ def import_recipe_jobs(
         raise typer.Exit(1)
 
 
-recipes_group = typer.Typer(
-    name="recipes", help="Programs of the recipes application.", no_args_is_help=True, rich_markup_mode=None
-)
+recipes_group = typer.Typer(name="recipes", no_args_is_help=True, rich_markup_mode=None)
 
 
 @recipes_group.callback()
 def recipes_commands() -> None:
-    """Programs of the recipes application."""
+    """Programs of the recipes application.
+
+    \b
+    penstock recipes parser
+    """
 
 
 @recipes_group.command()
