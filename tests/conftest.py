@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import uuid
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from penstock.logs import hand_to_logging
@@ -60,6 +62,19 @@ def unavailable(reason: str) -> NoReturn:
     if os.environ.get("CI", "").lower() in {"1", "true"}:
         pytest.fail(f"{reason} (CI is set: this is a failure, not a skip)", pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.fixture
+def kept_logs() -> Iterator[None]:
+    """Where log lines go is the same after the test: for one that runs a command in this process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    structure = structlog.get_config()
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.getLogger("alembic").setLevel(logging.NOTSET)
+    structlog.configure(**structure)
 
 
 @pytest.fixture(scope="session")

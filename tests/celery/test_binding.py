@@ -16,6 +16,8 @@ from penstock.celery.ticket import holder_of, read_ticket, share_out
 from penstock.cli.program import run
 from penstock.errors import ConfigurationError, InvalidInput, KindUnknown
 
+pytestmark = pytest.mark.usefixtures("kept_logs")
+
 
 @pytest.fixture
 def app() -> Penstock:

@@ -20,6 +20,7 @@ from tests.transports.conftest import OpenApp, kafka_settings
 from tests.transports.foreign import reading, write
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.usefixtures("kept_logs")
 PATIENCE = 60.0
 MAX_BYTES = 2_000
 

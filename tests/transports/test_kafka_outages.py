@@ -33,7 +33,7 @@ from tests.transports.conftest import BRISK, OpenApp, kafka_settings
 from tests.waiting import eventually
 
 PATIENCE = 200.0
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("kept_logs")]
 
 
 @pytest.fixture(scope="module")

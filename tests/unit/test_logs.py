@@ -7,24 +7,13 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 import structlog
 
 from penstock.logs import configure_logs
 
-
-@pytest.fixture(autouse=True)
-def _as_it_was() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    structure = structlog.get_config()
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.getLogger("alembic").setLevel(logging.NOTSET)
-    structlog.configure(**structure)
+pytestmark = pytest.mark.usefixtures("kept_logs")
 
 
 def test_our_lines_and_those_of_logging_are_json_alike() -> None:

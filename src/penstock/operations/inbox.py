@@ -8,7 +8,7 @@ the first to commit), is told, and changes nothing.
 
 from __future__ import annotations
 
-from penstock.lifecycle.bounds import SUBSCRIBER
+from penstock.lifecycle.bounds import MESSAGE_ID, SUBSCRIBER
 from penstock.lifecycle.transport import Message
 from penstock.store.queries import inbox as queries
 from penstock.store.transaction import Transaction
@@ -20,6 +20,7 @@ KEEP_SECONDS = 14 * 86400.0
 def accept(transaction: Transaction, message: Message, *, subscriber: str) -> bool:
     """Write down that this transaction applies the message; False when another one has."""
     SUBSCRIBER.require(subscriber)
+    MESSAGE_ID.require(message.id)
     return queries.insert_message(transaction, subscriber, message.topic, message.id)
 
 
