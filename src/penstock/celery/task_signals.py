@@ -43,7 +43,7 @@ class TaskSignals:
         self._tracker = tracker
         self._coming_ids: set[str] = set()
         """The tasks to come that were named last."""
-        self._receivers = {
+        self.receivers = {
             signals.before_task_publish: self._on_publishing,
             signals.after_task_publish: self._on_sent,
             signals.task_prerun: self._on_started,
@@ -54,16 +54,6 @@ class TaskSignals:
             signals.task_unknown: self._on_unknown,
             signals.task_rejected: self._on_unreadable,
         }
-
-    def connect(self) -> None:
-        """Hear them from now on."""
-        for signal, receiver in self._receivers.items():
-            signal.connect(receiver, weak=False)
-
-    def disconnect(self) -> None:
-        """Hear them no more."""
-        for signal, receiver in self._receivers.items():
-            signal.disconnect(receiver)
 
     # Whoever publishes ----------------------------------------------------------------------------------------------
 

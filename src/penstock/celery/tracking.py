@@ -105,10 +105,10 @@ class Tracker:
         self._process_app = ProcessApp(app)
         self._buffer = SightingBuffer(self._write, flush_every)
         self._open_job: ContextVar[UUID | None] = ContextVar("penstock_celery_job", default=None)
-        self._signals = TaskSignals(self)
-        self._signals.connect()
         self._watch = WorkerWatch(self)
-        self._watch.connect()
+        self._receivers = {**TaskSignals(self).receivers, **self._watch.receivers}
+        for signal, receiver in self._receivers.items():
+            signal.connect(receiver, weak=False)
         atexit.register(self._buffer.close)
 
     @property
@@ -167,8 +167,9 @@ class Tracker:
 
     def close(self) -> None:
         """Write the rest, and hear nothing any more."""
-        self._signals.disconnect()
-        self._watch.disconnect()
+        for signal, receiver in self._receivers.items():
+            signal.disconnect(receiver)
+        self._watch.stop()
         self._buffer.close()
         if getattr(self.celery_app, _TRACKER_ATTRIBUTE, None) is self:
             delattr(self.celery_app, _TRACKER_ATTRIBUTE)

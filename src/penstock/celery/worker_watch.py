@@ -46,23 +46,12 @@ class WorkerWatch:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._stopped_jobs: set[UUID] = set()
-        self._receivers = {
+        self.receivers = {
             signals.worker_init: self._on_init,
             signals.worker_ready: self._on_ready,
             signals.worker_shutdown: self._on_shutdown,
             signals.worker_process_shutdown: self._on_child_shutdown,
         }
-
-    def connect(self) -> None:
-        """Begin when a worker does."""
-        for signal, receiver in self._receivers.items():
-            signal.connect(receiver, weak=False)
-
-    def disconnect(self) -> None:
-        """End."""
-        for signal, receiver in self._receivers.items():
-            signal.disconnect(receiver)
-        self._stop()
 
     def _on_init(self, sender: Any = None, **_: Any) -> None:
         """Before the first message: a worker that starts later than a cancel was not told of it, and asks."""
@@ -88,14 +77,15 @@ class WorkerWatch:
         self._tracker.flush()
 
     def _on_shutdown(self, **_: Any) -> None:
-        self._stop()
+        self.stop()
         name = self._tracker.worker_name
         self._tracker.flush()
         if name is not None:
             with self._tracker.at_work() as app:
                 app.store.write(lambda transaction: leave(transaction, name))
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """End the thread."""
         self._stopping.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=5.0)
