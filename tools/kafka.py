@@ -30,6 +30,7 @@ _ALONE = "kafka-tools"
 """Of what this one needs, the broker brings all that the console tools do; the rest are 46 jars more."""
 _GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 _SECONDS = 600.0
+_TRIES = 3
 _POM = """\
 <project>
   <modelVersion>4.0.0</modelVersion>
@@ -115,10 +116,12 @@ def main(arguments: list[str]) -> None:
         _lock()
     elif missing_jars():
         print("kafka: fetching the broker that tests run (44 MB, once)", file=sys.stderr)
-        try:
-            fetch()
-        except KafkaUnavailable as error:
-            print(f"kafka: {error}", file=sys.stderr)
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                fetch()
+                return
+            except KafkaUnavailable as error:
+                print(f"kafka: {error}{'; trying again' if tries_left else ''}", file=sys.stderr)
 
 
 if __name__ == "__main__":
