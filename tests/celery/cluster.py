@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+from weakref import WeakSet
 
 from penstock import Item, Job, Penstock
 from penstock.celery import run_on_celery
@@ -28,6 +29,8 @@ ROOT = Path(__file__).parents[2]
 PATIENCE = 100.0
 # Leases are long: what is known only when one has run out comes too late for a test.
 _BRISK = {"PENSTOCK_HEARTBEAT_SECONDS": "0.1", "PENSTOCK_SWEEP_SECONDS": "0.3", "LOCK_FLOOR_MS": "600000"}
+
+_ended: WeakSet[subprocess.Popen[bytes]] = WeakSet()
 
 
 class Cluster:
@@ -161,10 +164,13 @@ class Cluster:
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL for a process and those it has started."""
+    """SIGKILL for a process and those it has started; once, for its number may be another's after that."""
+    if process in _ended:
+        return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    _ended.add(process)
 
 
 @contextmanager
