@@ -16,11 +16,12 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar, TypeVar
+
+from tests.waiting import eventually
 
 HOST = "127.0.0.1"
 SECONDS_TO_START = 120.0
@@ -66,13 +67,12 @@ class PrivateBroker:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         self.launch()
-        deadline = time.monotonic() + SECONDS_TO_START
-        while not self.answers():
-            if any(process.poll() is not None for process in self._processes):
-                raise BrokerUnavailable(f"{self.name} ended: {(self.home / 'log').read_text(errors='replace')[-2000:]}")
-            if time.monotonic() > deadline:
-                raise BrokerUnavailable(f"{self.name} did not answer within {SECONDS_TO_START:g} s")
-            time.sleep(0.05)
+        eventually(self._is_ready, SECONDS_TO_START)
+
+    def _is_ready(self) -> bool:
+        if any(process.poll() is not None for process in self._processes):
+            raise BrokerUnavailable(f"{self.name} ended: {(self.home / 'log').read_text(errors='replace')[-2000:]}")
+        return self.answers()
 
     def launch(self) -> None:
         """Start its processes, by :meth:`run`."""

@@ -7,11 +7,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from penstock.testing.invariants import violations
 from tests.celery.brokers import BROKERS, Broker
 from tests.celery.cluster import Cluster
+from tests.celery.tracked_app import Tracking, make
 from tests.conftest import unavailable
 from tests.private_brokers import BrokerUnavailable, private_broker
 
@@ -83,3 +86,14 @@ def new_cluster(new_database: Callable[[Broker], str], tmp_path: Path) -> Iterat
     yield make
     for cluster in clusters:
         cluster.close()
+
+
+@pytest.fixture
+def client(options: dict[str, Any]) -> Iterator[Tracking]:
+    """The program that sends tasks; what it leaves behind is true."""
+    tracking = make(**options)
+    yield tracking
+    tracking.tracked.close()
+    assert violations(tracking.app.store) == []
+    tracking.app.close()
+    tracking.celery.close()

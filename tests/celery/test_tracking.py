@@ -16,9 +16,8 @@ from celery import chain, chord, group
 
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import JobState, KilledBy, Phase
-from penstock.testing.invariants import violations
 from tests.celery.brokers import BROKERS, Broker
-from tests.celery.tracked_app import Tracking, make
+from tests.celery.tracked_app import Tracking
 from tests.celery.tracked_workers import PATIENCE, TrackedWorker
 from tests.waiting import eventually
 
@@ -56,17 +55,6 @@ def worker(options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
     worker = TrackedWorker(tmp_path_factory.mktemp("worker"), options).wait_until_ready()
     yield worker
     worker.stop()
-
-
-@pytest.fixture
-def client(options: dict[str, Any]) -> Iterator[Tracking]:
-    """The program that sends tasks; what it leaves behind is true."""
-    tracking = make(**options)
-    yield tracking
-    tracking.tracked.close()
-    assert violations(tracking.app.store) == []
-    tracking.app.close()
-    tracking.celery.close()
 
 
 def ended(client: Tracking, job_id: UUID | str) -> Job:

@@ -15,7 +15,6 @@ from kombu.exceptions import OperationalError
 from penstock.errors import ConfigurationError
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import JobState, KilledBy
-from penstock.testing.invariants import violations
 from tests.celery.brokers import Broker
 from tests.celery.tracked_app import Tracking, make
 from tests.celery.tracked_workers import PATIENCE, TrackedWorker
@@ -36,17 +35,6 @@ def options(broker: Broker, redis_broker: Broker, tmp_path: Path) -> dict[str, A
         "lost_after": 1.5,
         "silent_after": 1.5,
     }
-
-
-@pytest.fixture
-def client(options: dict[str, Any]) -> Iterator[Tracking]:
-    """The program that sends tasks."""
-    tracking = make(**options)
-    yield tracking
-    tracking.tracked.close()
-    assert violations(tracking.app.store) == []
-    tracking.app.close()
-    tracking.celery.close()
 
 
 @pytest.fixture

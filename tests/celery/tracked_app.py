@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from celery.exceptions import Ignore, Reject
 from penstock import Penstock
 from penstock.celery import Tracker, track
 from penstock.settings import load_settings
+from tests.waiting import eventually
 
 PATIENCE = 60.0
 
@@ -57,7 +57,7 @@ def define(celery: Celery) -> Any:
     @task("part", bind=True, max_retries=5)
     def part(self: Any, number: int = 0, how: str = "ok", gate: str = "") -> int:
         if gate:
-            wait_for(Path(gate))
+            eventually(Path(gate).exists, PATIENCE)
         match how:
             case "fail":
                 raise ValueError(f"part {number} is no good")
@@ -75,7 +75,7 @@ def define(celery: Celery) -> Any:
 
     @task("late", acks_late=True)
     def late(gate: str = "") -> str:
-        wait_for(Path(gate))
+        eventually(Path(gate).exists, PATIENCE)
         return "late"
 
     @task("total")
@@ -85,7 +85,7 @@ def define(celery: Celery) -> Any:
     @task("finalizer")
     def finalizer(numbers: Any, how: str = "ok", gate: str = "") -> dict[str, Any]:
         if gate:
-            wait_for(Path(gate))
+            eventually(Path(gate).exists, PATIENCE)
         if how == "fail":
             raise ValueError("the finalizer is no good")
         return {"status": "completed", "processed": len(numbers)}
@@ -116,15 +116,6 @@ def define(celery: Celery) -> Any:
         return {"status": "dispatched"}
 
     return celery.tasks
-
-
-def wait_for(gate: Path) -> None:
-    """Until the file is there."""
-    deadline = time.monotonic() + PATIENCE
-    while not gate.exists():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"nobody opened {gate.name}")
-        time.sleep(0.02)
 
 
 if "TRACKED_APP" in os.environ:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from uuid import uuid4
 
 from penstock import Penstock
@@ -49,55 +50,54 @@ def step_until(happened: Callable[[], object], *steps: Callable[[], None]) -> No
             step()
 
 
-def test_the_zombie_of_a_rebalance_changes_nothing(kafka_broker: Broker, open_app: OpenApp, topic: str) -> None:
-    """The first member stops polling in the middle of a message. The second gets the partition and applies it."""
-    kafka_broker.create_topics(topic)
-    app, group, effects = open_app(**kafka_settings(kafka_broker)), uuid4().hex, list[str]()
+@contextmanager
+def in_the_middle(
+    broker: Broker, app: Penstock, topic: str, group: str, apply: Callable[[Message], None]
+) -> Iterator[tuple[KafkaConsumer, Callable[[], None]]]:
+    """A member that is in the middle of a message, and what lets it finish."""
     begun, go_on = threading.Event(), threading.Event()
-    apply = applier(app, effects, "zombie")
 
     def slow(message: Message) -> None:
         begun.set()
         go_on.wait(PATIENCE)
         apply(message)
 
+    def finish() -> None:
+        go_on.set()
+        handling.join(PATIENCE)
+
+    broker.create_topics(topic)
     first = member(app, topic, group, slow)
-    write(kafka_broker, topic, b"1")
+    write(broker, topic, b"1")
     handling = threading.Thread(target=lambda: step_until(begun.is_set, first.handle))
     handling.start()
-    step_until(begun.is_set, first.poll)
-    second = member(app, topic, group, applier(app, effects, "heir"))
-    step_until(lambda: effects, second.poll, second.handle)
-    go_on.set()
-    handling.join(PATIENCE)
-    first.poll()
-    assert effects == ["heir 1"]
-    first.close()
-    second.close()
+    try:
+        step_until(begun.is_set, first.poll)
+        yield first, finish
+    finally:
+        finish()
+        first.close()
+
+
+def test_the_zombie_of_a_rebalance_changes_nothing(kafka_broker: Broker, open_app: OpenApp, topic: str) -> None:
+    """The first member stops polling in the middle of a message. The second gets the partition and applies it."""
+    app, group, effects = open_app(**kafka_settings(kafka_broker)), uuid4().hex, list[str]()
+    with in_the_middle(kafka_broker, app, topic, group, applier(app, effects, "zombie")) as (first, finish):
+        second = member(app, topic, group, applier(app, effects, "heir"))
+        step_until(lambda: effects, second.poll, second.handle)
+        finish()
+        first.poll()
+        assert effects == ["heir 1"]
+        second.close()
 
 
 def test_a_slow_message_does_not_leave_the_group(kafka_broker: Broker, open_app: OpenApp, topic: str) -> None:
-    kafka_broker.create_topics(topic)
     app, group, effects = open_app(**kafka_settings(kafka_broker)), uuid4().hex, list[str]()
-    begun, go_on = threading.Event(), threading.Event()
-    apply = applier(app, effects, "first")
-
-    def slow(message: Message) -> None:
-        begun.set()
-        go_on.wait(PATIENCE)
-        apply(message)
-
-    first = member(app, topic, group, slow)
-    write(kafka_broker, topic, b"1")
-    handling = threading.Thread(target=lambda: step_until(begun.is_set, first.handle))
-    handling.start()
-    step_until(begun.is_set, first.poll)
-    second = member(app, topic, group, applier(app, effects, "second"))
-    until = time.monotonic() + 1.2 * SILENT_MS / 1000  # longer than a member may be silent
-    step_until(lambda: time.monotonic() > until, first.poll, second.poll, second.handle)
-    assert effects == []
-    go_on.set()
-    handling.join(PATIENCE)
-    assert effects == ["first 1"]
-    first.close()
-    second.close()
+    with in_the_middle(kafka_broker, app, topic, group, applier(app, effects, "first")) as (first, finish):
+        second = member(app, topic, group, applier(app, effects, "second"))
+        until = time.monotonic() + 1.2 * SILENT_MS / 1000  # longer than a member may be silent
+        step_until(lambda: time.monotonic() > until, first.poll, second.poll, second.handle)
+        assert effects == []
+        finish()
+        assert effects == ["first 1"]
+        second.close()
