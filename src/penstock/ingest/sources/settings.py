@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from penstock.settings import Names
+from penstock.settings.types import Names
 
 
 class SourceSettings(BaseSettings):
