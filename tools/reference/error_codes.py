@@ -172,12 +172,11 @@ OF_CALLS = {
     "DB_POOL_BUSY": ("StoreUnavailable", "all of `PENSTOCK_POOL_SIZE` connections were in use for half a minute"),
     "FILE_CRASHES_READER": (
         "InvalidInput",
-        "the process that looked at an uploaded file died over it; of a job: the one that read it, which is tried again",
+        "the process that looked at an uploaded file died over it; of a job: the one that read it, which is repeated",
     ),
     "FILE_TOO_COMPLEX": (
         "InvalidInput",
-        "an uploaded file takes more time or memory to look at, or to read, than `PENSTOCK_INGEST_LOOK_SECONDS`, "
-        "`PENSTOCK_INGEST_READ_SECONDS` and `PENSTOCK_INGEST_MEMORY_BYTES` allow",
+        "an uploaded file takes more time or memory to look at, or to read, than the `PENSTOCK_INGEST_…` limits allow",
     ),
     "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
     "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the key was used for another request already"),

@@ -10,8 +10,8 @@ a field, and so does the line itself, with all that follows its first cell. So e
 character is looked at like a whole one, and the first cell of a row begins with no sign at all.
 
 Most cells need nothing. The rows are therefore made by one expression that lets harmless values pass
-(:func:`csv_row`), and text that has none of those characters is done (:func:`may_split`); only the rest is looked at
-cell by cell (:func:`guarded_row`).
+(:func:`csv_row`), and lines in which no sign stands behind such a character are done (:func:`may_split`); only the
+rest is looked at cell by cell (:func:`guarded_row`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,13 @@ DIGITS_OF_A_NUMBER = 15
 
 _SIGNS = "=+\\-@＝＋－＠"
 # Blanks, control characters, invisible ones and quotes: what may stand before a sign without anybody seeing it.
-_UNSEEN = r"\s\x00-\x20\x7f-\xa0\u00ad\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff\""
-_FORMULA = re.compile(rf"[{_UNSEEN}]*[{_SIGNS}]")
+_UNSEEN = (
+    r"\x00-\x08\x0b\x0c\x0e-\x20\x7f-\xa0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+    r"\ud800-\udfff\ufffe\uffff\""
+)
+_FORMULA = re.compile(rf"[\t\r\n{_UNSEEN}]*[{_SIGNS}]")
+# Each run of what nobody sees ends where the next one begins, so that no text is gone through twice.
+_FORMULA_WITHIN = re.compile(rf"[;|\t\r\n][{_UNSEEN}]*[{_SIGNS}]")
 _LINE_OR_TAB = ("\t", "\r", "\n")
 _SEPARATORS = re.compile("([;|\t\r\n])")
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)*(?:[eE][+-]?[0-9]+)?%?")
@@ -59,22 +64,19 @@ def csv_row(row: Iterable[Any]) -> list[str | int | float | None]:
     ]
 
 
-def may_split(text: str, lines: int) -> bool:
-    """May a spreadsheet of some locale split these lines of CSV elsewhere than we do, or take one for a formula?"""
-    return (
-        any(sign in text for sign in (";", "|", "\t", "\n-", "\n+"))
-        or text.count("\n") != lines
-        or text.count("\r") != lines
-    )
+def may_split(lines: str) -> bool:
+    """May a spreadsheet of some locale split these lines of CSV so that a field is a formula?"""
+    return _FORMULA_WITHIN.search(f"\n{lines}") is not None
 
 
-def guarded_row(row: Iterable[Value]) -> list[str | int | float]:
+def guarded_row(row: Iterable[Value]) -> list[str | int | float | None]:
     """The same as ``csv_row``, for any values.
 
     >>> guarded_row([-5, -5, "a;=1+1"])
     ["'-5", -5, "a;'=1+1"]
     """
-    cells = [csv_cell(value) for value in row]
+    search = _SEPARATORS.search
+    cells = [_guard_parts(cell) if type(cell) is str and search(cell) else cell for cell in csv_row(row)]
     # Whatever follows it belongs to it where lines are split at semicolons: -5 and "1+cmd" are the formula -5,1+cmd.
     if cells[1:] and str(cells[0])[:1] in ("-", "+"):
         cells[0] = f"'{cells[0]}"
@@ -101,8 +103,11 @@ def csv_cell(value: Value) -> str | int | float:
     text = _text(value)
     if text.startswith(_LINE_OR_TAB) or (_FORMULA.match(text) and not _NUMBER.fullmatch(text)):
         text = f"'{text}"
-    if _SEPARATORS.search(text) is None:
-        return text
+    return text if _SEPARATORS.search(text) is None else _guard_parts(text)
+
+
+def _guard_parts(text: str) -> str:
+    """The text with an apostrophe before each formula behind a sign at which it may be split."""
     first, *parts = _SEPARATORS.split(text)
     return first + "".join(f"'{part}" if _FORMULA.match(part) else part for part in parts)
 

@@ -49,7 +49,7 @@ class _Piece:
     def encode(self) -> bytes:
         """The rows as UTF-8; written again, cell by cell, if a spreadsheet might find a formula in them."""
         text = self._buffer.getvalue()
-        if may_split(f"\r\n{text}", len(self.rows) + 1):
+        if may_split(text):
             buffer = io.StringIO(newline="")
             csv.writer(buffer, lineterminator="\r\n").writerows(map(guarded_row, self.rows))
             text = buffer.getvalue()

@@ -25,7 +25,7 @@ def read(pieces: Iterator[bytes]) -> list[list[str]]:
 
 def as_read(cell: Any) -> str:
     """What the documented changes make of a cell."""
-    text = str(cell).replace("\0", "")
+    text = "" if cell is None else str(cell).replace("\0", "")
     return "".join("\ufffd" if "\ud800" <= one <= "\udfff" else one for one in text)
 
 
