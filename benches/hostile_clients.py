@@ -68,33 +68,34 @@ class Crowd:
     async def _drip(self, number: int) -> None:
         """A head, a byte at a time, until the server has enough."""
         reader, writer = await self._connect(2 + number // 50)
+        answer = asyncio.create_task(_first_bytes(reader))
         try:
-            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Drip: ")
-            ended = asyncio.create_task(reader.read(64))
-            while not ended.done():
+            writer.write(self._head("GET", "/healthz", "X-Drip: ").rstrip())
+            while not answer.done():
                 writer.write(b"x")
-                await asyncio.wait([ended], timeout=self.size.drip_seconds)
-            self._count("drip", b"" if ended.exception() else ended.result())
+                await asyncio.wait([answer], timeout=self.size.drip_seconds)
+            self._count("drip", await answer)
         finally:
+            answer.cancel()
             writer.close()
 
     async def _send_body(self) -> None:
         """A body that is large once it is parsed, without a token."""
         reader, writer = await self._connect(20)
+        answer = asyncio.create_task(_first_bytes(reader))
+        sent = 0
         try:
             writer.write(self._head("POST", "/recipes/parse-url/async", "Transfer-Encoding: chunked"))
-            answer = asyncio.create_task(reader.read(64))
-            sent = 0
             with suppress(OSError):
                 while sent < self.size.body_bytes and not answer.done():
                     writer.write(b"%x\r\n%s\r\n" % (len(_PIECE), _PIECE))
                     sent += len(_PIECE)
                     await writer.drain()
                     await asyncio.sleep(0)
-            await asyncio.wait([answer])
-            self._count("body", b"" if answer.exception() else answer.result())
+            self._count("body", await answer)
             self.counts["body bytes sent"] += sent
         finally:
+            answer.cancel()
             writer.close()
 
     async def _throw_bomb(self, number: int) -> None:
@@ -160,6 +161,13 @@ async def site_without_end() -> AsyncIterator[str]:
         yield f"http://{host}:{port}"
     finally:
         server.close()
+
+
+async def _first_bytes(reader: asyncio.StreamReader) -> bytes:
+    """How an answer begins; nothing if the connection is ended without one."""
+    with suppress(OSError):
+        return await reader.read(64)
+    return b""
 
 
 async def _repeat(attack: Callable[[], Awaitable[None]], until: float) -> None:

@@ -32,6 +32,7 @@ class RawClient:
     """One connection."""
 
     def __init__(self, url: str, *, source: str | None = None, receive_buffer: int | None = None) -> None:
+        self.url = url
         address = urlsplit(url)
         self.socket = socket.socket()
         self.socket.settimeout(PATIENCE)

@@ -164,12 +164,26 @@ def test_who_waits_to_be_asked_for_the_body_is_asked_only_if_they_may(served: Se
             assert client.socket.recv(12) == expected
 
 
-def test_what_is_sent_behind_an_answer_is_thrown_away(stranger: RawClient) -> None:
-    """Who has sent a body in vain may ask something else on the same connection."""
-    stranger.send_head("POST", "/recipes", Content_Type="application/json", Content_Length=3 * MIB)
-    assert stranger.answer().status == 401
+def test_what_a_user_sends_behind_an_answer_is_thrown_away(served: Served, stranger: RawClient) -> None:
+    """Who has sent a body in vain sees why, and may ask something else on the same connection."""
+    stranger.send_head("POST", "/recipes", token=token(served), Content_Type="application/json", Content_Length=3 * MIB)
+    assert stranger.answer().status == 413
     stranger.send(b"x" * 3 * MIB).send_head("GET", "/healthz")
     assert stranger.answer().status == 200
+
+
+def test_what_a_stranger_sends_behind_an_answer_is_not_even_read(stranger: RawClient) -> None:
+    """A little of it, for those who did not know; a socket's buffers take some more."""
+    stranger.send_head("POST", "/recipes", Content_Type="application/json", Content_Length=ENDLESS)
+    assert stranger.answer().status == 401
+    stranger.send_while_open(b"x" * MIB, 1_000)
+    assert stranger.is_closed()
+    for length in (1_000, 100_000):
+        with connected(stranger.url) as client:
+            client.send_head("POST", "/recipes", Content_Type="application/json", Content_Length=length)
+            assert client.answer().status == 401
+            client.send(b"x" * length).send_head("GET", "/healthz")
+            assert client.answer().status == 200
 
 
 # How large ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
 from penstock.errors import NotAllowed, NotSignedIn
-from penstock.http.bodies import CALLER
+from penstock.http.bodies import note_caller
 from penstock.http.limits import RateLimit, network_of
 from penstock.http.service import Service
 from penstock.http.sessions import session_token
@@ -59,13 +59,13 @@ async def _identify(request: Request, credentials: HTTPAuthorizationCredentials 
         raise NotSignedIn("the Authorization header is not 'Bearer TOKEN'", code="TOKEN_INVALID")
     token = session_token(request) if credentials is None else credentials.credentials
     if token is None:
-        request.scope[CALLER] = client_network(request)
+        note_caller(request.scope, None, client_network(request))
         return GUEST
     if service.tokens.may_wait:
         who = await run_in_threadpool(service.tokens.read, token)
     else:
         who = service.tokens.read(token)
-    request.scope[CALLER] = f"user {who.user}"
+    note_caller(request.scope, who.user, "")
     return who
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,8 +19,8 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-CALLER = "penstock.caller"
-"""Where a request's scope has the key of its caller, once that is known."""
+_CALLER = "penstock.caller"
+_USER = "user "
 _SHARE = 4
 """A caller may hold this part of the memory for bodies: one in so many."""
 _SMALL_JSON = 64 * 1024
@@ -28,6 +28,17 @@ _MARK = "body_limit"
 _MAX_FILES = 5
 _MAX_FIELDS = 20
 _MAX_TEXT_BYTES = 64 * 1024
+
+
+def note_caller(scope: Scope, user: str | None, network: str) -> None:
+    """Keep with a request whose it is: a user's, or that of a guest at an address."""
+    scope[_CALLER] = network if user is None else f"{_USER}{user}"
+
+
+def is_user(scope: Mapping[str, Any]) -> bool:
+    """Is it known to be a user's request?"""
+    return str(scope.get(_CALLER, "")).startswith(_USER)
+
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -141,7 +152,7 @@ class _Body:
         if self._size is None:
             # By now the address is known, and who asks.
             self._size = getattr(self._scope.get("endpoint"), _MARK, self._default)
-            self._caller = self._scope.get(CALLER, "")
+            self._caller = self._scope.get(_CALLER, "")
             self._require_room(self._size, _announced_bytes(self._scope))
         message = await self._receive()
         if content := message.get("body"):

@@ -20,12 +20,16 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from penstock.http.bodies import is_user
 from penstock.http.limits import network_of
 from penstock.settings import Settings
 
 _BODY_STEP = 16 * 1024
 """A body goes on when it has brought so many bytes more."""
 _MAX_PIPELINED = 16
+_STRANGERS_REST = 256 * 1024
+_STRANGERS_SECONDS = 2.0
+"""How much of a body is read behind its answer, and for how long, unless a user sends it: they see their answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,11 @@ class Connection(HttpToolsProtocol):
         return not self._has_asked or self.cycle.response_complete
 
     @property
+    def _is_users(self) -> bool:
+        """Did a user send the last request?"""
+        return is_user(self.cycle.scope)
+
+    @property
     def waits_for_head(self) -> bool:
         """Is it the client's turn to ask something?"""
         return self.is_answered and self.phase is not Phase.BODY and not self.transport.is_closing()
@@ -213,8 +222,11 @@ class Connection(HttpToolsProtocol):
         """Part of a body; what comes behind the answer is thrown away, and does not buy time."""
         self._unread_bytes = 0
         self._body_bytes += len(body)
-        if self._body_bytes >= _BODY_STEP and not self.is_answered:
-            self._expect(Phase.BODY)
+        if not self.is_answered:
+            if self._body_bytes >= _BODY_STEP:
+                self._expect(Phase.BODY)
+        elif self._body_bytes > _STRANGERS_REST and not self._is_users:
+            self.flow.pause_reading()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -225,7 +237,7 @@ class Connection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """An answer is out; it may have come before the body."""
         if self.phase is Phase.BODY:
-            self.since = self.loop.time()
+            self._expect(Phase.BODY)
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -249,16 +261,17 @@ class Connection(HttpToolsProtocol):
             if now - self.since > limits.head_seconds:
                 self._close_late(f"the head of a request took more than {limits.head_seconds:g} s")
         elif self.phase is Phase.BODY:
-            if self.flow.read_paused:
+            if self.is_answered:
+                if now - self.since > (limits.stall_seconds if self._is_users else _STRANGERS_SECONDS):
+                    self.transport.close()
+            elif self.flow.read_paused:
                 self.since = now  # it waits for us
             elif now - self.since > limits.stall_seconds:
                 self._close_late(f"nothing more of the body came for {limits.stall_seconds:g} s")
 
     def _close_late(self, message: str) -> None:
-        """Say so to who has asked something and was not answered."""
-        has_begun = self._head_bytes or self._unread_bytes
-        was_answered = self.phase is Phase.BODY and self.is_answered
-        if has_begun and not was_answered:
+        """Say so to who has begun to ask something."""
+        if self._head_bytes or self._unread_bytes:
             self._refuse(408, "REQUEST_TOO_SLOW", message)
         else:
             self.transport.close()
