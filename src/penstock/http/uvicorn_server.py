@@ -40,7 +40,11 @@ class Server(uvicorn.Server):
         )  # fmt: skip
         service: Service = api.state.penstock
         self._change_feed = service.change_feed
-        self._connections = Connections(ConnectionLimits.of(service.app.settings), is_proxy=_OWN_ADDRESSES.__contains__)
+        self._connections = Connections(
+            ConnectionLimits.of(service.app.settings),
+            is_proxy=_OWN_ADDRESSES.__contains__,
+            count_refusal=lambda code: service.metrics.refused_connections.labels(code).inc(),
+        )
         self.server_state = self._connections
         self._looked_at = 0.0
         self._on_start = on_start
