@@ -167,7 +167,7 @@ def test_what_a_killed_broker_has_lost_is_waited_for_and_said(
 ) -> None:
     """Neither broker had the parts on disk that a client sent a moment before: they wait, or are lost."""
     gate = tmp_path / "gate"
-    options = {
+    options: dict[str, Any] = {
         "broker": broker_to_kill.url,
         "backend": redis_broker.url,
         "database_url": f"sqlite:///{tmp_path}/penstock.db",
