@@ -49,12 +49,11 @@ class Served:
 
 
 @contextmanager
-def serving(app: Penstock, *, worker: bool, more: Sequence[APIRouter] = ()) -> Iterator[Served]:
-    """A server in a thread of this process."""
+def serving(app: Penstock, *, worker: bool, more: Sequence[APIRouter] = (), **options: Any) -> Iterator[Served]:
+    """A server in a thread of this process; ``options`` are those of ``create_app``."""
     addresses: SimpleQueue[str] = SimpleQueue()
-    server = Server(
-        create_app(app, worker=worker, more=more), host="127.0.0.1", port=0, grace=5, on_start=addresses.put
-    )
+    api = create_app(app, worker=worker, more=more, **options)
+    server = Server(api, host="127.0.0.1", port=0, grace=5, on_start=addresses.put)
     thread = threading.Thread(target=server.run)
     thread.start()
     one = Served(app, server, addresses.get(timeout=30), [])
@@ -77,6 +76,7 @@ def settings(migrated_url: str, tmp_path: Path) -> Settings:
         heartbeat_seconds=0.05,
         sweep_seconds=0.5,
         jwt_secret=SECRET,
+        session_check_seconds=3600,
     )
 
 

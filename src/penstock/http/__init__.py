@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.http.auth import Admin, Anyone, SignedIn, Submitting
+    from penstock.http.authentication import Authenticate
     from penstock.http.errors import documented
     from penstock.http.forms import FormField, StartForm
     from penstock.http.pagination import link_to_next, read_cursor, written_cursor
@@ -19,6 +20,7 @@ else:
         __name__,
         {
             "penstock.http.auth": "Admin Anyone SignedIn Submitting",
+            "penstock.http.authentication": "Authenticate",
             "penstock.http.errors": "documented",
             "penstock.http.forms": "FormField StartForm",
             "penstock.http.pagination": "link_to_next read_cursor written_cursor",
@@ -29,6 +31,6 @@ else:
     )
 
 __all__ = [
-    "Admin", "Anyone", "FormField", "Identity", "Json", "Router", "SignedIn", "StartForm", "Submitting",
+    "Admin", "Anyone", "Authenticate", "FormField", "Identity", "Json", "Router", "SignedIn", "StartForm", "Submitting",
     "add_routes", "documented", "link_to_next", "read_cursor", "written_cursor",
 ]  # fmt: skip

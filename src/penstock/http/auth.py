@@ -9,13 +9,12 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from starlette.concurrency import run_in_threadpool
 
 from penstock.errors import NotAllowed, NotSignedIn
 from penstock.http.service import Service
-from penstock.http.sessions import session_token
 from penstock.http.tokens import GUEST, Identity
 
+# It says in the OpenAPI description that a token is wanted; whose it is, the service's authentication finds out.
 _bearer = HTTPBearer(auto_error=False, description="A JWT; `penstock token --user NAME` makes one.")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
@@ -29,24 +28,21 @@ async def service(request: Request) -> Service:
 AService = Annotated[Service, Depends(service)]
 
 
-async def anyone(request: Request, credentials: Credentials, service: AService) -> Identity:
-    """A user, by a token or a browser's session, or a guest; guests are counted by their address."""
-    if credentials is None and "authorization" in request.headers:
-        raise NotSignedIn("the Authorization header is not 'Bearer TOKEN'", code="TOKEN_INVALID")
-    token = session_token(request) if credentials is None else credentials.credentials
-    if token is None:
+async def anyone(request: Request, _credentials: Credentials, service: AService) -> Identity:
+    """A user, or a guest; guests are counted by their address."""
+    identity = await service.authentication.identify(request)
+    if identity is None:
         service.guest_requests.take(request.client.host if request.client else "")
         return GUEST
-    if service.tokens.may_wait:
-        return await run_in_threadpool(service.tokens.read, token)
-    return service.tokens.read(token)
+    return identity
 
 
-async def signed_in(request: Request, credentials: Credentials, service: AService) -> Identity:
-    """A user with a token, or with a browser's session."""
-    if credentials is None and "authorization" not in request.headers and session_token(request) is None:
+async def signed_in(request: Request, _credentials: Credentials, service: AService) -> Identity:
+    """A user: by a token, a browser's session, or the application's own authentication."""
+    identity = await service.authentication.identify(request)
+    if identity is None:
         raise NotSignedIn("sign in: send a token in the Authorization header, 'Bearer TOKEN'")
-    return await anyone(request, credentials, service)
+    return identity
 
 
 Anyone = Annotated[Identity, Depends(anyone)]

@@ -38,6 +38,8 @@ from penstock.errors import (
 )
 
 _log = structlog.get_logger("penstock.http")
+SAFE_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+"""Of every answer that does not say otherwise: nobody keeps it, and nobody takes it for something else."""
 
 STATUSES: dict[type[PenstockError], int] = {
     InvalidInput: 422,
@@ -168,6 +170,12 @@ def too_large(request: Request) -> Response:
     return _answer(request, 413, _CODES[413], "Content Too Large")
 
 
+def wrong_host(request: Request) -> Response:
+    """The answer to a request for somebody else's name; it does not repeat it."""
+    message = "the Host header names another server; PENSTOCK_ALLOWED_HOSTS says which names are this one's"
+    return _answer(request, 400, "HOST_NOT_ALLOWED", message)
+
+
 def _answer(
     request: Request,
     status: int,
@@ -183,4 +191,4 @@ def _answer(
         "field": field,
         "request_id": request.scope.get("request_id"),
     }
-    return JSONResponse(body, status, headers)
+    return JSONResponse(body, status, {**SAFE_HEADERS, **(headers or {})})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import signal
 import socket
@@ -15,6 +14,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from penstock.errors import ConfigurationError
+from penstock.http.hosts import Hosts, is_loopback
+from penstock.http.service import Service
 from penstock.settings import Settings
 
 
@@ -24,13 +25,18 @@ class Server(uvicorn.Server):
     def __init__(
         self, api: FastAPI, *, host: str, port: int, grace: float, on_start: Callable[[str], None] | None = None
     ) -> None:
+        service: Service = api.state.penstock
+        if service.hosts is None:
+            service.hosts = Hosts.of_listener(host)
+        proxies = [str(network) for network in service.app.settings.trusted_proxies]
         super().__init__(
             uvicorn.Config(
                 api, host=host, port=port, log_config=None, access_log=False, server_header=False,
                 timeout_graceful_shutdown=int(grace) + 1,
+                proxy_headers=bool(proxies), forwarded_allow_ips=proxies,
             )
         )  # fmt: skip
-        self._change_feed = api.state.penstock.change_feed
+        self._change_feed = service.change_feed
         self._on_start = on_start
 
     @property
@@ -74,13 +80,3 @@ def refuse_open_door(settings: Settings, host: str) -> None:
             f"{host} can be reached by others: set PENSTOCK_JWT_SECRET (32 characters or more) or PENSTOCK_JWKS_URL",
             code="JWT_SECRET_MISSING",
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Does only this machine reach it?"""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

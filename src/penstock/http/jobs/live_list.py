@@ -2,7 +2,7 @@
 
 One kind of event comes, ``jobs``: the page's ids in their order, those of its jobs that are new on the page or have
 changed since the event before, and the cursor of the page behind it. The first event has the whole page; after that
-there is one only when something changed. The stream ends when the server stops.
+there is one only when something changed. The stream ends with the session, and when the server stops.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from penstock.errors import PenstockError
-from penstock.http.auth import AService, SignedIn
+from penstock.http.auth import AService
 from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
 from penstock.http.jobs.filters import APageRequest, next_cursor
@@ -30,6 +30,7 @@ from penstock.http.jobs.routes import MAX_LISTED
 from penstock.http.jobs.schemas import JobListChange
 from penstock.http.responses import json_text
 from penstock.http.routing import Router
+from penstock.http.stream_access import Listening
 from penstock.lifecycle.job import Job
 from penstock.operations.read_jobs import JobPage
 
@@ -47,7 +48,7 @@ _log = structlog.get_logger("penstock.change_feed")
     responses=documented(401, 422, 503, streams=True),
 )
 async def follow_jobs(
-    who: SignedIn,
+    access: Listening,
     service: AService,
     page_request: APageRequest,
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
@@ -56,12 +57,12 @@ async def follow_jobs(
     page_sent = _PageSent()
 
     def look() -> JobPage:
-        return service.app.acting_as(who.caller).jobs.page(
+        return service.app.acting_as(access.who.caller).jobs.page(
             page_request.job_filter, after=page_request.after, limit=limit
         )
 
     with service.change_feed.until_closed() as closing:
-        while not closing.is_set():
+        while not closing.is_set() and await access.holds():
             began_at = time.monotonic()
             try:
                 news = page_sent.news(await run_in_threadpool(look), service.app.store.current_time())
