@@ -14,11 +14,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benches.databases import Databases
-from benches.plan import LeftOut, Plan
+from benches.plan import LeftOut, Plan, in_turns
 from benches.report import Answer, Bar, by_pairs
 from benches.tracked_app import MODES, make_apps
 from penstock import JobState, Penstock
@@ -35,7 +36,6 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
     """Measure one database with each broker."""
     answers: list[Answer] = []
     for name, broker_type in BROKERS.items():
-        rates: dict[str, list[float]] = {mode: [] for mode in MODES}
         try:
             with (
                 private_broker(broker_type) as broker,
@@ -45,18 +45,17 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
             ):
                 for mode in MODES:
                     _rate(app, celery, mode, plan.chord_tasks // 10)
-                for _ in range(plan.repetitions_of_chords):
-                    for mode in MODES:
-                        rates[mode].append(_rate(app, celery, mode, plan.chord_tasks))
+                at_once = _rate(app, celery, "at-once", plan.chord_tasks)
+                batched, untracked = in_turns(
+                    partial(_rate, app, celery, "batched", plan.chord_tasks),
+                    partial(_rate, app, celery, "untracked", plan.chord_tasks),
+                    plan.repetitions_of_chords,
+                )
         except BrokerUnavailable as error:
             raise LeftOut(str(error)) from None
-        notes = [f"{PROCESSES} processes; written at once: {max(rates['at-once']):,.0f} tasks a second"]
+        notes = [f"{PROCESSES} processes; written at once: {at_once:,.0f} tasks a second"]
         what = f"chord of {plan.chord_tasks:,} tasks, tracked, {name}"
-        answers.append(
-            by_pairs(
-                NAME, what, databases.name, "tasks/s", rates["batched"], rates["untracked"], bar=BAR, notes=notes
-            )
-        )  # fmt: skip
+        answers.append(by_pairs(NAME, what, databases.name, "tasks/s", batched, untracked, bar=BAR, notes=notes))
     return answers
 
 
@@ -66,8 +65,10 @@ def _clusters(broker: str, backend: str, url: str) -> Iterator[tuple[Penstock, A
     with ExitStack() as stack:
         for mode in MODES:
             stack.enter_context(_worker(mode, broker, backend, url))
-        app, celery = make_apps(broker, backend, url, mode="batched")
+        app, celery, tracker = make_apps(broker, backend, url, mode="batched")
+        assert tracker is not None
         stack.callback(app.close)
+        stack.callback(tracker.close)
         yield app, celery
 
 
