@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from fastapi import APIRouter
+import uvicorn
+from fastapi import APIRouter, FastAPI
 
 from penstock import Penstock, Settings, load_settings
 from penstock.http.uvicorn_server import Server
@@ -64,6 +66,22 @@ def serving(app: Penstock, *, worker: bool, more: Sequence[APIRouter] = (), **op
             client.close()
         server.handle_exit(15, None)
         thread.join(30)
+        assert not thread.is_alive(), "the server did not stop"
+
+
+@contextmanager
+def served_site(site: FastAPI) -> Iterator[str]:
+    """Somebody's own application, served by uvicorn as they would; the answer is where."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(site, log_config=None, timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
         assert not thread.is_alive(), "the server did not stop"
 
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import io
+import json
+import logging
+import traceback
 
-from penstock.errors import ConfigurationError, Retryable
+import pytest
+import structlog
+
+from penstock import Penstock, load_settings
+from penstock.errors import ConfigurationError, PenstockError, Retryable
+from penstock.logs import configure_logs
 from penstock.redaction import hide_secrets
 
 SECRET = "s3cret"
@@ -56,3 +64,55 @@ def test_an_error_never_says_one_whoever_raises_it() -> None:
         assert SECRET not in error.message
         assert SECRET not in str(error)
         assert SECRET not in repr(error)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"jwt_secret": SECRET},
+        {"listen_url": f"mysql://ada:{SECRET}@db.example/jobs"},
+        {"listen_url": f"mysql://db.example/jobs?password={SECRET}"},
+        {"pool_size": f"postgresql://ada:{SECRET}@db.example/jobs"},
+    ],
+)
+def test_a_wrong_setting_is_not_repeated_not_even_by_a_traceback(wrong: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError) as told:
+        load_settings(**wrong)
+    assert SECRET not in "".join(traceback.format_exception(told.value))
+    assert told.value.__context__ is None, "who looks behind it finds no values either"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://ada:{SECRET}@127.0.0.1:1/none",
+        f"postgresql://ada@127.0.0.1:1/none?password={SECRET}",
+        f"oracle://ada:{SECRET}@db.example/none",
+        f"ada:{SECRET}@db.example/none",
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_named_without_its_password(url: str) -> None:
+    app = Penstock(url)
+    with pytest.raises(PenstockError) as told:
+        app.system.check_database()
+    assert SECRET not in told.value.message
+
+
+@pytest.mark.usefixtures("kept_logs")
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_no_line_of_the_log_says_one(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: is_terminal, raising=False)
+    configure_logs("INFO", stream=out)
+    address = f"postgresql://ada:{SECRET}@db.example/jobs?password={SECRET}"
+    log = structlog.get_logger("penstock")
+    log.info("opened " + address, url=address, urls=[address], error=ValueError(address), many={"one": address})
+    logging.getLogger("driver").warning("cannot reach %s", address)
+    try:
+        raise ValueError(f'no "{address}"')
+    except ValueError:
+        log.exception("it broke")
+    assert SECRET not in out.getvalue()
+    assert "db.example" in out.getvalue()
+    if not is_terminal:
+        assert all(json.loads(line) for line in out.getvalue().splitlines()), "its quotes stay in pairs"

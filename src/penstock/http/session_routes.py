@@ -27,7 +27,7 @@ class SessionsToEnd(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"user": "ada"}]})
 
     user: str | None = Field(default=None, min_length=1, max_length=CALLER.longest, description="For admins.")
-    everybody: bool = Field(default=False, description="All users and programs, oneself too; for admins.")
+    everybody: bool = Field(default=False, strict=True, description="All users and programs, oneself too; for admins.")
 
 
 class SessionsEnded(BaseModel):

@@ -83,8 +83,6 @@ async def _events(job_id: UUID, access: StreamAccess, service: Service, after: i
     with service.change_feed.follow(job_id) as change_event:
         while True:
             change_event.clear()
-            if not await access.holds():
-                return
             try:
                 read = partial(read_news, job_id, access.who, service, after=after, limit=HISTORY_PAGE)
                 job, lines = await run_in_threadpool(read)
@@ -94,6 +92,8 @@ async def _events(job_id: UUID, access: StreamAccess, service: Service, after: i
                 if service.change_feed.is_closed:
                     return
                 continue
+            if not await access.holds():  # after the look: what happened behind the end of a session is not told
+                return
             for line in lines:
                 after = line.sequence
                 yield ServerSentEvent(event="history", id=str(after), raw_data=json_text(history_line(line)))

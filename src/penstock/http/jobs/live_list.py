@@ -62,13 +62,15 @@ async def follow_jobs(
         )
 
     with service.change_feed.until_closed() as closing:
-        while not closing.is_set() and await access.holds():
+        while not closing.is_set():
             began_at = time.monotonic()
             try:
                 news = page_sent.news(await run_in_threadpool(look), service.app.store.current_time())
             except PenstockError as error:
                 _log.warning("cannot read the list of jobs; trying again", error=error.message, code=error.code)
             else:
+                if not await access.holds():
+                    return
                 if news is not None:
                     yield ServerSentEvent(event="jobs", raw_data=json_text(news))
             with suppress(TimeoutError):
