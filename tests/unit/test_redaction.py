@@ -106,7 +106,7 @@ def test_no_line_of_the_log_says_one(is_terminal: bool, monkeypatch: pytest.Monk
     configure_logs("INFO", stream=out)
     address = f"postgresql://ada:{SECRET}@db.example/jobs?password={SECRET}"
     log = structlog.get_logger("penstock")
-    log.info("opened " + address, url=address, urls=[address], error=ValueError(address), many={"one": address})
+    log.info(address, url=address, urls=[address], error=ValueError(address), many={"one": address})
     logging.getLogger("driver").warning("cannot reach %s", address)
     try:
         raise ValueError(f'no "{address}"')

@@ -1,8 +1,9 @@
 """By which names a server may be asked: the ``Host`` of a request comes from outside, and links are made of it.
 
 A page elsewhere can have its own name lead to this machine (DNS rebinding), and a browser would then take it for one of
-our own pages. So ``penstock serve`` answers to the names that PENSTOCK_ALLOWED_HOSTS lists. Where it lists none: to
-localhost, to what it was told to listen on, and to addresses in digits, which nobody's name server can redirect.
+our own pages. So ``penstock serve`` answers to the names that PENSTOCK_ALLOWED_HOSTS lists, and to this machine's own
+(localhost). Where it lists none, also to what it was told to listen on and, when others can reach it, to addresses in
+digits, which nobody's name server can redirect.
 Health is answered under any name, because probes ask by whichever they have.
 """
 
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -34,15 +34,15 @@ class Hosts:
     (False, True)
     """
 
-    def __init__(self, names: tuple[str, ...], allows_address: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, names: tuple[str, ...], *, any_address: bool = False) -> None:
         self._names = frozenset(name.lower() for name in names if not name.startswith("."))
         self._endings = tuple(name.lower() for name in names if name.startswith("."))
-        self._allows_address = allows_address
+        self._allows_address = _is_address if any_address else is_loopback
 
     @classmethod
     def of_listener(cls, host: str) -> Hosts:
         """The default of a server that listens on ``host``."""
-        return cls((host, "localhost"), _is_loopback if is_loopback(host) else _is_address)
+        return cls((host,), any_address=not is_loopback(host))
 
     def allow(self, header: str) -> bool:
         """Is this the ``Host`` of a request to us?"""
@@ -52,9 +52,7 @@ class Hosts:
         if match is None:
             return False
         name = match[1].strip("[]").rstrip(".")
-        if name in self._names or name.endswith(self._endings):
-            return True
-        return self._allows_address is not None and self._allows_address(name)
+        return name in self._names or name.endswith(self._endings) or self._allows_address(name)
 
 
 class AllowedHosts:
@@ -82,10 +80,8 @@ def _is_ours(hosts: Hosts, scope: Scope) -> bool:
 
 def is_loopback(host: str) -> bool:
     """Does only this machine reach it?"""
-    return host == "localhost" or _is_loopback(host)
-
-
-def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -90,8 +90,8 @@ class ServerSettings(BaseSettings):
         Names,
         Field(
             validation_alias="PENSTOCK_ALLOWED_HOSTS",
-            description="Names the server is reached by, separated by commas; `.example.org` is all below it, `*` any. "
-            "Unless set, `penstock serve` answers to localhost and to addresses in digits.",
+            description="Names the server is reached by besides localhost, separated by commas; `.example.org` is all "
+            "below it, `*` any. Unless set, `penstock serve` answers to addresses in digits where others can reach it.",
         ),
     ] = ()
     metrics_networks: Annotated[
