@@ -37,7 +37,7 @@ class Hosts:
     def __init__(self, names: tuple[str, ...], *, any_address: bool = False) -> None:
         self._names = frozenset(name.lower() for name in names if not name.startswith("."))
         self._endings = tuple(name.lower() for name in names if name.startswith("."))
-        self._allows_address = _is_address if any_address else is_loopback
+        self._any_address = any_address
 
     @classmethod
     def of_listener(cls, host: str) -> Hosts:
@@ -52,7 +52,9 @@ class Hosts:
         if match is None:
             return False
         name = match[1].strip("[]").rstrip(".")
-        return name in self._names or name.endswith(self._endings) or self._allows_address(name)
+        if name in self._names or name.endswith(self._endings) or is_loopback(name):
+            return True
+        return self._any_address and _is_address(name)
 
 
 class AllowedHosts:
