@@ -155,8 +155,8 @@ class TooManyRequests(PenstockError):
 
     code = "TOO_MANY_REQUESTS"
 
-    def __init__(self, message: str, *, retry_after: float) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, retry_after: float, code: str | None = None) -> None:
+        super().__init__(message, code=code)
         self.retry_after = retry_after
 
 

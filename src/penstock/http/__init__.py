@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.http.auth import Admin, Anyone, SignedIn, Submitting
+    from penstock.http.auth import Admin, Anyone, AnyoneSubmitting, SignedIn, Submitting, count_less
     from penstock.http.authentication import Authenticate
+    from penstock.http.bodies import limit_body
     from penstock.http.errors import documented
     from penstock.http.forms import FormField, StartForm
     from penstock.http.pagination import link_to_next, read_cursor, written_cursor
@@ -19,8 +20,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "penstock.http.auth": "Admin Anyone SignedIn Submitting",
+            "penstock.http.auth": "Admin Anyone AnyoneSubmitting SignedIn Submitting count_less",
             "penstock.http.authentication": "Authenticate",
+            "penstock.http.bodies": "limit_body",
             "penstock.http.errors": "documented",
             "penstock.http.forms": "FormField StartForm",
             "penstock.http.pagination": "link_to_next read_cursor written_cursor",
@@ -31,6 +33,7 @@ else:
     )
 
 __all__ = [
-    "Admin", "Anyone", "Authenticate", "FormField", "Identity", "Json", "Router", "SignedIn", "StartForm", "Submitting",
-    "add_routes", "documented", "link_to_next", "read_cursor", "written_cursor",
+    "Admin", "Anyone", "AnyoneSubmitting", "Authenticate", "FormField", "Identity", "Json", "Router", "SignedIn",
+    "StartForm", "Submitting", "add_routes", "count_less", "documented", "limit_body", "link_to_next", "read_cursor",
+    "written_cursor",
 ]  # fmt: skip

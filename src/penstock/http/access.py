@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from penstock.errors import NotAllowed
 from penstock.http.auth import AService, Credentials, signed_in
 from penstock.http.service import Service
+from penstock.settings.types import Network
 
 _OF_PROXIES = ("x-forwarded-for", "forwarded", "x-real-ip", "via")
 
@@ -43,9 +44,14 @@ def _is_near(request: Request, service: Service) -> bool:
         return False
     if not settings.trusted_proxies and any(name in request.headers for name in _OF_PROXIES):
         return False
+    return is_within(request.client.host, settings.metrics_networks)
+
+
+def is_within(host: str, networks: tuple[Network, ...]) -> bool:
+    """Is the address of a client in one of these networks?"""
     try:
-        address = ipaddress.ip_address(request.client.host.partition("%")[0])
+        address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return False
     ipv4 = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return any((ipv4 or address) in network for network in settings.metrics_networks)
+    return any((ipv4 or address) in network for network in networks)

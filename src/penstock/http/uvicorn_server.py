@@ -1,22 +1,31 @@
-"""Serving with uvicorn, which closes open event streams as soon as it is asked to stop."""
+"""Serving with uvicorn: with limits on connections, and event streams that are closed as soon as it has to stop."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
 from penstock.errors import ConfigurationError
+from penstock.http.access import is_within
+from penstock.http.connections import Connection, ConnectionLimits, Connections
 from penstock.http.hosts import Hosts, is_loopback
 from penstock.http.service import Service
 from penstock.settings import Settings
+
+_TICKS_A_SECOND = 10
+_LONGEST_PAUSE_SECONDS = 5.0
+_OWN_ADDRESSES = frozenset({"127.0.0.1", "::1"})
+"""Where a proxy on this machine comes from."""
 
 
 class Server(uvicorn.Server):
@@ -32,11 +41,15 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 api, host=host, port=port, log_config=None, access_log=False, server_header=False,
-                timeout_graceful_shutdown=int(grace) + 1,
+                timeout_graceful_shutdown=int(grace) + 1, http=Connection, ws="none",
                 proxy_headers=bool(proxies), forwarded_allow_ips=proxies,
             )
         )  # fmt: skip
         self._change_feed = service.change_feed
+        limits = ConnectionLimits.of(service.app.settings)
+        self._connections = Connections(limits, is_proxy=partial(_is_proxy, service.app.settings))
+        self.server_state = self._connections
+        self._looked_at = 0.0
         self._on_start = on_start
 
     @property
@@ -50,6 +63,15 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started and self._on_start is not None:
             self._on_start(self.address)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Once a second, close the connections whose clients are late; unless it was this program that did nothing."""
+        if counter % _TICKS_A_SECOND == 0:
+            now = asyncio.get_running_loop().time()
+            if now - self._looked_at < _LONGEST_PAUSE_SECONDS:
+                self._connections.close_late(now)
+            self._looked_at = now
+        return await super().on_tick(counter)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -71,6 +93,11 @@ class Server(uvicorn.Server):
         if self.servers:
             self.servers[0].get_loop().call_soon_threadsafe(self._change_feed.close)
         self.should_exit = True
+
+
+def _is_proxy(settings: Settings, host: str) -> bool:
+    """May this address speak for many clients?"""
+    return host in _OWN_ADDRESSES or is_within(host, settings.trusted_proxies)
 
 
 def refuse_open_door(settings: Settings, host: str) -> None:

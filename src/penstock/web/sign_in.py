@@ -12,12 +12,14 @@ from starlette.responses import Response
 
 from penstock.errors import NotSignedIn
 from penstock.http.authentication import TokenAuthentication
+from penstock.http.bodies import limit_body
 from penstock.http.routing import Router
 from penstock.http.service import Service
 from penstock.http.sessions import begin_session, end_session, require_own_page
 from penstock.web.answers import elsewhere, lead_to_sign_in, own_path, problem, render_page, root_of
 
 _LONGEST_TOKEN = 10_000
+_LARGEST_FORM = 64 * 1024
 Next = Annotated[str | None, Query(alias="next")]
 
 
@@ -41,6 +43,7 @@ def _add_own(routes: Router, service: Service, authentication: TokenAuthenticati
         return render_page(request, "sign_in.html", next_path=next_path or "", message=None, makes_tokens=makes_tokens)
 
     @routes.post("/sign-in")
+    @limit_body(_LARGEST_FORM)
     async def sign_in_with(
         request: Request,
         token: Annotated[str, Form(max_length=_LONGEST_TOKEN)] = "",
