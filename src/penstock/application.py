@@ -159,7 +159,7 @@ class ApplicationSettings(BaseSettings):
             longest: Annotated[int, Field(validation_alias="NOTES_LONGEST", ge=1, description="…")] = 1_000
     """
 
-    model_config = SettingsConfigDict(frozen=True, populate_by_name=True, extra="ignore")
+    model_config = SettingsConfigDict(frozen=True, populate_by_name=True, extra="ignore", hide_input_in_errors=True)
 
 
 def _quantity(read: Callable[[str], Value]) -> Callable[[object], object]:

@@ -40,6 +40,8 @@ Nothing here knows about HTTP or SQL: the HTTP layer has one table from these cl
 
 from __future__ import annotations
 
+from penstock.redaction import hide_secrets
+
 __all__ = [
     "PenstockError",
     "InvalidInput",
@@ -76,13 +78,16 @@ __all__ = [
 
 
 class PenstockError(Exception):
-    """The root of the tree: a message for a person and a code for a program."""
+    """The root of the tree: a message for a person and a code for a program.
+
+    The message may name an address: what that has of passwords and keys is left out.
+    """
 
     code = "PENSTOCK_ERROR"
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = hide_secrets(str(message))
+        super().__init__(self.message)
         if code is not None:
             self.code = code
 

@@ -1,6 +1,7 @@
 """Log lines, set up in this one place: for eyes on a terminal, JSON a line everywhere else, always on stderr.
 
-Lines of the standard library's ``logging`` (a handler's, a driver's) take the same way as our own.
+Lines of the standard library's ``logging`` (a handler's, a driver's) take the same way as our own. Whatever they say
+and whatever traceback they have, the passwords and keys of addresses in it are left out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor
+
+from penstock.redaction import hide_secrets
 
 
 def configure_logs(level: str, *, stream: TextIO | None = None) -> None:
@@ -60,12 +63,31 @@ def hand_to_logging() -> None:
 def _as_sentence(_logger: object, _method: str, event: EventDict) -> str:
     """The message, and behind it what belongs to it."""
     message = event.pop("event", "")
-    return " ".join([str(message), *(f"{name}={value!r}" for name, value in event.items())])
+    return hide_secrets(" ".join([str(message), *(f"{name}={value!r}" for name, value in event.items())]))
+
+
+def _hide_secrets(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """What an event says, without secrets; before it is written as JSON, whose quotes must stay in pairs."""
+    return {name: _without_secrets(value) for name, value in event.items()}
+
+
+def _without_secrets(value: object) -> object:
+    if isinstance(value, str):
+        return hide_secrets(value)
+    if value is None or isinstance(value, int | float):
+        return value
+    text = str(value) if isinstance(value, BaseException) else repr(value)
+    safe_text = hide_secrets(text)
+    return value if safe_text == text else safe_text
 
 
 def _rendering(out: TextIO) -> list[Processor]:
     if out.isatty():
         # structlog's own choice of traceback prints the variables of every frame: secrets among them, for seconds.
         plain = structlog.dev.plain_traceback
-        return [structlog.dev.ConsoleRenderer(colors="NO_COLOR" not in os.environ, exception_formatter=plain)]
-    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        renderer: Processor = structlog.dev.ConsoleRenderer(
+            colors="NO_COLOR" not in os.environ, exception_formatter=plain
+        )
+    else:
+        renderer = structlog.processors.JSONRenderer()
+    return [structlog.processors.format_exc_info, _hide_secrets, renderer]

@@ -23,8 +23,12 @@ from fastapi import APIRouter, FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from penstock.app import Penstock
+from penstock.http import session_routes
+from penstock.http.access import may_read_reference
+from penstock.http.authentication import Authenticate
 from penstock.http.bodies import BodyLimit
 from penstock.http.errors import answer_problems
+from penstock.http.hosts import AllowedHosts
 from penstock.http.items import export
 from penstock.http.items import routes as items
 from penstock.http.jobs import control, live, live_list
@@ -50,19 +54,27 @@ jobs; somebody else's is a 404, like one that does not exist. Every problem has 
 """
 
 
-def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter] = ()) -> FastAPI:
+def create_app(
+    app: Penstock,
+    *,
+    worker: bool = False,
+    more: Sequence[APIRouter] = (),
+    authenticate: Authenticate | None = None,
+    sign_in_address: str | None = None,
+) -> FastAPI:
     """An HTTP application for ``app``; with ``worker`` it also runs the jobs, in threads of the same process.
 
     The routes and pages of its applications come with it. ``more`` are routes of one's own, which find what they need
-    by the dependencies of :mod:`penstock.http.auth`.
+    by the dependencies of :mod:`penstock.http.auth`. ``authenticate`` says who a request is from, instead of tokens
+    (:mod:`penstock.http.authentication`); the pages then lead who is not signed in to ``sign_in_address``, with the
+    page they wanted as ``next``.
     """
-    service = Service(app)
+    service = Service(app, authenticate, sign_in_address)
 
     @asynccontextmanager
     async def running(_api: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(
-            lambda: app.store
-        )  # a database that cannot be had is said now, not at the first request
+        # A database that cannot be had is said now, not at the first request.
+        await run_in_threadpool(service.ended_sessions.read_if_due)
         working = app.worker() if worker else None
         if working is not None:
             await run_in_threadpool(working.start)
@@ -79,20 +91,29 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
         description=_DESCRIPTION,
         lifespan=running,
         redirect_slashes=False,
-        docs_url=None,
-        redoc_url=None,
+        openapi_url=None,
         generate_unique_id_function=operation_name,
     )
     api.state.penstock = service
     answer_problems(api)
     api.add_middleware(TrailingSlash)
     api.add_middleware(BodyLimit, max_bytes=app.settings.max_json_bytes, memory=service.body_memory)
+    api.add_middleware(AllowedHosts, service=service)
     api.add_middleware(RequestIds, metrics=service.metrics)
     of_jobs = (live_list.routes, jobs.lists, jobs.routes, control.routes, live.routes, submission_routes(app))
     of_items = (items.lists, items.routes, export.routes)
     guests = [routes for guest in app.applications for routes in guest.routes()]
-    for routes in (*of_jobs, *of_items, system.routes, health.routes, *guests, *more, missing_routes(app)):
+    for routes in (
+        *of_jobs,
+        *of_items,
+        session_routes.routes,
+        system.routes,
+        health.routes,
+        *guests,
+        *more,
+        missing_routes(app),
+    ):
         add_routes(api, routes)
-    describe(api)
+    describe(api, who_may=may_read_reference)
     add_pages(api, service)
     return api

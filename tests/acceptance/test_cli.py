@@ -209,10 +209,19 @@ def test_migrate_sweep_and_config(terminal: Terminal) -> None:
     assert not (terminal.directory / "penstock.db").exists(), "looking must not create anything"
     migrated, swept = terminal.run_each(["migrate"], ["sweep"])
     assert (migrated.out, swept.out) == ("the schema is up to date\n", "nothing to repair\n")
-    shown = terminal.run("config", PENSTOCK_POOL_SIZE="11", PENSTOCK_DATABASE_URL="postgresql://u:secret@h/d").out
+    shown = terminal.run(
+        "config",
+        PENSTOCK_POOL_SIZE="11",
+        PENSTOCK_DATABASE_URL="postgresql://u:s3cret@h/d?password=s3cret&connect_timeout=3",
+        PENSTOCK_LISTEN_URL="postgresql://h/d?user=u&sslpassword=s3cret",
+        PENSTOCK_JWT_SECRET="s3cret" * 6,
+        PENSTOCK_LLM_URL="https://u:s3cret@llm.example/v1?api_key=s3cret",
+        PENSTOCK_LLM_MODEL="any",
+        PENSTOCK_LLM_KEY="s3cret",
+    ).out
     assert "PENSTOCK_POOL_SIZE = 11  (environment)" in shown
-    assert "postgresql://u:***@h/d" in shown
-    assert "secret" not in shown
+    assert "postgresql://u:***@h/d?password=***&connect_timeout=3" in shown
+    assert "s3cret" not in shown
 
 
 def test_config_check_says_everything_that_is_wrong(terminal: Terminal) -> None:
@@ -220,7 +229,7 @@ def test_config_check_says_everything_that_is_wrong(terminal: Terminal) -> None:
     said = terminal.run(
         "config",
         "--check",
-        PENSTOCK_DATABASE_URL="postgresql://u:secret@127.0.0.1:1/none",
+        PENSTOCK_DATABASE_URL="postgresql://u:secret@127.0.0.1:1/none?password=secret",
         PENSTOCK_FILES_DIRECTORY="taken/files",
     )
     assert said.code == 2

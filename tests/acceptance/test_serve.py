@@ -13,7 +13,7 @@ from tests.acceptance.terminal import Terminal, next_line
 
 
 def test_it_serves_works_and_stops_when_told(real_terminal: Terminal) -> None:
-    with real_terminal.running("serve", "--port", 0) as server:
+    with real_terminal.running("serve", "--port", 0, PENSTOCK_SESSION_CHECK_SECONDS="0.000001") as server:
         said = next_line(server)
         assert said.startswith("serving on http://127.0.0.1:")
         address = said.split()[2].rstrip(";")
@@ -24,6 +24,8 @@ def test_it_serves_works_and_stops_when_told(real_terminal: Terminal) -> None:
         assert done.result == "hello world", "the embedded worker did it"
         with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {token.strip()}"}) as alice:
             shown = alice.get(f"/api/jobs/{job.id}").json()
+            assert real_terminal.run("end-sessions", "--user", "alice").code == 0
+            assert alice.get("/api/jobs").json()["code"] == "SESSION_ENDED"
         assert (shown["status"], shown["result"]) == ("completed", "hello world")
         server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=60) == 0
@@ -46,8 +48,24 @@ def test_a_door_to_the_world_needs_a_key(terminal: Terminal) -> None:
 def test_a_token_is_for_somebody(terminal: Terminal) -> None:
     wrong = terminal.run("token", "--user", "")
     assert (wrong.code, "(INVALID_INPUT)" in wrong.err) == (2, True)
-    elsewhere = terminal.run("token", "--user", "alice", PENSTOCK_JWKS_URL="https://id.example/keys")
+    keys = {"PENSTOCK_JWKS_URL": "https://id.example/keys"}
+    elsewhere = terminal.run("token", "--user", "alice", PENSTOCK_JWT_AUDIENCE="jobs", **keys)
     assert (elsewhere.code, "(TOKENS_FROM_ELSEWHERE)" in elsewhere.err) == (2, True)
+    for_anybody = terminal.run("serve", "--port", 0, **keys)
+    assert (for_anybody.code, "(JWT_AUDIENCE_MISSING)" in for_anybody.err) == (2, True)
+
+
+def test_sessions_are_ended_for_somebody_or_for_everybody(terminal: Terminal) -> None:
+    ada, everybody, nobody, both = terminal.run_each(
+        ["end-sessions", "--user", "ada"],
+        ["end-sessions", "--everybody"],
+        ["end-sessions"],
+        ["end-sessions", "--user", "ada", "--everybody"],
+    )
+    assert ada.out.startswith("the tokens of ada from before ")
+    assert everybody.out.startswith("everybody's tokens from before ")
+    for wrong in (nobody, both):
+        assert (wrong.code, "--user NAME or --everybody (INVALID_INPUT)" in wrong.err) == (2, True)
 
 
 TOLD = [

@@ -15,6 +15,7 @@ import pytest
 from penstock import Job, Penstock, load_settings, owner
 from penstock.applications import install_applications
 from penstock.http.service import Service
+from penstock.http.tokens import Tokens
 from penstock_apps.products.retailer import Retailer, demo_retailer
 from penstock_apps.products.samples import write_retailers
 from penstock_apps.recipes.samples import sample_site
@@ -50,13 +51,19 @@ class WholeServer:
         service: Service = self.served.server.config.app.state.penstock  # type: ignore[union-attr]
         return service
 
+    @property
+    def tokens(self) -> Tokens:
+        """What makes tokens for it."""
+        assert self.service.tokens is not None
+        return self.service.tokens
+
     def somebody(self) -> str:
         """A user nobody else has: the server is shared by many tests, so jobs are told apart by whose they are."""
         return f"person-{next(self._people)}"
 
     def token(self, user: str, *, admin: bool = False) -> str:
         """One that is good for a day."""
-        return self.service.tokens.issue(user, is_admin=admin)
+        return self.tokens.issue(user, is_admin=admin)
 
     def link(self, user: str, *, admin: bool = False) -> str:
         """The path that signs somebody in, once."""

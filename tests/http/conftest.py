@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from fastapi import APIRouter
+import uvicorn
+from fastapi import APIRouter, FastAPI
 
 from penstock import Penstock, Settings, load_settings
 from penstock.http.uvicorn_server import Server
@@ -49,12 +51,11 @@ class Served:
 
 
 @contextmanager
-def serving(app: Penstock, *, worker: bool, more: Sequence[APIRouter] = ()) -> Iterator[Served]:
-    """A server in a thread of this process."""
+def serving(app: Penstock, *, worker: bool, more: Sequence[APIRouter] = (), **options: Any) -> Iterator[Served]:
+    """A server in a thread of this process; ``options`` are those of ``create_app``."""
     addresses: SimpleQueue[str] = SimpleQueue()
-    server = Server(
-        create_app(app, worker=worker, more=more), host="127.0.0.1", port=0, grace=5, on_start=addresses.put
-    )
+    api = create_app(app, worker=worker, more=more, **options)
+    server = Server(api, host="127.0.0.1", port=0, grace=5, on_start=addresses.put)
     thread = threading.Thread(target=server.run)
     thread.start()
     one = Served(app, server, addresses.get(timeout=30), [])
@@ -68,6 +69,22 @@ def serving(app: Penstock, *, worker: bool, more: Sequence[APIRouter] = ()) -> I
         assert not thread.is_alive(), "the server did not stop"
 
 
+@contextmanager
+def served_site(site: FastAPI) -> Iterator[str]:
+    """Somebody's own application, served by uvicorn as they would; the answer is where."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(site, log_config=None, timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
+        assert not thread.is_alive(), "the server did not stop"
+
+
 @pytest.fixture
 def settings(migrated_url: str, tmp_path: Path) -> Settings:
     """Short intervals, on each database."""
@@ -77,6 +94,7 @@ def settings(migrated_url: str, tmp_path: Path) -> Settings:
         heartbeat_seconds=0.05,
         sweep_seconds=0.5,
         jwt_secret=SECRET,
+        session_check_seconds=3600,
     )
 
 

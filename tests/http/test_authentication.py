@@ -18,10 +18,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from penstock import Penstock, Settings, load_settings
 from penstock.errors import ConfigurationError, NotSignedIn, StoreUnavailable, TooManyRequests
+from penstock.http.hosts import is_loopback
 from penstock.http.limits import RateLimit
 from penstock.http.signing_key import signing_secret
 from penstock.http.tokens import Identity, OwnSecret, PublishedKeys, Tokens
-from penstock.http.uvicorn_server import is_loopback, refuse_open_door
+from penstock.http.uvicorn_server import refuse_open_door
 from penstock.lifecycle.states import Actor
 from tests.http.conftest import SECRET, Served
 
@@ -81,6 +82,36 @@ def test_only_true_makes_a_program_which_may_what_an_admin_may(claim: object) ->
     assert (program.caller.actor, program.caller.id) == (Actor.SYSTEM, "ada")
 
 
+def test_which_claims_name_the_user_and_give_rights_is_a_setting() -> None:
+    tokens = Tokens(OwnSecret(SECRET), user_claim="email", admin_claim="roles=operator", system_claim="roles=deploy")
+    claims = {"sub": "7f3a", "email": "ada@example.org"}
+    assert tokens.read(signed(claims)) == Identity("ada@example.org")
+    assert tokens.read(signed(claims | {"roles": ["reader", "operator"]})) == Identity("ada@example.org", admin=True)
+    assert tokens.read(signed(claims | {"roles": "deploy"})).is_program
+    for roles in (True, "operators", ["Operator"], [["operator"]], {"operator": True}, None, ""):
+        assert not tokens.read(signed(claims | {"roles": roles})).admin
+    for nobody in ({}, {"email": 7}, {"email": ""}, {"email": "x" * 256}):
+        with pytest.raises(NotSignedIn):
+            tokens.read(signed(nobody))
+    made = tokens.read(tokens.issue("bob@example.org", is_admin=True, is_program=True))
+    assert made == Identity("bob@example.org", admin=True, is_program=True)
+
+
+@pytest.mark.parametrize("wrong", ["", "=operator", "roles="])
+def test_a_claim_that_would_give_rights_to_anybody_is_refused(wrong: str) -> None:
+    with pytest.raises(ConfigurationError, match="PENSTOCK_ADMIN_CLAIM"):
+        load_settings(admin_claim=wrong)
+
+
+def test_keys_of_an_identity_provider_need_an_audience() -> None:
+    url = "https://id.example/keys"
+    with pytest.raises(ConfigurationError, match="PENSTOCK_JWT_AUDIENCE") as told:
+        load_settings(jwks_url=url)
+    assert told.value.code == "JWT_AUDIENCE_MISSING"
+    assert load_settings(jwks_url=url, jwt_audience="jobs").jwt_audience == "jobs"
+    assert load_settings(jwks_url=url, jwt_any_audience=True).jwt_audience is None
+
+
 def test_a_token_we_made_is_read_back() -> None:
     tokens = Tokens(OwnSecret(SECRET), admin_claim="boss", issuer="us", audience="them")
     assert tokens.read(tokens.issue("ada", is_admin=True)) == Identity("ada", admin=True)
@@ -137,6 +168,21 @@ def test_tokens_of_an_identity_provider_are_checked_with_its_keys(provider: tupl
             tokens.read(token)
     with pytest.raises(ConfigurationError, match="identity provider"):
         tokens.issue("ada")
+
+
+def test_a_session_is_the_same_however_its_token_is_signed() -> None:
+    """Otherwise who altered a signature, which ES256 allows, would go on in a session that was ended."""
+    key = ec.generate_private_key(ec.SECP256R1())
+
+    class OneKey(PublishedKeys):
+        def key_of(self, token: str) -> Any:
+            return key.public_key()
+
+    tokens, claims = Tokens(OneKey("https://id.example/keys")), {"exp": int(time.time()) + 60}
+    first, second = (signed(claims, key, "ES256") for _ in range(2))
+    assert first != second
+    assert tokens.read(first).session == tokens.read(second).session
+    assert tokens.read(signed(claims | {"jti": "another"}, key, "ES256")).session != tokens.read(first).session
 
 
 def test_keys_that_cannot_be_had_are_nobodys_fault_but_the_servers() -> None:

@@ -20,9 +20,9 @@ from penstock.http import Admin, Json, Router, limit_body
 from penstock.http import bodies as bodies_module
 from penstock.http.routing import GuardedRoute
 from penstock.server import create_app
-from tests.http.conftest import SECRET, Served, serving
+from tests.http.conftest import SECRET, Served, served_site, serving
 from tests.http.raw_client import RawClient, connected
-from tests.http.test_openapi import install_all, served_site
+from tests.http.test_openapi import install_all
 from tests.http.test_submissions import add_kind
 from tests.waiting import eventually
 

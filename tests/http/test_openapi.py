@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,6 @@ import httpx2
 import pytest
 import requests
 import schemathesis
-import uvicorn
 from fastapi import FastAPI
 from hypothesis import settings as hypothesis_settings
 from schemathesis.checks import CheckFunction
@@ -42,7 +40,7 @@ from penstock_apps.documents.application import documents as documents_applicati
 from penstock_apps.documents.settings import DocumentSettings
 from penstock_apps.recipes.application import recipes as recipes_application
 from penstock_apps.recipes.settings import RecipeSettings
-from tests.http.conftest import SECRET, Served, serving
+from tests.http.conftest import SECRET, Served, served_site, serving
 from tests.http.test_live import events
 from tests.sizes import size
 
@@ -62,6 +60,7 @@ UNSAYABLE = {
     "POST /parse-requests", "POST /api/v1/recipes/parse",
     "PATCH /recipes/{recipe_id}", "GET /api/jobs/{job_id}/items", "GET /api/pending",
     "POST /recipes", "GET /recipes/parse-url/jobs", "POST /api/jobs/{job_id}/reprocess",
+    "POST /api/sessions/end",
 }  # fmt: skip
 """Operations that may refuse what their schema allows: cursors, folders, addresses, files are more than their type, and
 a text may have what no database keeps.
@@ -129,6 +128,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         heartbeat_seconds=0.05,
         jwt_secret=SECRET,
         submissions_per_minute=1_000_000,
+        metrics_networks=(),
     )
     folder = tmp_path / "photos"
     folder.mkdir()
@@ -191,10 +191,10 @@ def session() -> Iterator[requests.Session]:
 
 
 @pytest.fixture(scope="module")
-def tokens(one_world: World) -> dict[str, str]:
-    """A user's token, and an admin's."""
+def tokens(one_world: World) -> Callable[[str], str]:
+    """A new token of a user or an admin: those from before may have been ended."""
     issue = one_world.served.server.config.app.state.penstock.tokens.issue  # type: ignore[union-attr]
-    return {"user": issue("ada"), "admin": issue("root", is_admin=True)}
+    return lambda role: str(issue("ada") if role == "user" else issue("root", is_admin=True))
 
 
 # What the document says of each operation.
@@ -209,14 +209,14 @@ WHOLE = schemathesis.openapi.from_dict(DOCUMENT)
 # A list that is followed has no end; test_live_list.py follows some.
 @pytest.mark.parametrize("label", [label for label in OPERATIONS if label != "GET /api/jobs/live"])
 def test_neither_a_user_nor_an_admin_gets_an_answer_that_is_not_documented(
-    label: str, one_world: World, session: requests.Session, tokens: dict[str, str]
+    label: str, one_world: World, session: requests.Session, tokens: Callable[[str], str]
 ) -> None:
     """They ask in turn. Requests are made up here, and not while tests are collected: each process would make all."""
 
     @hypothesis_settings(max_examples=EXAMPLES)
     def in_turn(case: schemathesis.Case) -> None:
         one_world.asked[label, "token"] += 1
-        ask(case, one_world, session, tokens["user" if one_world.asked[label, "token"] % 2 else "admin"])
+        ask(case, one_world, session, tokens("user" if one_world.asked[label, "token"] % 2 else "admin"))
 
     method, path = label.split(" ")
     [made] = get_all_tests(
@@ -375,22 +375,6 @@ def test_a_body_of_just_the_limit_is_read(small: Served) -> None:
 
 
 # In an application of one's own -----------------------------------------------------------------------------------
-
-
-@contextmanager
-def served_site(site: FastAPI) -> Iterator[str]:
-    """Somebody's own application, served by uvicorn as they would; the answer is where."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(site, log_config=None, timeout_graceful_shutdown=5))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(PATIENCE)
-        listening.close()
-        assert not thread.is_alive(), "the server did not stop"
 
 
 def test_mounted_under_a_prefix_routes_events_and_worker_work(tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import httpx2
+import jwt
 import pytest
 
 from penstock import Penstock
-from penstock.http.sessions import SESSION_COOKIE, Links
+from penstock.cli.server_process import greeting
+from penstock.http.sessions import LINK_SECONDS, SESSION_COOKIE, Links
 from penstock.web.answers import own_path
 from tests.http.conftest import Served, on_sqlite
 
@@ -112,12 +114,21 @@ def test_nobody_is_signed_in_by_a_page_of_somebody_else(served: Served) -> None:
 
 
 @on_sqlite
-def test_signing_out_ends_the_session(served: Served) -> None:
+def test_signing_out_ends_the_session_also_for_who_copied_its_cookie(served: Served) -> None:
     one = browser(served)
+    copied = one.cookies[SESSION_COOKIE]
     answer = one.post("/ui/sign-out", headers=OURS)
     assert answer.headers["location"] == "/ui/sign-in"
     assert f'{SESSION_COOKIE}=""' in answer.headers["set-cookie"]
     assert "Max-Age=0" in answer.headers["set-cookie"]
+    thief = served.client_with(cookies={SESSION_COOKIE: copied})
+    refused = thief.get("/api/jobs")
+    assert (refused.status_code, refused.json()["code"]) == (401, "SESSION_ENDED")
+    assert thief.get("/ui/jobs").headers["location"].startswith("/ui/sign-in")
+    again = served.client(None).post("/ui/sign-in", data={"token": copied}, headers=OURS)
+    assert (again.status_code, "set-cookie" in again.headers) == (401, False)
+    assert browser(served).get("/api/jobs").status_code == 200, "other tokens of the same user go on"
+    assert one.post("/ui/sign-out", headers=OURS).status_code == 303, "who is out stays out"
 
 
 @on_sqlite
@@ -141,6 +152,27 @@ def test_links_are_bounded_and_forget_the_oldest() -> None:
     assert links.use(codes[1000]) == "token 1000"
 
 
+def test_a_link_is_good_for_a_quarter_of_an_hour() -> None:
+    moment = 0.0
+    links = Links(now=lambda: moment)
+    early, late = links.make("early"), links.make("late")
+    moment = LINK_SECONDS - 1
+    assert links.use(early) == "early"
+    moment = LINK_SECONDS
+    assert links.use(late) is None
+    assert LINK_SECONDS == 15 * 60
+
+
+@on_sqlite
+def test_the_link_that_a_server_prints_signs_in_for_half_a_day(served: Served) -> None:
+    [_, line] = greeting(served.server.config.app, served.url)  # type: ignore[arg-type]
+    assert "works once, for 15 minutes" in line
+    answer = served.client(None).get(line.rpartition(": ")[2])
+    token = answer.cookies[SESSION_COOKIE]
+    claims = jwt.decode(token, options={"verify_signature": False})
+    assert claims["exp"] - claims["iat"] == pytest.approx(12 * 3600, abs=1)
+
+
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -150,6 +182,13 @@ def test_links_are_bounded_and_forget_the_oldest() -> None:
         "\\\\elsewhere.example",
         "javascript:alert(1)",
         "/ui/../docs",
+        "/ui/%2e%2e/docs",
+        "/ui/.%2E/docs",
+        "/ui/jobs/%2e%2e/%2e%2e/docs",
+        "/ui/%252e%252e/docs",
+        "/ui/%5c..%5cdocs",
+        "/ui//elsewhere.example",
+        "/ui;/../docs",
         "/docs",
         "/ui/jobs\r\nX: y",
         "//[",

@@ -79,6 +79,8 @@ TABLES = {
     "[Celery's own tasks, as one job](../explanation/tracked-celery-tasks.md).",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
     "inbox": "Messages that had their effect, each written in the transaction of it; deleted after two weeks.",
+    "ended_sessions": "Whose tokens are void although they have not run out. See [sessions that "
+    "end](../explanation/server.md#sessions-that-end).",
 }
 
 COLUMNS = {
@@ -257,5 +259,11 @@ COLUMNS = {
         "topic": "the message's",
         "message_id": "the same however often the message comes",
         "accepted_at": "when",
+    },
+    "ended_sessions": {
+        "subject": "`everybody`, `user:` and a name, or `session:` and the digest of a token",
+        "issued_before": "tokens of it that were issued until then are void",
+        "ended_at": "when, by the database's clock: servers read what is new",
+        "forget_at": "when the token of a session has run out, and the row may go; null for users",
     },
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
 from penstock.application import resolve
@@ -15,6 +18,14 @@ from penstock.settings.environment import environment_text
 from tools.reference import meanings
 from tools.reference.markdown import code, document, fenced, table
 
+_TYPES = {
+    bool: "true or false",
+    str: "text",
+    int: "whole number",
+    float: "number",
+    Path: "path",
+    SecretStr: "secret",
+}
 _SIGNS = (("ge", "at least"), ("gt", "above"), ("le", "at most"), ("lt", "below"))
 
 
@@ -61,7 +72,7 @@ def _settings() -> str:
                 code(field.validation_alias),
                 code(name),
                 _type(field.annotation),
-                "" if field.default == () else code(_shown(field.default)),
+                "" if field.default == () else code(_default(field)),
                 _bounds(field.metadata),
                 field.description or "",
             )
@@ -71,12 +82,13 @@ def _settings() -> str:
 
 def _type(annotation: Any) -> str:
     if get_origin(annotation) is tuple:
-        return "paths"
+        return "paths" if Path in get_args(annotation) else "list"
     parts = [one for one in get_args(annotation) if one is not NoneType] or [annotation]
-    return " or ".join(
-        {"bool": "true or false", "str": "text", "int": "whole number", "float": "number"}.get(one.__name__, "path")
-        for one in parts
-    )
+    return " or ".join(_TYPES[one] for one in parts)
+
+
+def _default(field: FieldInfo) -> str:
+    return environment_text(field, field.default) if get_origin(field.annotation) is tuple else _shown(field.default)
 
 
 def _shown(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from penstock.app.runtime import Runtime
 from penstock.lifecycle.policy import Duration
 from penstock.lifecycle.quantities import seconds
 from penstock.lifecycle.states import JobState
-from penstock.operations import outbox, read_items, read_jobs
+from penstock.operations import ended_sessions, outbox, read_items, read_jobs
 from penstock.operations.ages import Ages, ages
 from penstock.operations.backfill import backfill
 from penstock.operations.import_jobs import PastJob, import_job
@@ -23,6 +23,7 @@ from penstock.operations.unsubscribed import UnsubscribedMessages
 from penstock.operations.workers import WorkerSeen, count_deaths, workers
 from penstock.store.database_url import check_database, describe_connection, file_of, remarks
 from penstock.store.lock_waiting import say_in_the_log
+from penstock.store.queries.ended_sessions import EndedSession
 from penstock.store.schema import Patience, migrate
 from penstock.store.transaction import Transaction
 
@@ -101,6 +102,37 @@ class System:
         """How long the oldest item of each kind has waited or run, and which leases ran out."""
         return self._runtime.store.read(
             lambda transaction: ages(transaction, read_items.open_counts(transaction, user=None))
+        )
+
+    # Sessions -----------------------------------------------------------------------------------------------------
+
+    def end_sessions(self, user: str | None) -> datetime:
+        """Void the tokens that were issued for a user until now, or for everybody with ``None``; the answer is when.
+
+        Servers notice within PENSTOCK_SESSION_CHECK_SECONDS. It goes by this machine's clock, as tokens do.
+        """
+        now = datetime.now(UTC)
+
+        def operation(transaction: Transaction) -> None:
+            if user is None:
+                ended_sessions.end_everybodys(transaction, now)
+            else:
+                ended_sessions.end_users(transaction, user, now)
+
+        self._runtime.store.write(operation)
+        return now
+
+    def end_session(self, session: str, *, expires_at: datetime) -> None:
+        """Void the token of one session, which would be good until it expires."""
+        now = datetime.now(UTC)
+        self._runtime.store.write(
+            lambda transaction: ended_sessions.end_one(transaction, session, now, expires_at=expires_at)
+        )
+
+    def ended_sessions(self, since: datetime) -> list[EndedSession]:
+        """Which sessions were ended since a moment of the database's clock."""
+        return self._runtime.store.read(
+            lambda transaction: ended_sessions.read_ended(transaction, since), single_statement=True
         )
 
     # Maintenance --------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from penstock import Penstock
     from penstock.http.uvicorn_server import Server
 
-_SIGNED_IN_SECONDS = 7 * 86_400.0
+_SIGNED_IN_SECONDS = 12 * 3_600.0
 
 
 def require_server() -> None:
@@ -43,11 +43,13 @@ def greeting(api: FastAPI, address: str, user: str | None = None) -> list[str]:
 
     As an administrator, by their login name unless another ``user`` is named.
     """
-    from penstock.http.uvicorn_server import is_loopback
+    from penstock.http.hosts import is_loopback
+    from penstock.http.sessions import LINK_SECONDS
 
     lines = [f"serving on {address}; its reference is {address}/docs"]
     service = api.state.penstock
     if service.tokens.makes_tokens and is_loopback(urlsplit(address).hostname or ""):
         token = service.tokens.issue(user or login_name(), is_admin=True, seconds=_SIGNED_IN_SECONDS)
-        lines.append(f"the pages, signed in (the link works once): {address}/ui/enter/{service.links.make(token)}")
+        when = f"the link works once, for {LINK_SECONDS / 60:.0f} minutes"
+        lines.append(f"the pages, signed in ({when}): {address}/ui/enter/{service.links.make(token)}")
     return lines

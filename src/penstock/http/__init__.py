@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.http.auth import Admin, Anyone, AnyoneSubmitting, SignedIn, Submitting, count_less
+    from penstock.http.authentication import Authenticate
     from penstock.http.bodies import limit_body
     from penstock.http.errors import documented
     from penstock.http.forms import FormField, StartForm
@@ -20,6 +21,7 @@ else:
         __name__,
         {
             "penstock.http.auth": "Admin Anyone AnyoneSubmitting SignedIn Submitting count_less",
+            "penstock.http.authentication": "Authenticate",
             "penstock.http.bodies": "limit_body",
             "penstock.http.errors": "documented",
             "penstock.http.forms": "FormField StartForm",
@@ -31,7 +33,7 @@ else:
     )
 
 __all__ = [
-    "Admin", "Anyone", "AnyoneSubmitting", "FormField", "Identity", "Json", "Router", "SignedIn", "StartForm",
-    "Submitting", "add_routes", "count_less", "documented", "limit_body", "link_to_next", "read_cursor",
+    "Admin", "Anyone", "AnyoneSubmitting", "Authenticate", "FormField", "Identity", "Json", "Router", "SignedIn",
+    "StartForm", "Submitting", "add_routes", "count_less", "documented", "limit_body", "link_to_next", "read_cursor",
     "written_cursor",
 ]  # fmt: skip

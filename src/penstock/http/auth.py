@@ -12,13 +12,11 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from starlette.concurrency import run_in_threadpool
 
 from penstock.errors import NotAllowed, NotSignedIn
 from penstock.http.bodies import note_caller
 from penstock.http.limits import RateLimit, network_of
 from penstock.http.service import Service
-from penstock.http.sessions import session_token
 from penstock.http.tokens import GUEST, Identity
 
 _DECISIONS = "penstock.decisions"
@@ -26,6 +24,7 @@ _CHARGE = "penstock.charge"
 _OLD_WORK = 0.1
 """What a submission counts that is answered by work that is there already."""
 
+# It says in the OpenAPI description that a token is wanted; whose it is, the service's authentication finds out.
 bearer = HTTPBearer(auto_error=False, description="A JWT; `penstock token --user NAME` makes one.")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 Guard = Callable[[Request, HTTPAuthorizationCredentials | None, Service], Awaitable[Identity]]
@@ -53,34 +52,27 @@ def _decide_once(guard: Guard) -> Guard:
     return decide
 
 
-async def _identify(request: Request, credentials: HTTPAuthorizationCredentials | None, service: Service) -> Identity:
-    """A user, by a token or a browser's session, or a guest."""
-    if credentials is None and "authorization" in request.headers:
-        raise NotSignedIn("the Authorization header is not 'Bearer TOKEN'", code="TOKEN_INVALID")
-    token = session_token(request) if credentials is None else credentials.credentials
-    if token is None:
+async def _identify(request: Request, service: Service) -> Identity:
+    """A user, by a token, a browser's session or the application's own authentication; or a guest."""
+    who = await service.authentication.identify(request)
+    if who is None:
         note_caller(request.scope, None, client_network(request))
         return GUEST
-    if service.tokens.may_wait:
-        who = await run_in_threadpool(service.tokens.read, token)
-    else:
-        who = service.tokens.read(token)
     note_caller(request.scope, who.user, "")
     return who
 
 
-async def _require_user(
-    request: Request, credentials: HTTPAuthorizationCredentials | None, service: Service
-) -> Identity:
-    if credentials is None and "authorization" not in request.headers and session_token(request) is None:
+async def _require_user(request: Request, service: Service) -> Identity:
+    who = await _identify(request, service)
+    if who is GUEST:
         raise NotSignedIn("sign in: send a token in the Authorization header, 'Bearer TOKEN'")
-    return await _identify(request, credentials, service)
+    return who
 
 
 @_decide_once
 async def anyone(request: Request, credentials: Credentials, service: AService) -> Identity:
     """A user or a guest who looks at something; guests are counted by their address."""
-    who = await _identify(request, credentials, service)
+    who = await _identify(request, service)
     if who is GUEST:
         service.guest_reads.take(client_network(request))
     return who
@@ -89,7 +81,7 @@ async def anyone(request: Request, credentials: Credentials, service: AService) 
 @_decide_once
 async def anyone_submitting(request: Request, credentials: Credentials, service: AService) -> Identity:
     """A user or a guest who submits something: not too often."""
-    who = await _identify(request, credentials, service)
+    who = await _identify(request, service)
     if who is GUEST:
         _charge(request, service.guest_requests, client_network(request))
     else:
@@ -99,14 +91,14 @@ async def anyone_submitting(request: Request, credentials: Credentials, service:
 
 @_decide_once
 async def signed_in(request: Request, credentials: Credentials, service: AService) -> Identity:
-    """A user with a token, or with a browser's session."""
-    return await _require_user(request, credentials, service)
+    """A user: by a token, a browser's session, or the application's own authentication."""
+    return await _require_user(request, service)
 
 
 @_decide_once
 async def an_admin(request: Request, credentials: Credentials, service: AService) -> Identity:
     """An admin."""
-    who = await _require_user(request, credentials, service)
+    who = await _require_user(request, service)
     if not who.admin:
         raise NotAllowed("that is for admins", code="ADMINS_ONLY")
     return who
@@ -115,7 +107,7 @@ async def an_admin(request: Request, credentials: Credentials, service: AService
 @_decide_once
 async def submitting(request: Request, credentials: Credentials, service: AService) -> Identity:
     """A user who submits something: not too often."""
-    who = await _require_user(request, credentials, service)
+    who = await _require_user(request, service)
     _charge(request, service.submissions, who.user or "")
     return who
 

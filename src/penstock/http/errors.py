@@ -39,6 +39,8 @@ from penstock.errors import (
 from penstock.http.bodies import BodyRefused
 
 _log = structlog.get_logger("penstock.http")
+SAFE_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+"""Of every answer that does not say otherwise: nobody keeps it, and nobody takes it for something else."""
 
 STATUSES: dict[type[PenstockError], int] = {
     InvalidInput: 422,
@@ -164,6 +166,12 @@ def _unforeseen(request: Request, error: Exception) -> Response:
     return _answer(request, 500, "INTERNAL_ERROR", _DEFECT)
 
 
+def wrong_host(request: Request) -> Response:
+    """The answer to a request for somebody else's name; it does not repeat it."""
+    message = "the Host header names another server; PENSTOCK_ALLOWED_HOSTS says which names are this one's"
+    return _answer(request, 400, "HOST_NOT_ALLOWED", message)
+
+
 def _answer(
     request: Request,
     status: int,
@@ -179,4 +187,4 @@ def _answer(
         "field": field,
         "request_id": request.scope.get("request_id"),
     }
-    return JSONResponse(body, status, headers)
+    return JSONResponse(body, status, {**SAFE_HEADERS, **(headers or {})})

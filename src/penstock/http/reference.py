@@ -6,16 +6,16 @@ import base64
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from typing import Any
 
 import orjson
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.routing import APIRoute
 from pydantic.alias_generators import to_camel
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -48,12 +48,18 @@ def operation_name(route: APIRoute) -> str:
     return to_camel(re.sub(r"\W", "_", route.name))
 
 
-def describe(api: FastAPI) -> None:
-    """Add the page at ``/docs`` to an application."""
+def describe(api: FastAPI, *, who_may: Callable[..., object]) -> None:
+    """Add the page at ``/docs`` and the document at ``/openapi.json``, for those whom a dependency lets through."""
+    dependencies = [Depends(who_may)]
 
-    @api.get("/docs", include_in_schema=False)
+    @api.get("/docs", include_in_schema=False, dependencies=dependencies)
     def docs(request: Request) -> HTMLResponse:
         return HTMLResponse("".join(_page(api.openapi(), _root(request))), headers=_HEADERS)
+
+    @api.get("/openapi.json", include_in_schema=False, dependencies=dependencies)
+    def document(request: Request) -> JSONResponse:
+        root = str(request.scope.get("root_path", "")).rstrip("/")
+        return JSONResponse({**api.openapi(), **({"servers": [{"url": root}]} if root else {})})
 
 
 def _root(request: Request) -> str:

@@ -1,4 +1,7 @@
-"""Every request has an id: the caller's own or a new one, in the answer's header, in errors and in each log line."""
+"""Every request has an id: the caller's own or a new one, in the answer's header, in errors and in each log line.
+
+And every answer has the headers that keep it safe, unless it says otherwise.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
+from penstock.http.safe_headers import with_defaults
 from penstock.http.system.metrics import Metrics
 
 _HEADER = b"x-request-id"
@@ -37,7 +41,7 @@ class RequestIds:
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answer["status"] = message["status"]
-                message["headers"] = [*message["headers"], (_HEADER, request_id.encode())]
+                message["headers"] = [*with_defaults(message["headers"]), (_HEADER, request_id.encode())]
             await send(message)
 
         began_at = time.perf_counter()

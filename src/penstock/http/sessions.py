@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
+from collections.abc import Callable
 from hashlib import sha256
 from urllib.parse import urlsplit
 
@@ -18,15 +20,19 @@ from starlette.responses import Response
 from penstock.errors import NotAllowed
 
 SESSION_COOKIE = "penstock_session"
-_SAFE = ("GET", "HEAD", "OPTIONS")
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+"""Requests that change nothing."""
 _MAX_LINKS = 1_000
+LINK_SECONDS = 15 * 60.0
+"""How long a link may be used."""
 
 
 class Links:
-    """Links that sign somebody in, each of them once. Only their digests are kept, in this process's memory."""
+    """Links that sign somebody in, each once and soon. Only their digests are kept, in this process's memory."""
 
-    def __init__(self) -> None:
-        self._tokens: dict[bytes, str] = {}
+    def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._tokens: dict[bytes, tuple[str, float]] = {}
         self._changing = threading.Lock()
 
     def make(self, token: str) -> str:
@@ -35,13 +41,14 @@ class Links:
         with self._changing:
             while len(self._tokens) >= _MAX_LINKS:
                 del self._tokens[next(iter(self._tokens))]
-            self._tokens[_digest(code)] = token
+            self._tokens[_digest(code)] = token, self._now() + LINK_SECONDS
         return code
 
     def use(self, code: str) -> str | None:
-        """The token a code stands for; nothing the second time."""
+        """The token a code stands for; nothing the second time, nor when it is too late."""
         with self._changing:
-            return self._tokens.pop(_digest(code), None)
+            token, until = self._tokens.pop(_digest(code), (None, 0.0))
+        return token if self._now() < until else None
 
 
 def _digest(code: str) -> bytes:
@@ -55,7 +62,7 @@ def session_token(request: HTTPConnection) -> str | None:
     token = request.cookies.get(SESSION_COOKIE)
     if token is None:
         return None
-    if request.scope.get("method", "GET") not in _SAFE:
+    if request.scope.get("method", "GET") not in SAFE_METHODS:
         require_own_page(request)
     return token
 

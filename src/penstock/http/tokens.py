@@ -1,4 +1,4 @@
-"""Who a token speaks for: a JWT whose ``sub`` is a user, an admin or a program. Nothing else in it is looked at.
+"""Who a token speaks for: a JWT with a claim that names the user, and others that make an admin or a program of them.
 
 The algorithm is what the configuration says, never what the token says: HS256 with our own secret, or RS256 and ES256
 with the keys an identity provider publishes.
@@ -7,7 +7,8 @@ with the keys an identity provider publishes.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import jwt
@@ -32,6 +33,12 @@ class Identity:
     admin: bool = False
     is_program: bool = False
     """Is it an operator's program, such as a deployment? It may what an admin may, and acts as the system."""
+    issued_at: float | None = field(default=None, compare=False)
+    """When they were let in, in seconds since 1970: sessions that were ended since do not count any more."""
+    expires_at: float | None = field(default=None, compare=False)
+    """Until when that holds; event streams end then."""
+    session: str | None = field(default=None, compare=False, repr=False)
+    """The digest of their token, by which this one session can be ended."""
 
     @property
     def caller(self) -> Caller:
@@ -42,6 +49,11 @@ class Identity:
 
 
 GUEST = Identity(None)
+
+
+def is_user_name(name: object) -> bool:
+    """May somebody be called that?"""
+    return isinstance(name, str) and 0 < len(name) <= CALLER.longest and name.isprintable()
 
 
 class OwnSecret:
@@ -88,12 +100,14 @@ class Tokens:
         self,
         keys: Keys,
         *,
+        user_claim: str = "sub",
         admin_claim: str = "admin",
         system_claim: str = "system",
         issuer: str | None = None,
         audience: str | None = None,
     ) -> None:
         self._keys = keys
+        self._user_claim = user_claim
         self._admin_claim = admin_claim
         self._system_claim = system_claim
         self._issuer = issuer
@@ -133,18 +147,21 @@ class Tokens:
                 issuer=self._issuer,
                 audience=self._audience,
                 leeway=_LEEWAY_SECONDS,
-                options={"require": ["exp", "sub"], "verify_aud": self._audience is not None},
+                options={"require": ["exp", self._user_claim], "verify_aud": self._audience is not None},
             )
         except jwt.ExpiredSignatureError as error:
             raise NotSignedIn("the token has expired; get a new one", code="TOKEN_EXPIRED") from error
         except jwt.PyJWTError as error:
             raise NotSignedIn(f"the token is not valid: {error}", code="TOKEN_INVALID") from error
-        user = claims["sub"]
-        if not isinstance(user, str) or not 0 < len(user) <= CALLER.longest or not user.isprintable():
+        user, expires_at = claims[self._user_claim], float(claims["exp"])
+        if not is_user_name(user):
             raise NotSignedIn("the token names no user", code="TOKEN_INVALID")
-        is_program = claims.get(self._system_claim) is True
-        is_admin = is_program or claims.get(self._admin_claim) is True
-        return Identity(user, is_admin, is_program), float(claims["exp"])
+        is_program = _grants(claims, self._system_claim)
+        is_admin = is_program or _grants(claims, self._admin_claim)
+        # Of what is signed, not of the whole token: a signature of ES256 has a second form that is good, too.
+        session = sha256(token.rpartition(".")[0].encode()).hexdigest()
+        issued_at = float(claims.get("iat", 0.0))
+        return Identity(user, is_admin, is_program, issued_at, expires_at, session), expires_at
 
     def issue(self, user: str, *, is_admin: bool = False, is_program: bool = False, seconds: float = 86_400.0) -> str:
         """A token for somebody, or for an operator's program; only where the secret is ours."""
@@ -153,14 +170,34 @@ class Tokens:
                 "tokens come from your identity provider (PENSTOCK_JWKS_URL); Penstock cannot make any",
                 code="TOKENS_FROM_ELSEWHERE",
             )
-        now = int(time.time())
-        claims: dict[str, Any] = {"sub": user, "iat": now, "exp": now + int(seconds)}
+        now = time.time()  # with its fraction: who signs in again in the second of an ending is let in
+        claims: dict[str, Any] = {self._user_claim: user, "iat": now, "exp": int(now + seconds)}
         if is_admin:
-            claims[self._admin_claim] = True
+            _grant(claims, self._admin_claim)
         if is_program:
-            claims[self._system_claim] = True
+            _grant(claims, self._system_claim)
         if self._issuer is not None:
             claims["iss"] = self._issuer
         if self._audience is not None:
             claims["aud"] = self._audience
         return jwt.encode(claims, self._keys.secret, algorithm="HS256")
+
+
+def _grants(claims: dict[str, Any], right: str) -> bool:
+    """Do these claims give a right? ``NAME`` asks for true, ``NAME=VALUE`` for this text or a list with it.
+
+    >>> _grants({"admin": True}, "admin"), _grants({"admin": "true"}, "admin")
+    (True, False)
+    >>> _grants({"roles": ["reader", "operator"]}, "roles=operator"), _grants({"roles": "operators"}, "roles=operator")
+    (True, False)
+    """
+    name, names_value, value = right.partition("=")
+    content = claims.get(name)
+    if not names_value:
+        return content is True
+    return content == value or (isinstance(content, list) and value in content)
+
+
+def _grant(claims: dict[str, Any], right: str) -> None:
+    name, names_value, value = right.partition("=")
+    claims[name] = [*claims.get(name, ()), value] if names_value else True

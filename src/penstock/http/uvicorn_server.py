@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
 from penstock.errors import ConfigurationError
+from penstock.http.access import is_within
 from penstock.http.connections import Connection, ConnectionLimits, Connections
+from penstock.http.hosts import Hosts, is_loopback
 from penstock.http.service import Service
 from penstock.settings import Settings
 
@@ -32,17 +34,21 @@ class Server(uvicorn.Server):
     def __init__(
         self, api: FastAPI, *, host: str, port: int, grace: float, on_start: Callable[[str], None] | None = None
     ) -> None:
+        service: Service = api.state.penstock
+        if service.hosts is None:
+            service.hosts = Hosts.of_listener(host)
+        proxies = [str(network) for network in service.app.settings.trusted_proxies]
         super().__init__(
             uvicorn.Config(
                 api, host=host, port=port, log_config=None, access_log=False, server_header=False,
                 timeout_graceful_shutdown=int(grace) + 1, http=Connection, ws="none",
+                proxy_headers=bool(proxies), forwarded_allow_ips=proxies,
             )
         )  # fmt: skip
-        service: Service = api.state.penstock
         self._change_feed = service.change_feed
         self._connections = Connections(
             ConnectionLimits.of(service.app.settings),
-            is_proxy=_OWN_ADDRESSES.__contains__,
+            is_proxy=partial(_is_proxy, service.app.settings),
             count_refusal=lambda code: service.metrics.refused_connections.labels(code).inc(),
         )
         self.server_state = self._connections
@@ -92,6 +98,11 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
+def _is_proxy(settings: Settings, host: str) -> bool:
+    """May this address speak for many clients?"""
+    return host in _OWN_ADDRESSES or is_within(host, settings.trusted_proxies)
+
+
 def refuse_open_door(settings: Settings, host: str) -> None:
     """A server that others can reach needs a secret somebody has chosen, or the keys of an identity provider."""
     if settings.jwt_secret is None and settings.jwks_url is None and not is_loopback(host):
@@ -99,13 +110,3 @@ def refuse_open_door(settings: Settings, host: str) -> None:
             f"{host} can be reached by others: set PENSTOCK_JWT_SECRET (32 characters or more) or PENSTOCK_JWKS_URL",
             code="JWT_SECRET_MISSING",
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Does only this machine reach it?"""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

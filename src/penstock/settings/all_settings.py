@@ -23,7 +23,7 @@ class Settings(LimitSettings, ServerSettings, TransportSettings, IngestSettings,
 
     # Fields come in the order of the bases from the last to the first: so the reference begins with the database.
 
-    model_config = SettingsConfigDict(frozen=True, populate_by_name=True, extra="ignore")
+    model_config = SettingsConfigDict(frozen=True, populate_by_name=True, extra="ignore", hide_input_in_errors=True)
 
     files_directory: Annotated[
         Path,
@@ -72,6 +72,12 @@ def load_settings(**overrides: object) -> Settings:
         raise ConfigurationError(f"CLAIM_MIN is {settings.claim_min}, above CLAIM_MAX, which is {settings.claim_max}")
     if settings.jwt_secret is not None and settings.jwks_url is not None:
         raise ConfigurationError("PENSTOCK_JWT_SECRET and PENSTOCK_JWKS_URL are both set; tokens come from one of them")
+    if settings.jwks_url is not None and settings.jwt_audience is None and not settings.jwt_any_audience:
+        raise ConfigurationError(
+            "PENSTOCK_JWKS_URL is set without PENSTOCK_JWT_AUDIENCE: a token that the identity provider made for any "
+            "other application would be good here; set it, or PENSTOCK_JWT_ANY_AUDIENCE=true if that is meant",
+            code="JWT_AUDIENCE_MISSING",
+        )
     if settings.ingest_min_rows > settings.ingest_max_rows:
         raise ConfigurationError(
             f"INGEST_MIN_ROWS is {settings.ingest_min_rows}, above INGEST_MAX_ROWS, which is {settings.ingest_max_rows}"

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
 from penstock.errors import ConfigurationError
+from penstock.redaction import hide_secrets
 from penstock.settings.types import WrittenAs
 
 AnySettings = TypeVar("AnySettings", bound=BaseSettings)
@@ -32,7 +33,8 @@ def read_settings(settings: type[AnySettings], **overrides: Any) -> AnySettings:
         return settings(**overrides)
     except ValidationError as error:
         lines = [_describe_problem(settings, problem) for problem in error.errors()]
-        raise ConfigurationError("the settings are wrong: " + "; ".join(lines)) from error
+    # Not from the error, nor while it is handled: it repeats every value, and a traceback would show that.
+    raise ConfigurationError("the settings are wrong: " + "; ".join(lines))
 
 
 def _describe_problem(settings: type[BaseSettings], problem: Any) -> str:
@@ -57,7 +59,7 @@ def show_settings(settings: BaseSettings) -> list[SettingShown]:
             source = "default"
         else:
             source = "environment" if os.environ.get(variable) is not None else "program"
-        text = _without_password(environment_text(field, value))
+        text = hide_secrets(environment_text(field, value))
         shown_settings.append(SettingShown(variable, text, source, field.description or ""))
     return shown_settings
 
@@ -65,11 +67,3 @@ def show_settings(settings: BaseSettings) -> list[SettingShown]:
 def environment_text(field: FieldInfo, value: Any) -> str:
     """A value of a setting as it would be written in the environment."""
     return next((mark.text(value) for mark in field.metadata if isinstance(mark, WrittenAs)), str(value))
-
-
-def _without_password(value: str) -> str:
-    scheme, separator, rest = value.partition("://")
-    credentials, at, host = rest.rpartition("@")
-    if not (separator and at and ":" in credentials):
-        return value
-    return f"{scheme}://{credentials.partition(':')[0]}:***@{host}"

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,3 +63,31 @@ Owners = Annotated[
     WrittenAs(lambda owners: json.dumps({place: list(users) for place, users in owners.items()}) if owners else ""),
 ]
 """A setting that says whose places are: a JSON object in the environment."""
+
+
+Network = IPv4Network | IPv6Network
+_EVERYWHERE = (IPv4Network("0.0.0.0/0"), IPv6Network("::/0"))
+
+
+def _read_networks(value: object) -> object:
+    parts = _split(value)
+    if parts == ("*",):
+        return _EVERYWHERE
+    if not isinstance(parts, tuple):
+        return parts
+    networks = []
+    for part in parts:
+        try:
+            networks.append(ip_network(part))
+        except ValueError as error:
+            raise ValueError(f"{part!r} is no address and no network such as 10.0.0.0/8: {error}") from None
+    return tuple(networks)
+
+
+Networks = Annotated[
+    tuple[Network, ...],
+    NoDecode,
+    BeforeValidator(_read_networks),
+    WrittenAs(lambda networks: ",".join(map(str, networks))),
+]
+"""A setting that is a list of networks and addresses, separated by commas; ``*`` is all of them."""

@@ -383,6 +383,17 @@ inbox = Table(
 """Which messages had their effect: each is written in the transaction of the effect."""
 Index("ix_inbox_accepted_at", inbox.c.accepted_at)
 
+ended_sessions = Table(
+    "ended_sessions",
+    metadata,
+    Column("subject", String(bounds.CALLER.longest + 9), primary_key=True),
+    Column("issued_before", Moment, nullable=False),
+    Column("ended_at", Moment, nullable=False),
+    Column("forget_at", Moment),
+)
+"""Whose tokens are void although they have not run out: everybody's, a user's, or one session's."""
+Index("ix_ended_sessions_ended_at", ended_sessions.c.ended_at)
+
 
 def _unique_names() -> frozenset[str]:
     """Found by name, as a database names what a row violates."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -14,6 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from penstock.errors import NotSignedIn, PenstockError
 from penstock.http.errors import status_of
+from penstock.http.service import Service
 from penstock.web.assets import Folders, assets, templates
 from penstock.web.lifecycle_table import lifecycle_script
 
@@ -28,6 +30,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_OWN_PATH = re.compile(r"/ui(?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+")
 _PAGE = HEADERS | {"Cache-Control": "no-store"}
 _log = structlog.get_logger("penstock.web")
 
@@ -44,7 +47,11 @@ def render_page(request: Request, template: str, *, status: int = 200, **values:
     static = f"{root}/ui/static/{assets(folders).version}"
     environment = templates(folders)
     frame = environment.from_string(template) if "\n" in template else environment.get_template(template)
-    common_values = {"root": root, "static": static, "path": request.url.path, "lifecycle_script": lifecycle_script()}
+    service: Service = request.app.state.penstock
+    common_values = {
+        "root": root, "static": static, "path": request.url.path, "lifecycle_script": lifecycle_script(),
+        "signs_in": service.tokens is not None,
+    }  # fmt: skip
     text = frame.render(**common_values, **values)
     return HTMLResponse(text, status, headers=_PAGE)
 
@@ -54,12 +61,24 @@ def elsewhere(request: Request, path: str) -> RedirectResponse:
     return RedirectResponse(f"{root_of(request)}{path}", 303, headers=_PAGE)
 
 
+def lead_to_sign_in(request: Request, address: str) -> Response:
+    """The page to sign in at, ours or that of the application we are part of, and back to what was wanted."""
+    service: Service = request.app.state.penstock
+    if service.tokens is not None:
+        return elsewhere(request, f"/ui/sign-in?next={quote(address)}")
+    if service.sign_in_address is None:
+        text = "This server does not sign people in itself. Sign in where you usually do, and come back."
+        return problem(request, 401, "Sign in first", text)
+    separator = "&" if "?" in service.sign_in_address else "?"
+    return RedirectResponse(f"{service.sign_in_address}{separator}next={quote(address)}", 303, headers=_PAGE)
+
+
 def own_path(text: str | None, root: str) -> str:
     """Where somebody wanted to go before they were asked to sign in: a page of ours, or else the first one.
 
     >>> own_path("/ui/jobs?status=failed", "")
     '/ui/jobs?status=failed'
-    >>> own_path("//elsewhere.example/ui/jobs", ""), own_path("https://elsewhere.example/", "")
+    >>> own_path("//elsewhere.example/ui/jobs", ""), own_path("/ui/%2e%2e/docs", "")
     ('/ui/jobs', '/ui/jobs')
     """
     first = "/ui/jobs"
@@ -69,9 +88,9 @@ def own_path(text: str | None, root: str) -> str:
         parts = urlsplit(text)
     except ValueError:
         return first
-    if parts.scheme or parts.netloc or not parts.path.startswith(f"{root}/ui/") or ".." in parts.path:
-        return first
-    return text.removeprefix(root)
+    # Segments of plain characters alone: a browser takes %2e%2e for the folder above, and would leave the pages by it.
+    is_ours = parts.path.startswith(root) and _OWN_PATH.fullmatch(parts.path.removeprefix(root))
+    return text.removeprefix(root) if is_ours and not parts.scheme and not parts.netloc else first
 
 
 class PageRoute(APIRoute):
@@ -86,7 +105,7 @@ class PageRoute(APIRoute):
                 return await handle(request)
             except NotSignedIn:
                 path_and_query = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-                return elsewhere(request, f"/ui/sign-in?next={quote(path_and_query)}")
+                return lead_to_sign_in(request, path_and_query)
             except RequestValidationError:
                 return problem(request, 404, "There is no such page", "The address is not one of ours.")
             except PenstockError as error:

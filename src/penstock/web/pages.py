@@ -5,33 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
-from fastapi import FastAPI, Form, Query
-from starlette.concurrency import run_in_threadpool
+from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
 from penstock.application import Page
-from penstock.errors import NotSignedIn, SwitchedOff
+from penstock.errors import SwitchedOff
 from penstock.http.auth import AService, SignedIn
-from penstock.http.bodies import limit_body
 from penstock.http.forms import StartForm, start_forms
 from penstock.http.missing_applications import PAGES, refuse_missing
 from penstock.http.routing import Router, add_routes
 from penstock.http.service import Service
-from penstock.http.sessions import begin_session, end_session, require_own_page
 from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus, Phase
 from penstock.lifecycle.transitions import TRANSITIONS
-from penstock.web.answers import HEADERS, PageRoute, elsewhere, own_path, problem, render_page, root_of
+from penstock.web.answers import HEADERS, PageRoute, elsewhere, problem, render_page
 from penstock.web.assets import assets
 from penstock.web.lifecycle_table import lifecycle_table
+from penstock.web.sign_in import add_sign_in
 
-_LONGEST_TOKEN = 10_000
-_LARGEST_FORM = 64 * 1024
 _MAY_RUN_AGAIN = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
-Next = Annotated[str | None, Query(alias="next")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,45 +73,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
     async def first(request: Request) -> Response:
         return elsewhere(request, "/ui/jobs")
 
-    @routes.get("/sign-in")
-    async def sign_in(request: Request, next_path: Next = None) -> Response:
-        return render_page(
-            request, "sign_in.html", next_path=next_path or "", message=None, makes_tokens=service.tokens.makes_tokens
-        )
-
-    @routes.post("/sign-in")
-    @limit_body(_LARGEST_FORM)
-    async def sign_in_with(
-        request: Request,
-        token: Annotated[str, Form(max_length=_LONGEST_TOKEN)] = "",
-        next_path: Annotated[str, Form(alias="next")] = "",
-    ) -> Response:
-        require_own_page(request)
-        clean_token = "".join(token.split()).removeprefix("Bearer")
-        try:
-            await run_in_threadpool(service.tokens.read, clean_token)
-        except NotSignedIn as error:
-            message = error.message if clean_token else "paste a token first"
-            return render_page(
-                request, "sign_in.html", status=401, next_path=next_path, message=message,
-                makes_tokens=service.tokens.makes_tokens,
-            )  # fmt: skip
-        return _signed_in(request, clean_token, own_path(next_path, root_of(request)))
-
-    @routes.post("/sign-out")
-    async def sign_out(request: Request) -> Response:
-        require_own_page(request)
-        answer = elsewhere(request, "/ui/sign-in")
-        end_session(answer, root=root_of(request))
-        return answer
-
-    @routes.get("/enter/{code}")
-    async def enter(request: Request, code: str) -> Response:
-        token = service.links.use(code)
-        if token is None:
-            text = "A link signs somebody in once. Start the server again for a new one, or sign in with a token."
-            return problem(request, 410, "This link was used already", text)
-        return _signed_in(request, token, "/ui/jobs")
+    add_sign_in(routes, service)
 
     @routes.get("/jobs")
     def jobs(request: Request, who: SignedIn) -> Response:
@@ -190,9 +147,3 @@ def _frame(page: Callable[..., Response], template: str) -> Callable[..., Respon
         return page(request, template, who)
 
     return show
-
-
-def _signed_in(request: Request, token: str, path: str) -> Response:
-    answer = elsewhere(request, path)
-    begin_session(answer, token, root=root_of(request), secure=request.url.scheme == "https")
-    return answer

@@ -56,6 +56,7 @@ def test_a_hostile_crowd_is_refused_and_nobody_else_notices(tmp_path: Path, monk
     with serving(app, worker=True) as served:
         service: Service = served.server.config.app.state.penstock  # type: ignore[union-attr]
         service.guest_requests = RateLimit(GUESTS, "requests", now=lambda: 0.0)
+        assert service.tokens is not None
         crowd.url, crowd.token = served.url, service.tokens.issue("eve")
         with User(served.url, service.tokens.issue("ada")) as ada:
             told.set()

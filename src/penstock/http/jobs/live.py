@@ -29,7 +29,7 @@ from penstock.http.jobs.streams import one_more_stream
 from penstock.http.responses import json_text
 from penstock.http.routing import Router
 from penstock.http.service import Service
-from penstock.http.tokens import Identity
+from penstock.http.stream_access import Listening, StreamAccess
 from penstock.lifecycle.states import FINISHED
 from penstock.operations.read_jobs import HISTORY_PAGE
 
@@ -53,12 +53,12 @@ def visible_job(job_id: UUID, who: SignedIn, service: AService) -> UUID:
 )
 async def follow_job(
     job_id: Annotated[UUID, Depends(visible_job)],
-    who: SignedIn,
+    access: Listening,
     service: AService,
     last_event_id: Annotated[str | None, Header(description="The last `history` event that was seen.")] = None,
 ) -> AsyncIterator[ServerSentEvent]:
     """`history` for every transition, `progress` whenever something changed, `end` when the job is over."""
-    async for event in _events(job_id, who, service, _sequence(last_event_id)):
+    async for event in _events(job_id, access, service, _sequence(last_event_id)):
         yield event
 
 
@@ -70,24 +70,24 @@ async def follow_job(
     dependencies=[Depends(one_more_stream)],
 )
 async def stream_job(
-    job_id: Annotated[UUID, Depends(visible_job)], who: SignedIn, service: AService
+    job_id: Annotated[UUID, Depends(visible_job)], access: Listening, service: AService
 ) -> AsyncIterator[ServerSentEvent]:
     """The same without its history, as plain messages: each is the job as it stands, and its `status` says when it is
     over.
     """
-    async for event in _events(job_id, who, service, _LAST_SEQUENCE):
+    async for event in _events(job_id, access, service, _LAST_SEQUENCE):
         if event.event == "progress":
             yield ServerSentEvent(raw_data=event.raw_data)
 
 
-async def _events(job_id: UUID, who: Identity, service: Service, after: int) -> AsyncIterator[ServerSentEvent]:
-    """What happens to a job behind a line of its history, until it is over or the server stops."""
+async def _events(job_id: UUID, access: StreamAccess, service: Service, after: int) -> AsyncIterator[ServerSentEvent]:
+    """What happens to a job behind a line of its history, until it is over, the session is, or the server stops."""
     last_status = None
     with service.change_feed.follow(job_id) as change_event:
         while True:
             change_event.clear()
             try:
-                read = partial(read_news, job_id, who, service, after=after, limit=HISTORY_PAGE)
+                read = partial(read_news, job_id, access.who, service, after=after, limit=HISTORY_PAGE)
                 job, lines = await run_in_threadpool(read)
             except StoreUnavailable as error:
                 _log.warning("cannot read a job; trying again", error=error.message, code=error.code)
@@ -95,6 +95,8 @@ async def _events(job_id: UUID, who: Identity, service: Service, after: int) -> 
                 if service.change_feed.is_closed:
                     return
                 continue
+            if not await access.holds():  # after the look: what happened behind the end of a session is not told
+                return
             for line in lines:
                 after = line.sequence
                 yield ServerSentEvent(event="history", id=str(after), raw_data=json_text(history_line(line)))

@@ -2,7 +2,7 @@
 
 One kind of event comes, ``jobs``: the page's ids in their order, those of its jobs that are new on the page or have
 changed since the event before, and the cursor of the page behind it. The first event has the whole page; after that
-there is one only when something changed. The stream ends when the server stops.
+there is one only when something changed. The stream ends with the session, and when the server stops.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from penstock.errors import PenstockError
-from penstock.http.auth import AService, SignedIn
+from penstock.http.auth import AService
 from penstock.http.blank_params import BlankParams
 from penstock.http.errors import documented
 from penstock.http.jobs.filters import APageRequest, next_cursor
@@ -31,6 +31,7 @@ from penstock.http.jobs.schemas import JobListChange
 from penstock.http.jobs.streams import one_more_stream
 from penstock.http.responses import json_text
 from penstock.http.routing import Router
+from penstock.http.stream_access import Listening
 from penstock.lifecycle.job import Job
 from penstock.operations.read_jobs import JobPage
 
@@ -49,7 +50,7 @@ _log = structlog.get_logger("penstock.change_feed")
     dependencies=[Depends(one_more_stream)],
 )
 async def follow_jobs(
-    who: SignedIn,
+    access: Listening,
     service: AService,
     page_request: APageRequest,
     limit: Annotated[int, Query(ge=1, le=MAX_LISTED)] = 50,
@@ -58,7 +59,7 @@ async def follow_jobs(
     page_sent = _PageSent()
 
     def look() -> JobPage:
-        return service.app.acting_as(who.caller).jobs.page(
+        return service.app.acting_as(access.who.caller).jobs.page(
             page_request.job_filter, after=page_request.after, limit=limit
         )
 
@@ -70,6 +71,8 @@ async def follow_jobs(
             except PenstockError as error:
                 _log.warning("cannot read the list of jobs; trying again", error=error.message, code=error.code)
             else:
+                if not await access.holds():
+                    return
                 if news is not None:
                     yield ServerSentEvent(event="jobs", raw_data=json_text(news))
             with suppress(TimeoutError):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from fastapi import Depends
 from starlette.responses import Response
 
+from penstock.http.access import may_read_metrics
 from penstock.http.auth import AService
 from penstock.http.errors import documented
 from penstock.http.responses import Json
@@ -26,7 +28,13 @@ def get_readiness(service: AService) -> Response:
     return Json({"status": "ok"})
 
 
-@routes.get("/metrics", summary="Figures for Prometheus", response_class=Response)
+@routes.get(
+    "/metrics",
+    summary="Figures for Prometheus",
+    response_class=Response,
+    dependencies=[Depends(may_read_metrics)],
+    responses=documented(401, 403, 503),
+)
 def get_metrics(service: AService) -> Response:
-    """In Prometheus' text format."""
+    """In Prometheus' text format; for this machine, PENSTOCK_METRICS_NETWORKS and admins."""
     return Response(service.metrics.text(), media_type=CONTENT_TYPE)

@@ -13,7 +13,9 @@ from penstock.settings.types import Names, Owners
 class SourceSettings(BaseSettings):
     """The buckets and servers that files may be fetched from."""
 
-    model_config = SettingsConfigDict(frozen=True, populate_by_name=True, extra="ignore", env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        frozen=True, populate_by_name=True, extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+    )
 
     buckets: Annotated[
         Names,
