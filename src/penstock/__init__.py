@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from penstock.lifecycle.policy import Policy, RunsIn
     from penstock.lifecycle.retry import Backoff
     from penstock.lifecycle.states import ItemStatus, JobState
-    from penstock.settings import Settings, load_settings
+    from penstock.settings.all_settings import Settings, load_settings
     from penstock.worker.context import ItemContext, JobContext
     from penstock.worker.worker import Worker
 else:
@@ -43,7 +43,7 @@ else:
             "penstock.lifecycle.policy": "Policy RunsIn",
             "penstock.lifecycle.retry": "Backoff",
             "penstock.lifecycle.states": "ItemStatus JobState",
-            "penstock.settings": "Settings load_settings",
+            "penstock.settings.all_settings": "Settings load_settings",
             "penstock.worker.context": "ItemContext JobContext",
             "penstock.worker.worker": "Worker",
         },

@@ -30,7 +30,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from penstock.errors import ConfigurationError
 from penstock.lifecycle.quantities import seconds, size_in_bytes
-from penstock.settings import Folders, Names, WrittenAs
+from penstock.settings.types import Folders, Names, WrittenAs
 from penstock.store.migrations.revision import Revision
 
 if TYPE_CHECKING:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from playwright.sync_api import expect
 from sqlalchemy import update
 
 from penstock import owner
+from penstock.lifecycle.states import TrackingEngine
+from penstock.lifecycle.tracked_tasks import FailurePolicy, TaskSighting, TaskStatus
+from penstock.operations.request import Request
+from penstock.operations.tracking import record_sightings, record_tracked_job
 from penstock.store.tables import jobs
 from tests.browser.accessibility import SCREENS, no_problems
 from tests.browser.artifacts import screenshot
@@ -146,6 +151,25 @@ def test_a_job_is_paused_and_goes_on(server: WholeServer, page_of: PageOf) -> No
     expect(page.locator("[data-part=active]")).to_have_text(re.compile(r"^1\d min"))
     expect(page.locator("[data-part=paused]")).to_have_text(re.compile(r"^1 h \d min$"))
     expect(page.locator("[data-figure=eta]")).to_be_hidden()
+
+
+def test_the_failed_tasks_of_a_celery_job_are_named(server: WholeServer, page_of: PageOf) -> None:
+    user, job_id = server.somebody(), uuid4()
+    root = TaskSighting(job_id, "root", TaskStatus.PUBLISHING, name="tasks.root", is_root=True)
+    part = TaskSighting(job_id, "part", TaskStatus.FAILED, name=HOSTILE, error="it broke", worker="a@host")
+    app = server.app
+    app.store.write(
+        lambda transaction: record_tracked_job(
+            transaction, TrackingEngine.CELERY, "thumbs", job_id, [root], {}, Request(owner=user), max_bytes=1000
+        )
+    )
+    ended = replace(root, status=TaskStatus.SUCCEEDED)
+    app.store.write(lambda transaction: record_sightings(transaction, [part, ended], FailurePolicy.COUNT))
+    page = opened(page_of(user), job_id)
+    tasks = page.locator("[data-part=tasks]")
+    tasks.get_by_text("Failed tasks").click()
+    expect(tasks.get_by_role("listitem")).to_have_text(f"{HOSTILE}: it broke part, a@host")
+    no_problems(page)
 
 
 def test_a_kickoff_works_on_a_job(server: WholeServer, page_of: PageOf) -> None:

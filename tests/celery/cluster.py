@@ -96,9 +96,9 @@ class Cluster:
         [item] = self.app.items.list(job.id)
         return item
 
-    def start_worker(self, *, processes: int = 2) -> subprocess.Popen[bytes]:
-        """A Celery worker with a pool of so many processes, in a process group of its own."""
-        arguments = ["-A", "tests.celery.shop:celery", "worker", "-Q", self.queue, "-c", str(processes)]
+    def start_worker(self, *, processes: int = 2, pool: str = "prefork") -> subprocess.Popen[bytes]:
+        """A Celery worker with a pool of so many processes (or threads), in a process group of its own."""
+        arguments = ["-A", "tests.celery.shop:celery", "worker", "-Q", self.queue, "-c", str(processes), "-P", pool]
         arguments += ["-n", f"{uuid.uuid4().hex[:8]}@test", "-l", "INFO"]
         arguments += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
         return self.start([sys.executable, "-m", "celery", *arguments])

@@ -17,7 +17,7 @@ from celery import chain, chord, group
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import JobState, KilledBy, Phase
 from tests.celery.brokers import BROKERS, Broker
-from tests.celery.tracked_app import Tracking
+from tests.celery.tracked_app import Tracking, send
 from tests.celery.tracked_workers import PATIENCE, TrackedWorker
 from tests.waiting import eventually
 
@@ -62,12 +62,6 @@ def ended(client: Tracking, job_id: UUID | str) -> Job:
     job = client.app.jobs.wait(job_id, timeout=PATIENCE)
     assert job.finished, job
     return job
-
-
-def send(client: Tracking, name: str, *args: Any, **kwargs: Any) -> str:
-    """A task, as anybody sends one."""
-    task_id: str = client.tasks[f"tasks.{name}"].apply_async(args, kwargs).id
-    return task_id
 
 
 def test_a_coordinator_is_completed_when_its_finalizer_is(

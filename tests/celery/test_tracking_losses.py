@@ -16,7 +16,7 @@ from penstock.errors import ConfigurationError
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import JobState, KilledBy
 from tests.celery.brokers import Broker
-from tests.celery.tracked_app import Tracking, make
+from tests.celery.tracked_app import Tracking, make, send
 from tests.celery.tracked_workers import PATIENCE, TrackedWorker
 from tests.private_brokers import free_ports
 from tests.waiting import eventually
@@ -60,11 +60,6 @@ def ended(client: Tracking, job_id: UUID | str) -> Job:
 
     eventually(is_over, PATIENCE)
     return client.app.jobs.get(job_id)
-
-
-def send(client: Tracking, name: str, *args: Any, **kwargs: Any) -> str:
-    task_id: str = client.tasks[f"tasks.{name}"].apply_async(args, kwargs).id
-    return task_id
 
 
 def test_a_worker_that_is_killed_with_an_early_ack_has_lost_its_task(

@@ -48,6 +48,12 @@ def make(*, broker: str, backend: str, database_url: str, queue: str, **options:
     return Tracking(celery, app, track(celery, app, **options), define(celery))
 
 
+def send(client: Tracking, name: str, *args: Any, **kwargs: Any) -> str:
+    """A task, as anybody sends one; the answer is its id."""
+    task_id: str = client.tasks[f"tasks.{name}"].apply_async(args, kwargs).id
+    return task_id
+
+
 def define(celery: Celery) -> Any:
     """The tasks."""
 

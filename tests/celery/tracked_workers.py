@@ -21,13 +21,21 @@ PATIENCE = 60.0
 class TrackedWorker:
     """``celery worker``, until it is ended."""
 
-    def __init__(self, folder: Path, options: dict[str, Any], *, name: str = "worker", concurrency: int = 3) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        options: dict[str, Any],
+        *,
+        name: str = "worker",
+        concurrency: int = 3,
+        pool: str = "prefork",
+    ) -> None:
         self.log = folder / f"{name}.log"
         environment = {**os.environ, "TRACKED_APP": json.dumps(options), "PYTHONPATH": str(ROOT)}
         command = [
             sys.executable, "-m", "celery", "-A", "tests.celery.tracked_app:celery", "worker", "--loglevel", "INFO",
             "--concurrency", str(concurrency), "-n", f"{name}-{options['queue']}@test", "--without-gossip",
-            "--without-mingle",
+            "--without-mingle", "--pool", pool,
         ]  # fmt: skip
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(

@@ -21,6 +21,7 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import JobState, KilledBy, Phase, TrackingEngine
 from penstock.lifecycle.tracked_tasks import FailurePolicy, TaskSighting, TaskStatus, version_of
 from penstock.operations import control, maintenance, tracking
+from penstock.operations.job_report import FAILURES, JobReport, get_report
 from penstock.operations.read_jobs import get_job, history
 from penstock.operations.request import Request
 from penstock.operations.tracking import record_sightings, record_tracked_job, settle_tracked
@@ -138,6 +139,34 @@ def test_a_group_with_failures_ends_as_the_policy_says(tracker: Tracker, policy:
     tracker.tell("root", S.SUCCEEDED)
     job = tracker.tell("two", S.SUCCEEDED)
     assert (job.state, job.progress.failed, job.progress.processed) == (state, 1, 3)
+
+
+def test_the_tasks_that_failed_are_named_once_it_is_over(tracker: Tracker) -> None:
+    tracker.hear(
+        tracker.sighting("one", S.FAILED, error="no", error_code="NO", worker="a@host"),
+        tracker.sighting("helper", S.FAILED, error="no helper", is_counted=False),
+        tracker.sighting("two", S.STARTED),
+    )
+    assert _report(tracker).failed_tasks is None, "it is not over"
+    tracker.tell("two", S.REVOKED, error="revoked", error_code="TASK_REVOKED")
+    tracker.tell("root", S.SUCCEEDED)
+    report = _report(tracker)
+    assert (report.job.state, report.failures) == (JobState.SUCCEEDED, None)
+    assert sorted(report.failed_tasks or []) == [
+        ("one", "tasks.one", "no", "NO", "a@host"),
+        ("two", "tasks.two", "revoked", "TASK_REVOKED", None),
+    ]
+
+
+def test_no_more_than_a_hundred_are_named(tracker: Tracker) -> None:
+    tracker.hear(*(tracker.sighting(f"part-{number}", S.FAILED, error="no") for number in range(120)))
+    tracker.tell("root", S.SUCCEEDED)
+    assert len(_report(tracker).failed_tasks or []) == FAILURES == 100
+    assert tracker.job.progress.failed == 120
+
+
+def _report(tracker: Tracker) -> JobReport:
+    return tracker.store.read(lambda transaction: get_report(transaction, tracker.job_id, SYSTEM, with_trace=False))
 
 
 def test_the_root_decides_whatever_the_policy(tracker: Tracker) -> None:

@@ -16,7 +16,7 @@ The convention, for whoever writes a page:
   ``<!-- needs: redis -->`` does the same for ``redis://broker.example:6379/0``.
 - The ports that a page shows become others, which are free: several pages, and several runs, are served at once.
 
-The programs start quickly, from interpreters that have the libraries loaded (:mod:`tests.fork_server.server`).
+The programs start quickly, from interpreters that have their modules loaded (:mod:`tests.fork_server.server`).
 
 Shell blocks of any other name are refused, so that none is overlooked.
 """

@@ -61,14 +61,15 @@ LIBRARIES = (
     "uvloop",
     "xml.etree.ElementTree",
 )
+OURS = ("penstock.*", "penstock_apps.*")
 REAL = Path(sys.executable).with_name("penstock")
 
 
 @contextmanager
-def warm_programs(libraries: Sequence[str] = LIBRARIES) -> Iterator[Path]:
+def warm_programs(modules: Sequence[str] = (*LIBRARIES, *OURS)) -> Iterator[Path]:
     """The directory; everything that was started from it is gone at the end of the block.
 
-    ``libraries`` is what its processes find loaded.
+    ``modules`` is what its processes find loaded.
     """
     # Not pytest's directory: the address of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="warm-") as made:
@@ -80,7 +81,7 @@ def warm_programs(libraries: Sequence[str] = LIBRARIES) -> Iterator[Path]:
             program.write_text(f'#!/bin/sh\nexec {shlex.join([*launcher, *script])} "$@"\n', encoding="utf-8")
             program.chmod(0o755)
         with subprocess.Popen(
-            [sys.executable, str(HERE / "server.py"), str(address), *libraries],
+            [sys.executable, str(HERE / "server.py"), str(address), *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Control-C is for the tests, and for their programs when the tests say so.

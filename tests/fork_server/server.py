@@ -1,8 +1,8 @@
 """An interpreter that has loaded the libraries already, and forks itself for every program it is asked to run.
 
-Most of what a start of ``penstock`` costs is the import of libraries, and the tests start it hundreds of times. This
-process imports them once. Of ``penstock`` itself it imports nothing: each program does that afresh, so what a command
-loads, in which order, and what it reads from the environment meanwhile is what it would be in a fresh interpreter.
+Most of what a start of ``penstock`` costs is imports, and the tests start it hundreds of times. This process imports
+what it is told to once. Our own packages read nothing from the environment while they are imported, and what a command
+loads and when is shown by tests that start real interpreters.
 
 A launcher (:mod:`tests.fork_server.launcher`) connects, and sends what a program is made of: its three standard
 streams, directory, environment and command line. It gets a byte back: ``r`` (start the real one yourself, for the
@@ -13,7 +13,7 @@ standard input of this process ends, which it does with the tests, all of them a
 The child leaves :meth:`Server.serve` and goes on as the main module of a fresh interpreter would, so that the
 interpreter's own end (threads, ``atexit``, buffers, the exit code of an exception) is the real one.
 
-``server.py SOCKET LIBRARY…``
+``server.py SOCKET MODULE…``; a package with a ``.*`` behind it is meant with all that is below.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
+import re
 import selectors
 import signal
 import socket
@@ -38,6 +40,7 @@ AT_THE_START = (
     *("PY_COLORS", "TERMINAL_WIDTH", "TYPER_", "_TYPER"),
 )
 AFTERWARDS = ("PYTHONFAULTHANDLER", "PYTHONUNBUFFERED")
+LEFT_TO_PROGRAMS = re.compile(r"\.(migrations|__main__|kafka|celery|testing|process_child)(\.|$)")
 
 
 @dataclass(frozen=True)
@@ -59,17 +62,24 @@ def fixed(environment: dict[str, str]) -> dict[str, str]:
     }
 
 
-def load(libraries: Sequence[str]) -> None:
-    """Import the libraries; one that is not installed is left to the program that misses it."""
-    for name in libraries:
-        try:
-            importlib.import_module(name)
-        except ModuleNotFoundError:
-            continue
-    ours = [name for name in sys.modules if name.partition(".")[0] in ("penstock", "penstock_apps")]
-    assert not ours, f"programs should load these for themselves: {ours}"
+def load(modules: Sequence[str]) -> None:
+    """Import the modules; one that is not installed is left to the program that misses it."""
+    for name in modules:
+        package = name.removesuffix(".*")
+        for found in [package] if package == name else [package, *modules_below(package)]:
+            try:
+                importlib.import_module(found)
+            except ModuleNotFoundError:
+                continue
     gc.collect()
     gc.freeze()  # what is never collected is never written to, and stays shared with the children
+
+
+def modules_below(package: str) -> list[str]:
+    """Those that programs share; revisions, and what needs an engine of others, are left to who uses them."""
+    paths = importlib.import_module(package).__path__
+    found = pkgutil.walk_packages(paths, f"{package}.", onerror=lambda _: None)
+    return [module.name for module in found if not LEFT_TO_PROGRAMS.search(module.name)]
 
 
 class Server:

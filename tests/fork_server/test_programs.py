@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.fork_server.programs import warm_programs
+from tests.fork_server.programs import LIBRARIES, warm_programs
 
 # What a script may know of its process; the two ways to start it have to answer alike. PWD, OLDPWD
 # and _ are the shell's notes to itself, and a warm program comes through one.
@@ -53,9 +54,11 @@ def told(python: Path, script: Path, **environment: str) -> tuple[int, str, str]
     return ended.returncode, ended.stdout, ended.stderr
 
 
-@pytest.fixture
-def warm(programs: Path) -> Path:
-    return programs / "python"
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Path]:
+    """One that has our own packages still to load, as a real interpreter has."""
+    with warm_programs(LIBRARIES) as directory:
+        yield directory / "python"
 
 
 @pytest.mark.parametrize("environment", [{}, {"PYTHONUNBUFFERED": "1"}, {"PYTHONIOENCODING": "latin-1"}])

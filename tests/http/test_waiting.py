@@ -204,7 +204,7 @@ def test_a_worker_that_has_nothing_to_do_keeps_its_series(
         worker.signals.listen()
         job = app.submit("rows", items=[1, 2], owner="ada").job
         app.jobs.wait(job.id, timeout=30)
-        worker._keep_samples()
+        worker._sample()
         busy = series(serve(worker=False).client(None).get("/metrics").text)
         worker._sign()
         # A minute later: what was sampled then is not looked at any more.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,17 @@ def test_a_slice_claims_as_much_as_it_may_and_writes_all_of_it(shared_store: Sto
     assert worker.work_off("count", holder=HOLDER, items=10) == 0, "a doubled one finds nothing"
     [started] = [line for line in app.jobs.history(job.id) if line.to_state is JobState.RUNNING]
     assert started.actor_id == HOLDER
+
+
+def test_what_its_lanes_did_is_there_to_be_seen(shared_store: Store, tmp_path: Path) -> None:
+    app = OnStore(shared_store, tmp_path, sweep_seconds=0.05)
+    app.kind("count")(count)
+    begun = app.submit("count", items=range(5)).job.created_at
+    app.slice_worker().work_off("count", holder=HOLDER, items=5)
+    eventually(lambda: app.system.samples(since=begun - timedelta(seconds=1)))
+    [sample] = app.system.samples(since=begun - timedelta(seconds=1))
+    assert (sample.kind, sample.data["held"], sample.data["store_errors"]) == ("count", 0, 0)
+    assert sample.worker.endswith(f":{os.getpid()}")
 
 
 def test_plain_functions_run_one_at_a_time_and_others_as_their_kind_says(file_store: Store, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pydantic_settings import BaseSettings
 from penstock.application import resolve
 from penstock.applications import find_applications
 from penstock.ingest import SourceSettings
-from penstock.settings import Settings, environment_text
+from penstock.settings import Settings
+from penstock.settings.environment import environment_text
 from tools.reference import meanings
 from tools.reference.markdown import code, document, fenced, table
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import closing
 from typing import Any, TypeVar
 
 from penstock.errors import TooManyRequests
@@ -55,6 +56,13 @@ class ChildProcesses:
         """The same for a coroutine; cancelling it kills the process."""
         answer: Answer = await asyncio.wrap_future(self._submit(function, argument, limits))
         return answer
+
+    def stream(
+        self, function: Callable[[Argument], Iterator[Answer]], argument: Argument, limits: Limits
+    ) -> Iterator[Answer]:
+        """What ``function`` yields, as it comes; each value has the whole time limit, and closing this ends it."""
+        with closing(self._running_pool().stream(function, argument, limits)) as pieces:
+            yield from pieces
 
     def close(self) -> None:
         """Kill what runs; a later call starts new processes."""

@@ -15,7 +15,7 @@ from penstock.errors import ConfigurationError, PenstockError
 
 if TYPE_CHECKING:
     from penstock import Penstock
-    from penstock.settings import SettingShown
+    from penstock.settings.environment import SettingShown
 
 
 def config(
@@ -48,7 +48,7 @@ def config(
 def _every_setting(app: Penstock) -> list[SettingShown]:
     """Those of the engine, of the sources that files are fetched from, and of each application that is here."""
     from penstock.ingest.sources.settings import SourceSettings
-    from penstock.settings import read_settings, show_settings
+    from penstock.settings.environment import read_settings, show_settings
 
     groups = [app.settings, read_settings(SourceSettings)]
     groups += [guest.settings for guest in app.applications if guest.settings is not None]

@@ -22,7 +22,7 @@ from penstock.store.rows import job_from
 from penstock.store.transaction import Transaction
 
 FAILURES = 100
-"""So many failed items are named."""
+"""So many failed items, or tasks, are named."""
 
 
 class ItemFailure(NamedTuple):
@@ -33,6 +33,16 @@ class ItemFailure(NamedTuple):
     error_code: str | None
     attempts: int
     deaths: int
+
+
+class TaskFailure(NamedTuple):
+    """A task of a job that another engine moves, which failed or was revoked."""
+
+    task_id: str
+    name: str | None
+    error: str | None
+    error_code: str | None
+    worker: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,8 @@ class JobReport:
     """What its history says of that moment."""
     failures: list[ItemFailure] | None = None
     """The first failed items of a job that is over; None where there are none."""
+    failed_tasks: list[TaskFailure] | None = None
+    """The first failed tasks of one that another engine moves, in the order in which that was heard."""
     stack_trace: str | None = None
 
 
@@ -60,5 +72,8 @@ def get_report(transaction: Transaction, job_id: UUID, caller: Caller, *, with_t
     if report_rows is None:
         raise not_found(job_id)
     row, ending = report_rows
-    failures = None if ending.failures is None else sorted(ItemFailure(*failure) for failure in ending.failures)
-    return JobReport(job_from(row), ending.ended_at, ending.ending_data, failures, ending.stack_trace)
+    failures = sorted(ItemFailure(*failure) for failure in ending.failures or ())
+    failed_tasks = [TaskFailure(*failure) for failure in ending.failed_tasks or ()]
+    return JobReport(
+        job_from(row), ending.ended_at, ending.ending_data, failures or None, failed_tasks or None, ending.stack_trace
+    )

@@ -12,7 +12,8 @@ from typing import Any
 
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.outcomes import Outcome
-from penstock.lifecycle.states import ItemStatus
+from penstock.lifecycle.policy import RunsIn
+from penstock.lifecycle.states import ItemRole, ItemStatus
 from penstock.settings import Settings
 from penstock.store.latency import Latency
 from penstock.worker.control.claim_size import ClaimSize
@@ -26,6 +27,13 @@ from penstock.worker.host_load import HostLoad
 _WINDOW_SECONDS = 0.5
 """The least time over which the concurrency is judged."""
 _UNFORESEEN = "PROCESSING_ERROR"
+
+
+def max_slots(kind: Kind, slots: int) -> int:
+    """How far the concurrency may grow: to what the kind says; what none says may grow, but not processes."""
+    if kind.policy.concurrency is not None or kind.runs_in(ItemRole.ITEM) is RunsIn.PROCESSES:
+        return slots
+    return 4 * slots
 
 
 class Controllers:

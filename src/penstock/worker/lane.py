@@ -13,22 +13,19 @@ outcome from being written is the :mod:`penstock.worker.recorder`'s.
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import NamedTuple
 from uuid import UUID
 
 import structlog
 
-from penstock.errors import PenstockError, StoreLocked, StoreRefused, StoreUnavailable
+from penstock.errors import StoreLocked
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import worker
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.policy import RunsIn
-from penstock.lifecycle.states import ItemRole, ItemStatus
+from penstock.lifecycle.states import ItemStatus
 from penstock.operations.claim import Care, Claim, claim
 from penstock.operations.maintenance import mend_postponed
 from penstock.operations.record import ItemResult
@@ -38,12 +35,13 @@ from penstock.settings import Settings
 from penstock.store.engine import Store
 from penstock.worker.allowance import Allowance
 from penstock.worker.calls import Calls
-from penstock.worker.controllers import Controllers
+from penstock.worker.controllers import Controllers, max_slots
 from penstock.worker.executor import ItemExecutor, RunnerFor
 from penstock.worker.failures import Failure, Failures, failure_of
 from penstock.worker.host_load import HostLoad
 from penstock.worker.quarantine import App
 from penstock.worker.recorder import Recorded, Recorder
+from penstock.worker.setbacks import Setback, Setbacks
 from penstock.worker.slice_log import log_slice
 from penstock.worker.solitude import Solitude
 from penstock.worker.test_signals import TestSignals
@@ -51,31 +49,11 @@ from penstock.worker.watchdog import watch
 
 _LEAST_WAIT = 0.001
 _LONGEST_SHUT_OUT = 0.25
-_FIRST_WAIT = 0.1
-_LONGEST_WAIT = 30.0
-_LONGEST_WAIT_FOR_STORE = 1.0
-"""Many jobs may wait behind a database that was away, and somebody behind each of them."""
 _LET_GO_SECONDS = 1.0
 """After a stopping lane has interrupted a call, how long it waits for the runner to say so."""
 _SOLITUDE_LOOKED_FOR = 0.05
 """How often a lane that waits to be alone looks whether it is."""
 _log = structlog.get_logger("penstock.lane")
-
-
-def max_slots(kind: Kind, slots: int) -> int:
-    """How far the concurrency may grow: to what the kind says; what none says may grow, but not processes."""
-    if kind.policy.concurrency is not None or kind.runs_in(ItemRole.ITEM) is RunsIn.PROCESSES:
-        return slots
-    return 4 * slots
-
-
-class _Setback(NamedTuple):
-    """A turn that failed."""
-
-    wait: float
-    """How long to wait before the next one."""
-    is_away: bool
-    """Was it for want of the database?"""
 
 
 class Lane:
@@ -115,8 +93,7 @@ class Lane:
         self._failure_hooks = failures
         self.late_outcomes = 0
         """Outcomes that came when the item was somebody else's already, since the worker began."""
-        self.store_errors = 0
-        """How often the database failed this lane, since the worker began."""
+        self.setbacks = Setbacks(kind.name)
         self._writer: Executor | None = None
         if store.dialect.writes_beside_others:
             self._writer = ThreadPoolExecutor(1, thread_name_prefix=f"penstock-writer-{kind.name}")
@@ -128,7 +105,6 @@ class Lane:
         self.missing: set[Call] = set()
         self._claim_again_at = 0.0
         self._in_line = True
-        self._failures = 0
         self._has_begun = False
         self._shut_out = 0
         self._marks = Watermarks()
@@ -147,7 +123,7 @@ class Lane:
         while not self._is_over():
             setback = self._try_once()
             if setback is not None:
-                if self._stopping.is_set() and self._failures > 3:
+                if self._stopping.is_set() and self.setbacks.in_a_row > 3:
                     break  # the leases will run out, and another worker goes on
                 self._wait_after_failure(setback)
         self.executor.close()
@@ -170,27 +146,15 @@ class Lane:
                 if self.executor or self._unwritten:
                     self._wait_after_failure(setback)
 
-    def _try_once(self) -> _Setback | None:
-        """One turn; what fails is logged."""
+    def _try_once(self) -> Setback | None:
+        """One turn."""
         try:
             self.run_once()
-            self._failures = 0
         except BaseException as error:  # noqa: BLE001 - a lane must outlive its own mistakes, and they are logged
-            self._failures += 1
-            self.store_errors += isinstance(error, StoreUnavailable | StoreRefused)
-            is_away = isinstance(error, StoreUnavailable)
-            longest = _LONGEST_WAIT_FOR_STORE if is_away else _LONGEST_WAIT
-            wait = min(longest, _FIRST_WAIT * 2.0 ** min(self._failures, 10)) * (0.5 + random.random() / 2)
-            unforeseen = None if isinstance(error, PenstockError) else error
-            _log.warning(
-                "the lane's work failed; trying again",
-                kind=self.kind.name,
-                error=str(error),
-                wait=wait,
-                exc_info=unforeseen,
-            )
+            setback = self.setbacks.note(error)
             self._signals.announce("failed")
-            return _Setback(wait, is_away)
+            return setback
+        self.setbacks.forget()
         return None
 
     def _is_over(self) -> bool:
@@ -206,7 +170,7 @@ class Lane:
         )
         return True
 
-    def _wait_after_failure(self, setback: _Setback) -> None:
+    def _wait_after_failure(self, setback: Setback) -> None:
         """Wait; whoever reaches the database meanwhile wakes a lane that waits for it."""
         if self._stopping.is_set():
             self._pause.wait(min(setback.wait, 1.0))

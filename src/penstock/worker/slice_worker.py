@@ -11,6 +11,8 @@ processes. A kind that says a ``concurrency``, or is async, has as many calls at
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from collections import defaultdict
@@ -26,6 +28,7 @@ from penstock.worker.failures import Failures, OnFailure
 from penstock.worker.host_load import HostLoad
 from penstock.worker.kind_runners import CONCURRENCY, KindRunners
 from penstock.worker.lane import Lane
+from penstock.worker.lane_samples import LaneSamples
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
 from penstock.worker.quarantine import App
@@ -62,6 +65,7 @@ class SliceWorker:
         for duty in (
             Loop("heartbeat", settings.heartbeat_seconds, keeper.beat),
             Loop("watchdog", min(_WATCH_SECONDS, settings.timeout_grace_seconds), self._watch),
+            Loop("samples", settings.sweep_seconds, LaneSamples(store, _process_name(), self._lanes).keep),
         ):
             duty.start()
 
@@ -122,3 +126,7 @@ class SliceWorker:
             self._runners.loop_thread.look(patience=min(_WATCH_SECONDS, grace), grace=grace)
         for lane in tuple(self._lanes):
             lane.watch()
+
+
+def _process_name() -> str:
+    return f"{socket.gethostname()[:32]}:{os.getpid()}"

@@ -20,13 +20,12 @@ import structlog
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.kind import Kind, Kinds
-from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.states import FLOWING
 from penstock.lifecycle.transport import Consumer, Transport
 from penstock.operations import outbox
 from penstock.operations.maintenance import LastLook, holds_any, rescue_from, sweep
 from penstock.operations.read_jobs import any_in_flight, get_job
-from penstock.operations.samples import Gauges, keep_samples
+from penstock.operations.samples import Gauges
 from penstock.operations.unsubscribed import UnsubscribedMessages
 from penstock.operations.workers import SIGNING_SECONDS, appear, leave
 from penstock.settings import Settings
@@ -40,6 +39,7 @@ from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.host_load import HostLoad
 from penstock.worker.kind_runners import KindRunners
 from penstock.worker.lane import Lane
+from penstock.worker.lane_samples import LaneSamples
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
 from penstock.worker.quarantine import App
@@ -52,8 +52,6 @@ _SWEEP_RESTS = 20.0
 STOP_SECONDS = 5.0
 """After its grace, how long a stopping worker takes at most."""
 _LAST_SECONDS = 2.0
-_GAUGE_SECONDS = 5.0
-_MAX_GAUGE_BYTES = 100_000
 _BLOCKED_SECONDS = 5.0
 _WATCH_SECONDS = 1.0
 _BEATS_TO_RENEW = 2.0
@@ -90,8 +88,6 @@ class Worker:
         self._transport = transport
         self._job_id = job_id
         self._app = app
-        self._gauges = {kind: BoundedCall(read, name=f"gauges-{kind}") for kind, read in (gauges or {}).items()}
-        self._last_gauges: dict[str, JSON] = {}
         self._failures = Failures(on_failure)
         self._on_sweep = on_sweep
         self._consumer: Consumer | None = None
@@ -99,12 +95,13 @@ class Worker:
         self._runners = KindRunners(settings)
         self._dispatchers = dispatchers
         self._lanes: list[Lane] = []
+        self._samples = LaneSamples(store, self.name, self._lanes, gauges)
         self.solitude = Solitude(store, self._lanes)
         self._threads: list[threading.Thread] = []
         self._duties: list[Loop] = []
         self._presence: Presence | None = None
         self._wakeups = Notifier(store, self._on_notices)
-        self._sampling = Loop("samples", settings.sweep_seconds, self._keep_samples)
+        self._sampling = Loop("samples", settings.sweep_seconds, self._sample)
         # A kickoff's worker lives for seconds: it would be gone before anybody saw it.
         self._signing = None if job_id is not None else Loop("signing", SIGNING_SECONDS, self._sign)
         self._news = threading.Event()
@@ -345,35 +342,9 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - the next pass tries again, and other hooks have theirs
             _log.warning("what an application does in each sweep failed", error=describe_error(error))
 
-    def _keep_samples(self) -> None:
-        """Write down what the lanes' controllers chose, and what they saw, of those that had something to do."""
-        samples = {lane.kind.name: sample for lane in self._lanes if (sample := lane.controllers.sample()) is not None}
-        for kind in samples.keys() & self._gauges.keys():
-            self._last_gauges[kind] = self._read_gauges(kind)
-        for kind, sample in samples.items():
-            sample |= self._counts_of(kind)
+    def _sample(self) -> None:
         self._failures.flush()
-        if samples:
-            self._store.write(lambda transaction: keep_samples(transaction, self.name, samples), bounded=True)
-
-    def _counts_of(self, kind: str) -> dict[str, JSON]:
-        """What a kind's lanes have in hand and have counted, and what its application said of itself last."""
-        lanes = [lane for lane in self._lanes if lane.kind.name == kind]
-        counts: dict[str, JSON] = {
-            "held": sum(len(lane.executor.calls_in_hand()) for lane in lanes),
-            "abandoned": sum(lane.executor.abandoned for lane in lanes),
-            "late_outcomes": sum(lane.late_outcomes for lane in lanes),
-            "store_errors": sum(lane.store_errors for lane in lanes),
-        }
-        return counts | ({"gauges": self._last_gauges[kind]} if kind in self._last_gauges else {})
-
-    def _read_gauges(self, kind: str) -> JSON:
-        """What an application says of itself; nothing, and a line in the log, where that fails."""
-        try:
-            return decode(encode(self._gauges[kind](_GAUGE_SECONDS), max_bytes=_MAX_GAUGE_BYTES, at="gauges"))
-        except BaseException as error:  # noqa: BLE001 - figures to look at: no sample is lost for want of them
-            _log.warning("the gauges of a kind cannot be read", kind=kind, error=describe_error(error))
-            return None
+        self._samples.keep()
 
     def _last_sample(self) -> None:
         self._sampling.run_once()
@@ -395,9 +366,7 @@ class Worker:
         held_items = {lane.kind.name: len(lane.executor.calls_in_hand()) for lane in self._lanes}
         abandoned = {lane.kind.name: lane.executor.abandoned for lane in self._lanes}
         topics = sorted(self._transport.topics())
-        lanes = {
-            lane.kind.name: lane.controllers.idle_figures() | self._counts_of(lane.kind.name) for lane in self._lanes
-        }
+        lanes = self._samples.idle_figures()
         dispatched_kinds = (kind for dispatcher in self._dispatchers for kind in dispatcher.kinds)
         kinds = list(dict.fromkeys((*held_items, *dispatched_kinds)))
         data: dict[str, Any] = {

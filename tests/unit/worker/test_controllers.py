@@ -21,9 +21,8 @@ from penstock.runners.threads import ThreadRunner
 from penstock.settings import load_settings
 from penstock.store.latency import Latency
 from penstock.worker.control.pressure import HostFigures, Pressure
-from penstock.worker.controllers import Controllers
+from penstock.worker.controllers import Controllers, max_slots
 from penstock.worker.host_load import HostLoad
-from penstock.worker.lane import max_slots
 
 PATIENCE = 30.0
 WELL = outcomes.done("1")

@@ -9,6 +9,7 @@ from typing import Any
 from penstock.http.jobs.schemas import (
     Counts,
     FailedItem,
+    FailedTask,
     HistoryLine,
     JobListed,
     JobProgress,
@@ -23,7 +24,7 @@ from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import Actor, JobState, Phase, Work
 from penstock.lifecycle.transitions import actions
 from penstock.lifecycle.vocabularies import CELERY, QUEUE_STATE, TASKS
-from penstock.operations.job_report import ItemFailure, JobReport
+from penstock.operations.job_report import ItemFailure, JobReport, TaskFailure
 from penstock.operations.samples import LaneSample
 from penstock.operations.workers import WorkerSeen
 
@@ -113,6 +114,7 @@ def job_status(
         result=job.result,
         completed_with_errors=job.state.work is Work.DONE and progress.failed > 0,
         error_details=None if report.failures is None else [_failed_item(failure) for failure in report.failures],
+        failed_tasks=None if report.failed_tasks is None else [_failed_task(task) for task in report.failed_tasks],
         continues=params.get("continues"),
         continued_by=result.get("continued_by"),
         error=job.last_error if is_failed else None,
@@ -256,4 +258,14 @@ def _failed_item(failure: ItemFailure) -> FailedItem:
         error_code=failure.error_code,
         attempts=failure.attempts,
         deaths=failure.deaths,
+    )
+
+
+def _failed_task(failure: TaskFailure) -> FailedTask:
+    return FailedTask(
+        task_id=failure.task_id,
+        name=failure.name,
+        error=failure.error,
+        error_code=failure.error_code,
+        worker=failure.worker,
     )

@@ -85,6 +85,17 @@ class FailedItem:
 
 
 @dataclass(kw_only=True)
+class FailedTask:
+    """A task of Celery's that failed or was revoked."""
+
+    task_id: str
+    name: str | None
+    error: str | None
+    error_code: str | None
+    worker: Annotated[str | None, Field(description="Where it ran, if anybody has said so.")]
+
+
+@dataclass(kw_only=True)
 class JobListed:
     """A job in a list."""
 
@@ -145,6 +156,9 @@ class JobStatusResponse(JobListed):
     ]
     completed_with_errors: Annotated[bool, Field(description="Completed, but some items ended in an error.")]
     error_details: Annotated[list[FailedItem] | None, Field(description="The first hundred of those.")]
+    failed_tasks: Annotated[
+        list[FailedTask] | None, Field(description="Of a job that Celery moves: the first hundred tasks that failed.")
+    ]
     continues: Annotated[UUID | None, Field(description="The job whose remaining work this one does.")]
     continued_by: Annotated[UUID | None, Field(description="The job that does what this one has left.")]
     error: Annotated[str | None, Field(description="Why it failed.")]

@@ -20,7 +20,6 @@ owner. One that is just being handled is finished: its new owner handles it too,
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -35,6 +34,7 @@ from penstock.errors import BrokerUnavailable, MessageRefused, StoreUnavailable
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.retry import Backoff
 from penstock.lifecycle.transport import Message, TransportHealth
+from penstock.messages.kafka.client_log import Repetitions, client_log
 from penstock.messages.kafka.client_options import Options
 from penstock.messages.kafka.dead_letters import write_dead_letter
 from penstock.messages.kafka.failures import configuration_error
@@ -48,8 +48,6 @@ MAX_WAITING = 100
 _POLL_SECONDS = 0.2
 _BACKOFF = Backoff(1.0, 2.0, 30.0)
 _OUTAGE_BACKOFF = Backoff(0.5, 2.0, 5.0)
-_TELL_SECONDS = 60.0
-_client_log = logging.getLogger("penstock.kafka")
 _log = structlog.get_logger("penstock.kafka")
 
 Handle: TypeAlias = Callable[[Message], None]
@@ -103,7 +101,7 @@ class KafkaConsumer:
         """The offset up to which all records are handled, where the client does not know it yet."""
         self._ends: dict[Place, int] = {}
         """The offset behind the furthest record that was handled."""
-        self._told_at: dict[str, float] = {}
+        self._repetitions = Repetitions()
         self._last_trouble: str | None = None
         self._health: TransportHealth | None = None
         self._is_closed = False
@@ -127,7 +125,7 @@ class KafkaConsumer:
         """Connecting is left to the client's threads; only settings that cannot be used are refused here."""
         try:
             options = {**self._options, "error_cb": self._tell, "stats_cb": self._note_statistics}
-            consumer = Consumer(options, logger=_client_log)
+            consumer = Consumer(options, logger=client_log)
         except KafkaException as exception:
             raise configuration_error(exception) from None
         consumer.subscribe(self._topics, on_assign=self._on_assign, on_revoke=self._drop, on_lost=self._drop)
@@ -297,10 +295,7 @@ class KafkaConsumer:
         text = error.str()
         if error.code() != KafkaError._ALL_BROKERS_DOWN or self._last_trouble is None:  # which does not say why
             self._last_trouble = text
-        now = monotonic()
-        if now - self._told_at.get(text, float("-inf")) > _TELL_SECONDS:
-            self._told_at = {line: at for line, at in self._told_at.items() if now - at <= _TELL_SECONDS}
-            self._told_at[text] = now
+        if self._repetitions.is_new(text):
             _log.warning("the broker cannot be read from as it should", error=text, topics=self._topics)
 
 

@@ -6,7 +6,6 @@ delivery does. So many can be under way at once, and one wait brings the reports
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as ClientMessage
 
 from penstock.errors import BrokerUnavailable, PenstockError
+from penstock.messages.kafka.client_log import client_log
 from penstock.messages.kafka.client_options import Options
 from penstock.messages.kafka.failures import configuration_error, error_of, translate
 
@@ -27,7 +27,6 @@ _TOPIC_SECONDS = 5.0
 """How long a topic that the broker does not know is waited for."""
 _CLOSE_SECONDS = 2.0
 _HEADER_BYTES = 65_536
-_log = logging.getLogger("penstock.kafka")
 
 
 class KafkaDelivery:
@@ -120,7 +119,7 @@ class KafkaProducer:
         with self._lock:
             if self._producer is None:
                 try:
-                    self._producer = Producer({**self._options, "error_cb": self._note_trouble}, logger=_log)
+                    self._producer = Producer({**self._options, "error_cb": self._note_trouble}, logger=client_log)
                 except KafkaException as exception:
                     raise configuration_error(exception) from None
             return self._producer

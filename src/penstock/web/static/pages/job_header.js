@@ -119,6 +119,16 @@ export function header(section) {
     return once("trouble", key, () => (job.status === "failed" ? failure(job) : stopNotice(job, ending)));
   }
 
+  /** The tasks of a job that Celery moves have no rows in the grid. */
+  function tasks() {
+    const failed = job.failed_tasks ?? [];
+    parts.tasks.hidden = !failed.length;
+    once("tasks", `${job.run} ${job.state} ${failed.length}`, () => [
+      make("summary", {}, "Failed tasks", failed.length < job.failed_items ? `, the first ${number(failed.length)}` : ""),
+      make("ul", {}, failed.map(failedTask)),
+    ]);
+  }
+
   setInterval(() => {
     if (job && !endedAt(job) && !document.hidden) elapsed();
   }, 1000);
@@ -143,6 +153,7 @@ export function header(section) {
       phases();
       links();
       trouble();
+      tasks();
     },
   };
 }
@@ -176,6 +187,17 @@ function failure(job) {
       ? make("details", {}, make("summary", {}, "Stack trace"), make("pre", { tabindex: 0 }, job.stack_trace))
       : null,
   ];
+}
+
+function failedTask(task) {
+  const place = task.worker && `, ${task.worker}`;
+  return make(
+    "li",
+    { class: "any" },
+    make("strong", {}, task.name ?? task.task_id),
+    `: ${task.error ?? task.error_code ?? "failed"} `,
+    make("span", { class: "hint" }, `${task.task_id}${place ?? ""}`),
+  );
 }
 
 function stopNotice(job, ending) {

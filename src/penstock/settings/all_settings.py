@@ -1,0 +1,86 @@
+"""All settings of the engine as one value, checked against each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from penstock.errors import ConfigurationError
+from penstock.settings.database import DatabaseSettings
+from penstock.settings.environment import read_settings
+from penstock.settings.ingest import IngestSettings
+from penstock.settings.server import ServerSettings
+from penstock.settings.transport import TransportSettings
+from penstock.settings.worker import WorkerSettings
+
+
+class Settings(ServerSettings, TransportSettings, IngestSettings, WorkerSettings, DatabaseSettings):
+    """The configuration of one Penstock process, from the environment."""
+
+    # Fields come in the order of the bases from the last to the first: so the reference begins with the database.
+
+    model_config = SettingsConfigDict(frozen=True, populate_by_name=True, extra="ignore")
+
+    files_directory: Annotated[
+        Path,
+        Field(
+            validation_alias="PENSTOCK_FILES_DIRECTORY",
+            description="The folder that keeps uploaded files; share it between machines when workers run on several.",
+        ),
+    ] = Path("penstock-files")
+    app: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_APP",
+            description="module:attribute of the Penstock object whose kinds the command line and the workers use.",
+        ),
+    ] = "penstock.applications:app"
+    applications: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_APPLICATIONS",
+            description="The applications to bring in, by their names and separated by commas; all that are installed, "
+            "or none.",
+        ),
+    ] = "all"
+    max_payload_bytes: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_MAX_PAYLOAD_BYTES",
+            ge=1024,
+            description="The largest params, input or result kept, as JSON.",
+        ),
+    ] = 32 * 1024 * 1024
+    log_level: Annotated[
+        str,
+        Field(
+            validation_alias="PENSTOCK_LOG_LEVEL",
+            pattern="(?i)^(DEBUG|INFO|WARNING|ERROR)$",
+            description="The least serious log lines shown: DEBUG, INFO, WARNING or ERROR.",
+        ),
+    ] = "INFO"
+
+
+def load_settings(**overrides: object) -> Settings:
+    """The settings from the environment, checked; ``overrides`` win."""
+    settings = read_settings(Settings, **overrides)
+    if settings.claim_min > settings.claim_max:
+        raise ConfigurationError(f"CLAIM_MIN is {settings.claim_min}, above CLAIM_MAX, which is {settings.claim_max}")
+    if settings.jwt_secret is not None and settings.jwks_url is not None:
+        raise ConfigurationError("PENSTOCK_JWT_SECRET and PENSTOCK_JWKS_URL are both set; tokens come from one of them")
+    if settings.ingest_min_rows > settings.ingest_max_rows:
+        raise ConfigurationError(
+            f"INGEST_MIN_ROWS is {settings.ingest_min_rows}, above INGEST_MAX_ROWS, which is {settings.ingest_max_rows}"
+        )
+    if settings.db_p50_ms >= settings.db_p95_ms:
+        raise ConfigurationError(
+            f"DB_P50_MS is {settings.db_p50_ms:g}, not below DB_P95_MS, which is {settings.db_p95_ms:g}"
+        )
+    if settings.lock_floor_ms > settings.lock_cap_ms:
+        raise ConfigurationError(
+            f"LOCK_FLOOR_MS is {settings.lock_floor_ms}, above LOCK_CAP_MS, which is {settings.lock_cap_ms}"
+        )
+    return settings
