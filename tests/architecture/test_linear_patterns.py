@@ -196,7 +196,7 @@ def is_in(char: str, items: Any) -> bool:
 
 def _fits(char: str, operation: Any, argument: Any) -> bool:
     if operation is constants.LITERAL:
-        return ord(char) == argument
+        return bool(ord(char) == argument)
     if operation is constants.RANGE:
         return bool(argument[0] <= ord(char) <= argument[1])
     if operation is constants.CATEGORY:

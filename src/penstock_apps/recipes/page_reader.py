@@ -52,7 +52,7 @@ class PageReader:
         params = item.params
         share = params.get("share") or share_of(item.owner, None)
         is_sent = "page_sha256" in params
-        with self._shares.take_place(share, None if is_sent else urlsplit(params["url"]).hostname):
+        with self._shares.take_place(share, None if is_sent else urlsplit(params["url"]).netloc.lower()):
             page: Page | KeptPage
             if "page_sha256" in params:
                 page = KeptPage(params["url"], item.kept_file(params["page_sha256"]))
