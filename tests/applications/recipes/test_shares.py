@@ -76,10 +76,6 @@ def test_who_waits_comes_back_one_after_the_other() -> None:
         assert 0.0 < waits[0] < 1.0
         assert waits[-1] == 15.0
         clock.now += 60.0
-    with shares.take_place(share, "a.example"), pytest.raises(Postponed), ExitStack() as stack:
-        for _ in range(OF_A_USER):
-            stack.enter_context(shares.take_place(share, "b.example"))
-    clock.now += 60.0
     with shares.take_place(share, "a.example"):
         pass
     assert not shares._shares, "nobody is remembered for ever"
