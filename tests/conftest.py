@@ -9,7 +9,7 @@ import signal
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from penstock.store.engine import Store
     from penstock.testing.postgres import PostgresServer
     from tests.celery.brokers import Broker as CeleryBroker
+    from tests.database_pool import DatabasePools
     from tests.stores import Stores
     from tests.transports.broker import Broker as KafkaBroker
 
@@ -142,16 +143,10 @@ def _shared_broker(broker_type: type[SomeBroker], tmp_path_factory: pytest.TempP
 @pytest.fixture
 def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The URL of a fresh, empty PostgreSQL database, dropped after the test."""
-    with _database(postgres_server) as url:
-        yield url
-
-
-@contextmanager
-def _database(server: PostgresServer, template: str | None = None) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex}"
-    server.create_database(name, template)
-    yield server.url(name)
-    server.drop_database(name)
+    postgres_server.create_database(name)
+    yield postgres_server.url(name)
+    postgres_server.drop_database(name)
 
 
 @pytest.fixture(scope="session")
@@ -166,6 +161,14 @@ def _migrated_postgres(postgres_server: PostgresServer) -> str:
     postgres_server.create_database("migrated")
     _migrate_new(postgres_server.url("migrated"))
     return "migrated"
+
+
+@pytest.fixture(scope="session")
+def database_pools(postgres_server: PostgresServer) -> DatabasePools:
+    """Copies of databases that were migrated once."""
+    from tests.database_pool import DatabasePools
+
+    return DatabasePools(postgres_server)
 
 
 def _migrate_new(url: str) -> None:
@@ -185,9 +188,9 @@ def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 
 @pytest.fixture
-def migrated_postgres_url(postgres_server: PostgresServer, _migrated_postgres: str) -> Iterator[str]:
+def migrated_postgres_url(database_pools: DatabasePools, _migrated_postgres: str) -> Iterator[str]:
     """The URL of a fresh PostgreSQL database with all its tables."""
-    with _database(postgres_server, _migrated_postgres) as url:
+    with database_pools.lend(_migrated_postgres) as url:
         yield url
 
 

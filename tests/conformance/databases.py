@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from penstock.testing.postgres import PostgresServer
+    from tests.database_pool import DatabasePools
 
 
 class Database(Protocol):
@@ -126,11 +127,9 @@ class PostgreSQL:
     @contextmanager
     def copy(self, request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
         """A database made from a template."""
-        server: PostgresServer = request.getfixturevalue("postgres_server")
-        name = f"test_{uuid.uuid4().hex}"
-        server.create_database(name, request.getfixturevalue("_migrated_postgres"))
-        yield server.url(name)
-        server.drop_database(name)
+        pools: DatabasePools = request.getfixturevalue("database_pools")
+        with pools.lend(request.getfixturevalue("_migrated_postgres")) as url:
+            yield url
 
     def full_disk(self) -> Exception:
         """The class 53."""

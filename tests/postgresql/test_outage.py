@@ -25,7 +25,7 @@ from penstock.store.dialects.postgresql import listener as postgresql_listener
 from penstock.store.notices import stopped_jobs
 from penstock.testing.invariants import violations
 from penstock.testing.postgres import PostgresServer, PostgresUnavailable, private_postgres
-from penstock.worker import lane
+from penstock.worker import setbacks
 from penstock.worker.worker import Worker
 from tests.conftest import TEST_SERVER, unavailable
 from tests.postgresql.fault_proxy import FaultProxy, fault_proxy
@@ -104,9 +104,9 @@ def test_who_reaches_the_database_first_wakes_the_others(
         assert worker.listening.wait(PATIENCE)
         worker.signals.listen()
         # From here on nobody looks by himself: a lane and a listener that go on have been woken.
-        monkeypatch.setattr(lane, "_LONGEST_WAIT_FOR_STORE", NEVER)
+        monkeypatch.setattr(setbacks, "_LONGEST_WAIT_FOR_STORE", NEVER)
         monkeypatch.setattr(notifier, "_LONGEST_WAIT", NEVER)
-        for module in (lane, notifier):
+        for module in (setbacks, notifier):
             monkeypatch.setattr(module, "_FIRST_WAIT", NEVER)
         lose_the_database(worker, proxy, failures=1)
         eventually(lambda: not worker.listening.is_set())
