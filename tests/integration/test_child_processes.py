@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
 from penstock import Penstock
 from penstock.app import ChildProcesses, Limits
+from penstock.app.child_processes import Places
 from penstock.errors import MemoryLimitExceeded, TimeLimitExceeded, TooManyRequests
 from tests.integration.test_process_pool import announce_and_hang, dies, fifo, heard, own_pid
+from tests.waiting import eventually
 
 __all__ = ["fifo"]
 
@@ -57,29 +62,47 @@ def test_limits_are_kept(processes: ChildProcesses, fifo: Path) -> None:
     reader.join()
 
 
-def test_one_more_than_may_wait_is_refused(fifo: Path) -> None:
-    processes = ChildProcesses(1, max_waiting=1)
-    errors: list[BaseException] = []
+def test_a_user_has_one_call_at_a_time_and_keeps_nobody_out(fifo: Path) -> None:
+    processes = ChildProcesses(2, max_waiting=6)
+    ends: SimpleQueue[object] = SimpleQueue()
 
     def hang() -> None:
         try:
-            processes.call(announce_and_hang, str(fifo), LIMITS)
+            ends.put(processes.call(announce_and_hang, str(fifo), LIMITS, user="ben"))
         except BaseException as error:
-            errors.append(error)
+            ends.put(error)
 
-    running = threading.Thread(target=hang)
-    running.start()
+    threads = [threading.Thread(target=hang) for _ in range(2)]
+    for thread in threads:
+        thread.start()
     heard(fifo)
-    waiting = processes._submit(own_pid, None, LIMITS)
+    assert processes._places is not None
+    eventually(lambda: processes._places._taken_by["ben"] == 2)  # type: ignore[union-attr]
     with pytest.raises(TooManyRequests) as caught:
-        processes.call(own_pid, None, LIMITS)
+        processes.call(own_pid, None, LIMITS, user="ben")
     assert caught.value.code == "TOO_MANY_LOOKS"
+    assert processes.call(own_pid, None, LIMITS, user="ada"), "one of two processes is hers"
+    processes.close()  # the one that runs ends, and the other begins, in a new process
+    heard(fifo)
     processes.close()
-    running.join()
-    assert waiting.cancelled()
-    assert len(errors) == 1
-    assert processes.call(own_pid, None, LIMITS), "its places are free again, in new processes"
+    for thread in threads:
+        thread.join()
+    assert isinstance(ends.get(), CancelledError)
+    assert processes._places._taken_by.total() == 0
+    assert processes.call(own_pid, None, LIMITS, user="ben"), "his places are free again"
     processes.close()
+
+
+def test_no_more_are_taken_than_there_are_places() -> None:
+    places = Places(4)
+    with contextlib.ExitStack() as stack:
+        for user in ("ada", "ben", "cem", "dov"):
+            stack.enter_context(places.take(user))
+        for user in ("ada", "eve"):
+            with pytest.raises(TooManyRequests), places.take(user):
+                pytest.fail("there was no place")
+    with places.take("eve"):
+        assert places._turns.keys() == {"eve"}
 
 
 def test_a_canceled_coroutine_kills_its_process(processes: ChildProcesses, fifo: Path) -> None:

@@ -51,8 +51,9 @@ def modes(directory: Path) -> dict[str, str]:
 def test_all_that_is_made_is_private(tmp_path: Path) -> None:
     app = Penstock(f"sqlite:///{tmp_path}/penstock.db")
     app._runtime._settings = app.settings.model_copy(update={"files_directory": tmp_path / "made" / "files"})
-    with (tmp_path / "upload").open("w+b") as upload:
+    with (tmp_path / "upload").open("w+b") as upload, capture_logs() as lines:
         app.files.keep(upload, name="empty.txt")
+    assert [line for line in lines if "could open" in line["event"]] == [], "it was so from its first moment on"
     (tmp_path / "upload").unlink()
     tokens_of(app)
     found = modes(tmp_path)

@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import closing
-from typing import Any, TypeVar
+from contextlib import closing, contextmanager, nullcontext
+from typing import TypeVar
 
 from penstock.errors import TooManyRequests
 from penstock.runners.processes import Limits, ProcessPool
@@ -36,25 +36,30 @@ class ChildProcesses:
 
     def __init__(self, size: int, *, max_waiting: int | None = None) -> None:
         self._size = size
-        self._max_calls = None if max_waiting is None else size + max_waiting
+        self._places = None if max_waiting is None else Places(size + max_waiting)
         self._lock = threading.Lock()
         self._pool: ProcessPool | None = None
         self._started_in = 0
-        self._open_calls = 0
 
-    def call(self, function: Callable[[Argument], Answer], argument: Argument, limits: Limits) -> Answer:
-        """What ``function`` answers, in a process with these limits; who waits is a thread."""
-        future = self._submit(function, argument, limits)
-        try:
-            answer: Answer = future.result()
-        except BaseException:
-            future.cancel()  # who waits was interrupted: nobody needs the answer any more
-            raise
-        return answer
+    def call(
+        self, function: Callable[[Argument], Answer], argument: Argument, limits: Limits, *, user: str | None = None
+    ) -> Answer:
+        """What ``function`` answers, in a process with these limits; who waits is a thread.
+
+        Where the number of calls is bounded, those of one ``user`` are made one after the other.
+        """
+        with nullcontext() if self._places is None else self._places.take(user or ""):
+            future = self._running_pool().submit(function, argument, limits)
+            try:
+                answer: Answer = future.result()
+            except BaseException:
+                future.cancel()  # who waits was interrupted: nobody needs the answer any more
+                raise
+            return answer
 
     async def call_async(self, function: Callable[[Argument], Answer], argument: Argument, limits: Limits) -> Answer:
-        """The same for a coroutine; cancelling it kills the process."""
-        answer: Answer = await asyncio.wrap_future(self._submit(function, argument, limits))
+        """The same for a coroutine, of which any number may wait; cancelling it kills the process."""
+        answer: Answer = await asyncio.wrap_future(self._running_pool().submit(function, argument, limits))
         return answer
 
     def stream(
@@ -71,30 +76,44 @@ class ChildProcesses:
         if pool is not None and self._started_in == os.getpid():
             pool.close(grace=0.0)
 
-    def _submit(self, function: Callable[[Any], Any], argument: Any, limits: Limits) -> Future[Any]:
-        with self._lock:
-            if self._max_calls is not None and self._open_calls >= self._max_calls:
-                raise TooManyRequests(
-                    f"{self._open_calls} files are being looked at here already; retry in a moment",
-                    retry_after=1.0,
-                    code="TOO_MANY_LOOKS",
-                )
-            self._open_calls += 1
-        try:
-            future = self._running_pool().submit(function, argument, limits)
-        except BaseException:
-            self._end_call(None)
-            raise
-        future.add_done_callback(self._end_call)
-        return future
-
-    def _end_call(self, _future: object) -> None:
-        with self._lock:
-            self._open_calls -= 1
-
     def _running_pool(self) -> ProcessPool:
         with self._lock:
             # A forked process has the pool's object, and not the thread that manages it.
             if self._pool is None or self._pool.is_closed or self._started_in != os.getpid():
                 self._pool, self._started_in = ProcessPool(self._size), os.getpid()
             return self._pool
+
+
+class Places:
+    """A bound on calls that are made or wait, a quarter of them for each user, who has one made at a time.
+
+    So whoever sends files that take a minute each keeps one process and some places, and nobody else out.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._of_a_user = max(1, count // 4)
+        self._lock = threading.Lock()
+        self._taken_by: Counter[str] = Counter()
+        self._turns: dict[str, threading.Lock] = {}
+
+    @contextmanager
+    def take(self, user: str) -> Iterator[None]:
+        """A place for the length of a ``with`` block, once it is this user's turn."""
+        with self._lock:
+            if self._taken_by[user] >= self._of_a_user or self._taken_by.total() >= self._count:
+                raise TooManyRequests(
+                    "too many files are being looked at here, or too many of yours: retry in a moment",
+                    retry_after=1.0,
+                    code="TOO_MANY_LOOKS",
+                )
+            self._taken_by[user] += 1
+            turn = self._turns.setdefault(user, threading.Lock())
+        try:
+            with turn:
+                yield
+        finally:
+            with self._lock:
+                self._taken_by[user] -= 1
+                if not self._taken_by[user]:
+                    del self._taken_by[user], self._turns[user]

@@ -19,7 +19,7 @@ from penstock_apps.products.looking import FilesSeen, FilesToLookAt, look_at_fil
 from penstock_apps.products.planning import ArchiveToRead, PictureHead, TableToRead, picture_pieces, table_pieces
 from penstock_apps.products.settings import ProductSettings
 
-_LOOKS = 2
+_LOOKS = 4
 _LOOKS_WAITING = 16
 """Each keeps a thread of the server; one more is told to come again."""
 _PLANS = 32
@@ -35,11 +35,11 @@ class FileReader:
         self._plans = app.child_processes(_PLANS)
         self._pictures = app.child_processes(os.cpu_count() or 1)
 
-    def look(self, files: FilesToLookAt) -> FilesSeen:
-        """What files are; ``InvalidInput`` for those that cannot be used."""
+    def look(self, files: FilesToLookAt, user: str | None) -> FilesSeen:
+        """What files of a user are; ``InvalidInput`` for those that cannot be used."""
         limits = Limits(self._app.settings.ingest_look_seconds, self._app.settings.ingest_memory_bytes)
         try:
-            return self._looks.call(look_at_files, files, limits)
+            return self._looks.call(look_at_files, files, limits, user=user)
         except (TimeLimitExceeded, MemoryLimitExceeded) as error:
             raise InvalidInput(_too_complex(error), field="file", code="FILE_TOO_COMPLEX") from error
         except WorkerCrashed as error:

@@ -181,7 +181,7 @@ class ProductIntake(Intake):
             if earlier is not None:
                 return _taken_before(self._app.acting_as(owner(user)).jobs.get(earlier), files)
         stored_files = [self._keep(file, user) for file in files]
-        job_type, params, shape = self._job_of(stored_files, options)
+        job_type, params, shape = self._job_of(stored_files, options, user)
         submission = self._app.acting_as(owner(user)).submit(
             job_type,
             params,
@@ -211,7 +211,7 @@ class ProductIntake(Intake):
         )
 
     def _job_of(
-        self, stored_files: Sequence[StoredFile], options: UploadOptions
+        self, stored_files: Sequence[StoredFile], options: UploadOptions, user: str | None
     ) -> tuple[str, TableParams | ArchiveParams | PictureParams, TableShape | None]:
         """Which job files make, with which params."""
         findings = self._files.look(
@@ -223,7 +223,8 @@ class ProductIntake(Intake):
                 encoding=options.encoding,
                 delimiter=options.delimiter,
                 sheet=options.sheet,
-            )
+            ),
+            user,
         )
         first, job_type = stored_files[0], PICTURES if findings.shape is None else TABLE
         if options.job_type not in (None, job_type):
