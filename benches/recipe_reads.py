@@ -75,7 +75,7 @@ def known(databases: Databases, plan: Plan) -> Answer:
 
 def read(page: str) -> FoundRecipe:
     """What a page says, as the processes read it that workers have for that."""
-    found = read_page(Page(ADDRESS, page.encode(), "utf-8")).found
+    found = read_page(Page(ADDRESS, page.encode(), "utf-8")).recipe
     assert found is not None
     return found
 

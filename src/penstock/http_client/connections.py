@@ -43,26 +43,26 @@ class ByteMeter:
 
     def __init__(self) -> None:
         self._requests = 0
-        self._left = 0
+        self._allowed_bytes = 0
 
     def begin(self) -> None:
         """A request begins; nothing may be received for it yet."""
         if self._requests == 0:
-            self._left = 0
+            self._allowed_bytes = 0
         self._requests += 1
 
     def allow(self, more: int) -> None:
         """So much more may be received."""
-        self._left += more
+        self._allowed_bytes += more
 
     def end(self) -> None:
         """A request is over."""
         self._requests -= 1
 
-    def count(self, received: int) -> None:
+    def count(self, size: int) -> None:
         """Something was received; more than is allowed ends the connection."""
-        self._left -= received
-        if self._left < 0:
+        self._allowed_bytes -= size
+        if self._allowed_bytes < 0:
             raise AnswerTooLarge("more is sent than its answer may have")
 
 
@@ -108,9 +108,9 @@ class _MeteredStream(httpcore2.AsyncNetworkStream):
         self._meter = meter
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        received = await self._stream.read(max_bytes, timeout)
-        self._meter.count(len(received))
-        return received
+        data = await self._stream.read(max_bytes, timeout)
+        self._meter.count(len(data))
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
         await self._stream.write(buffer, timeout)
@@ -139,17 +139,17 @@ async def look_up(host: str, port: int) -> list[str]:
     if not _lookups.acquire(blocking=False):
         raise RequestFailed(f"the name {host} cannot be looked up just now: {_MAX_LOOKUPS} others are")
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[list[str]] = loop.create_future()
-    thread = threading.Thread(target=_resolve, args=(host, port, loop, found), name="penstock-lookup", daemon=True)
+    answer: asyncio.Future[list[str]] = loop.create_future()
+    thread = threading.Thread(target=_resolve, args=(host, port, loop, answer), name="penstock-lookup", daemon=True)
     try:
         thread.start()
     except BaseException:
         _lookups.release()
         raise
-    return await found
+    return await answer
 
 
-def _resolve(host: str, port: int, loop: asyncio.AbstractEventLoop, found: asyncio.Future[list[str]]) -> None:
+def _resolve(host: str, port: int, loop: asyncio.AbstractEventLoop, answer: asyncio.Future[list[str]]) -> None:
     addresses: list[str] = []
     error: Exception | None = None
     try:
@@ -166,12 +166,12 @@ def _resolve(host: str, port: int, loop: asyncio.AbstractEventLoop, found: async
         _lookups.release()
 
     def tell() -> None:
-        if found.done():
+        if answer.done():
             return
         if error is None:
-            found.set_result(addresses)
+            answer.set_result(addresses)
         else:
-            found.set_exception(error)
+            answer.set_exception(error)
 
     try:
         loop.call_soon_threadsafe(tell)

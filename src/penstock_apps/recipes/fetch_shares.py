@@ -114,9 +114,9 @@ class FetchShares:
 
     def _shares_of(self, share: str, host: str | None) -> list[_Share]:
         is_guest = is_guests_share(share)
-        wanted = [(share, OF_A_GUEST if is_guest else OF_A_USER, PageFailure.SHARE_IN_USE)]
+        shares = [(share, OF_A_GUEST if is_guest else OF_A_USER, PageFailure.SHARE_IN_USE)]
         if is_guest:
-            wanted.append(("guests", OF_GUESTS, PageFailure.SHARE_IN_USE))
+            shares.append(("guests", OF_GUESTS, PageFailure.SHARE_IN_USE))
         if host:
-            wanted.append((f"host {host}", OF_A_HOST, PageFailure.HOST_IN_USE))
-        return [self._shares.setdefault(name, _Share(size, failure)) for name, size, failure in wanted]
+            shares.append((f"host {host}", OF_A_HOST, PageFailure.HOST_IN_USE))
+        return [self._shares.setdefault(name, _Share(size, failure)) for name, size, failure in shares]

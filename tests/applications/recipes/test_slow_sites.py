@@ -99,6 +99,6 @@ def test_pages_that_are_canceled_leave_their_places_to_others(kitchen: Kitchen, 
         kitchen.app.jobs.cancel(job)
     assert {kitchen.app.jobs.wait(job, timeout=PATIENCE).state for job in jobs} == {JobState.CANCELED}
     site.page("/soup", script(SOUP))
-    job = kitchen.recipes.ask(site.url("/soup"), user="ada").job
-    assert kitchen.app.jobs.wait(job.id, timeout=PATIENCE).state is JobState.SUCCEEDED
+    soup = kitchen.recipes.ask(site.url("/soup"), user="ada").job
+    assert kitchen.app.jobs.wait(soup.id, timeout=PATIENCE).state is JobState.SUCCEEDED
     assert slow.asked_count == OF_A_HOST + 1

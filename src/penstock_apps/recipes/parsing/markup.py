@@ -60,14 +60,14 @@ class TextReader:
     """Reads the texts of one page's elements, until they are more than a page can have to say."""
 
     def __init__(self, max_characters: int = _MAX_CHARACTERS) -> None:
-        self._left = max_characters
+        self._characters_left = max_characters
 
     def text_of(self, element: html.HtmlElement) -> str:
         """All text in an element, plain; nothing once too much was read."""
-        if self._left <= 0:
+        if self._characters_left <= 0:
             return ""
         text = str(element.text_content() or "")
-        self._left -= len(text) + 1
+        self._characters_left -= len(text) + 1
         return plain(text)
 
     def blocks_of(self, element: html.HtmlElement) -> list[str]:
@@ -81,8 +81,8 @@ class TextReader:
         inner: list[html.HtmlElement] = []
         last_opened: html.HtmlElement | None = None
         for event, item in iterwalk(element, events=("start", "end"), tag=_ITEMS):
-            self._left -= _COST_OF_AN_ITEM
-            if self._left <= 0 or len(inner) >= _MAX_LINES:
+            self._characters_left -= _COST_OF_AN_ITEM
+            if self._characters_left <= 0 or len(inner) >= _MAX_LINES:
                 break
             if item is element:
                 continue

@@ -69,12 +69,12 @@ def _json_in(body: bytes) -> JSON:
     """The object in the model's words; None where there is none."""
     try:
         content = str(orjson.loads(body)["choices"][0]["message"]["content"])
-        return orjson.loads(_fenced(content) or content[content.index("{") : content.rindex("}") + 1])
+        return orjson.loads(_inside_fences(content) or content[content.index("{") : content.rindex("}") + 1])
     except (ValueError, KeyError, IndexError, TypeError):
         return None
 
 
-def _fenced(text: str) -> str | None:
+def _inside_fences(text: str) -> str | None:
     """What stands between the first two fences, which people and models put around code."""
     _, _, behind = text.partition(_FENCE)
     inside, fence, _ = behind.partition(_FENCE)

@@ -39,13 +39,13 @@ class RunApart(Protocol):
 class Reading:
     """What a page says itself: a recipe, perhaps not a whole one, or nothing; and its words, for who is asked next."""
 
-    found: FoundRecipe | None
+    recipe: FoundRecipe | None
     words: str = ""
 
     @property
     def is_whole(self) -> bool:
         """Is there nothing left to ask for?"""
-        return self.found is not None and self.found.recipe.is_whole
+        return self.recipe is not None and self.recipe.recipe.is_whole
 
 
 def read_page(page: Page | KeptPage) -> Reading:
@@ -69,7 +69,7 @@ async def recipe_of(
     asked takes nothing away: what the page says itself is the answer, with a warning.
     """
     reading = await run_apart(read_page, page)
-    partial = reading.found
+    partial = reading.recipe
     if partial is not None and reading.is_whole:
         return partial
     failure: Permanent | Retryable | None = None
