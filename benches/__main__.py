@@ -17,6 +17,7 @@ from benches import (
     first_view,
     handlers_on_celery,
     held_snapshot,
+    hostile_crowd,
     ingest_of_a_table,
     items_of_one_job,
     machine,
@@ -39,7 +40,7 @@ QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
     for one in (
         items_of_one_job, single_step_jobs, pick_up, claim_in_large_table, status_reads, first_view,
         duplicates_of_photos, thumbnails_of_photos, recipe_reads, ingest_of_a_table, export_of_a_job,
-        pages_of_items, adaptive_run, held_snapshot, messages_to_kafka, handlers_on_celery,
+        pages_of_items, adaptive_run, held_snapshot, hostile_crowd, messages_to_kafka, handlers_on_celery,
         tracked_chord,
     )
 }  # fmt: skip

@@ -49,6 +49,7 @@ class Plan:
     celery_items: int = 8_000
     celery_noops: int = 40_000
     repetitions_of_celery: int = 3
+    seconds_of_attack: int = 60
     chord_tasks: int = 1_000
     repetitions_of_chords: int = 5
 
@@ -61,6 +62,7 @@ class Plan:
             seconds_of_load=1, repetitions_of_load=2, rows_of_a_table=100_000, items_to_export=50_000,
             repetitions_of_tables=2, large_items=100_000, page_asks=20, adaptive_items=1_500, repetitions_of_adaptive=1,
             snapshot_intervals=8, snapshot_seconds=10, celery_items=2_000, celery_noops=10_000, repetitions_of_celery=1,
+            seconds_of_attack=20,
             chord_tasks=300, repetitions_of_chords=1,
         )  # fmt: skip
 

@@ -107,6 +107,11 @@ def p95(values: Sequence[float]) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[94]
 
 
+def p99(values: Sequence[float]) -> float:
+    """The 99th percentile."""
+    return statistics.quantiles(values, n=100, method="inclusive")[98]
+
+
 def table(answers: Sequence[Answer]) -> str:
     """All answers as a Markdown table."""
     lines = [

@@ -77,7 +77,14 @@ def fill(url: str, count: int) -> list[UUID]:
 @contextmanager
 def serving(url: str, *arguments: str) -> Iterator[str]:
     """A server in a process of its own; its address."""
-    environment = {**os.environ, "PENSTOCK_DATABASE_URL": url, "PENSTOCK_JWT_SECRET": SECRET}
+    with server_process(url, *arguments) as (address, _):
+        yield address
+
+
+@contextmanager
+def server_process(url: str, *arguments: str, **variables: str) -> Iterator[tuple[str, int]]:
+    """A server in a process of its own, with these variables; its address, and the number of the process."""
+    environment = {**os.environ, "PENSTOCK_DATABASE_URL": url, "PENSTOCK_JWT_SECRET": SECRET, **variables}
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(
             [sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, stderr=said, text=True
@@ -88,7 +95,7 @@ def serving(url: str, *arguments: str) -> Iterator[str]:
             if not line.startswith("serving on "):
                 said.seek(0)
                 raise RuntimeError(f"{process.args!r} does not serve: {line}{said.read()}")
-            yield line.removeprefix("serving on ").partition(";")[0]
+            yield line.removeprefix("serving on ").partition(";")[0], process.pid
         finally:
             process.send_signal(signal.SIGTERM)
             try:

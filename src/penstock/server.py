@@ -86,7 +86,7 @@ def create_app(app: Penstock, *, worker: bool = False, more: Sequence[APIRouter]
     api.state.penstock = service
     answer_problems(api)
     api.add_middleware(TrailingSlash)
-    api.add_middleware(BodyLimit, max_body_size=app.settings.max_body_bytes)
+    api.add_middleware(BodyLimit, max_bytes=app.settings.max_json_bytes, memory=service.body_memory)
     api.add_middleware(RequestIds, metrics=service.metrics)
     of_jobs = (live_list.routes, jobs.lists, jobs.routes, control.routes, live.routes, submission_routes(app))
     of_items = (items.lists, items.routes, export.routes)

@@ -5,6 +5,7 @@ Every request goes to a real server with all applications, where jobs in several
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import threading
@@ -48,6 +49,7 @@ from tests.sizes import size
 # The server's threads draw random numbers while Hypothesis makes up a request, which it takes for a strategy's doing.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies")
 PATIENCE = 30.0
+LARGEST_JSON = 1024 * 1024
 LONGEST_ANSWER = 10.0
 EXAMPLES = size(6, 25)
 EVENTS = "GET /api/jobs/{job_id}/events"
@@ -253,6 +255,10 @@ def excluded(case: schemathesis.Case) -> Iterator[CheckFunction]:
     # A filter without a value was not set: lists take it so, whatever the type of the filter is.
     if case.operation.label in LISTS and any(value in ("", None) for value in case.query.values()):
         yield negative_data_rejection
+    # It is refused for its size before anybody looks what is in it.
+    if len(json.dumps(case.body, default=str)) > LARGEST_JSON:
+        yield negative_data_rejection
+        yield positive_data_acceptance
 
 
 def takes_the_token_away(case: schemathesis.Case) -> bool:
@@ -336,6 +342,7 @@ def small(tmp_path: Path) -> Iterator[Served]:
         files_directory=tmp_path / "files",
         jwt_secret=SECRET,
         max_body_bytes=1024,
+        max_json_bytes=1024,
     )
     app = Penstock(settings=settings)
     install_all(app, tmp_path)

@@ -240,15 +240,33 @@ OF_CALLS = {
 
 OF_HTTP = {
     "ADMINS_ONLY": (403, "the token is good, but not an admin's"),
-    "BODY_TOO_LARGE": (413, "the body is larger than `PENSTOCK_MAX_BODY_BYTES`"),
+    "BODIES_UNDER_WAY": (
+        429,
+        "your bodies under way take more than a quarter of `PENSTOCK_BODY_MEMORY_BYTES`; 503 if all take all of it",
+    ),
+    "BODY_TOO_LARGE": (
+        413,
+        "the body is larger than the address takes: `PENSTOCK_MAX_JSON_BYTES`, or `PENSTOCK_MAX_BODY_BYTES` with files",
+    ),
+    "HEAD_TOO_LARGE": (431, "the first line and the headers are larger than `PENSTOCK_MAX_HEAD_BYTES`"),
     "INTERNAL_ERROR": (500, "a mistake of ours; the `request_id` leads to it in the server's log"),
     "KEYS_UNAVAILABLE": (503, "the keys at `PENSTOCK_JWKS_URL` cannot be had just now; ask again"),
     "METHOD_NOT_ALLOWED": (405, "the address is right, the method is not"),
     "NO_SUCH_ADDRESS": (404, "there is nothing at this address"),
     "OTHER_ORIGIN": (403, "a browser's session came with a change that a page of somebody else asked for"),
+    "REQUEST_MALFORMED": (400, "what came is no HTTP"),
+    "REQUEST_TOO_SLOW": (
+        408,
+        "a head or a body did not come within `PENSTOCK_HEAD_SECONDS` or `PENSTOCK_STALL_SECONDS`",
+    ),
     "REQUEST_REFUSED": (400, "the request is not one the server understands"),
     "TOKEN_EXPIRED": (401, "the token was good once; get a new one"),
     "TOKEN_INVALID": (401, "the token is forged, for somebody else, or no token at all"),
+    "TOO_MANY_CONNECTIONS": (
+        429,
+        "one address has `PENSTOCK_CONNECTIONS_PER_ADDRESS`; 503 if all of `PENSTOCK_MAX_CONNECTIONS` are busy",
+    ),
+    "TOO_MANY_STREAMS": (429, "the user has `PENSTOCK_STREAMS_PER_USER` live streams open already"),
 }
 
 OF_THE_COMMAND_LINE = {

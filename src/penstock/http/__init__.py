@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.http.auth import Admin, Anyone, SignedIn, Submitting
+    from penstock.http.auth import Admin, Anyone, AnyoneSubmitting, SignedIn, Submitting, count_less
+    from penstock.http.bodies import limit_body
     from penstock.http.errors import documented
     from penstock.http.forms import FormField, StartForm
     from penstock.http.pagination import link_to_next, read_cursor, written_cursor
@@ -18,7 +19,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "penstock.http.auth": "Admin Anyone SignedIn Submitting",
+            "penstock.http.auth": "Admin Anyone AnyoneSubmitting SignedIn Submitting count_less",
+            "penstock.http.bodies": "limit_body",
             "penstock.http.errors": "documented",
             "penstock.http.forms": "FormField StartForm",
             "penstock.http.pagination": "link_to_next read_cursor written_cursor",
@@ -29,6 +31,7 @@ else:
     )
 
 __all__ = [
-    "Admin", "Anyone", "FormField", "Identity", "Json", "Router", "SignedIn", "StartForm", "Submitting",
-    "add_routes", "documented", "link_to_next", "read_cursor", "written_cursor",
+    "Admin", "Anyone", "AnyoneSubmitting", "FormField", "Identity", "Json", "Router", "SignedIn", "StartForm",
+    "Submitting", "add_routes", "count_less", "documented", "limit_body", "link_to_next", "read_cursor",
+    "written_cursor",
 ]  # fmt: skip

@@ -36,6 +36,7 @@ from penstock.errors import (
     TooManyRequests,
     TransitionRefused,
 )
+from penstock.http.bodies import BodyRefused
 
 _log = structlog.get_logger("penstock.http")
 
@@ -59,7 +60,7 @@ STATUSES: dict[type[PenstockError], int] = {
 }
 """The nearest class counts."""
 
-_CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED", 413: "BODY_TOO_LARGE"}
+_CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED"}
 _BY_CODE = {"BUSY": 409, "PENDING_DASHBOARD_DISABLED": 404, "SOURCE_UNAVAILABLE": 503}
 _DEFECT = "something went wrong here, not in your request; the request id leads to it in the server's log"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -142,7 +143,7 @@ def _invalid(request: Request, error: Exception) -> Response:
 
 def _frameworks(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code = _CODES.get(error.status_code, "REQUEST_REFUSED")
+    code = error.code if isinstance(error, BodyRefused) else _CODES.get(error.status_code, "REQUEST_REFUSED")
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_allowed_methods(request))
@@ -161,11 +162,6 @@ def _allowed_methods(request: Request) -> list[str]:
 def _unforeseen(request: Request, error: Exception) -> Response:
     _log.error("a request failed unexpectedly", path=request.url.path, exc_info=error)
     return _answer(request, 500, "INTERNAL_ERROR", _DEFECT)
-
-
-def too_large(request: Request) -> Response:
-    """The answer to a body over the limit."""
-    return _answer(request, 413, _CODES[413], "Content Too Large")
 
 
 def _answer(

@@ -1,12 +1,13 @@
-"""Rate limits: a token bucket for each caller, in this process's memory."""
+"""Limits on what one caller may ask: a token bucket for each, and so many at a time, in this process's memory."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import IPv6Address, ip_address
 
 from penstock.errors import TooManyRequests
 
@@ -51,6 +52,14 @@ class RateLimit:
                 retry_after=wait,
             )
 
+    def give_back(self, key: str, part: float) -> None:
+        """Part of what ``key`` took was not used."""
+        with self._changing:
+            bucket = self._buckets.get(key)
+            if bucket is not None:
+                tokens, since = bucket
+                self._buckets[key] = (min(self._capacity, tokens + part), since)
+
 
 class Slots:
     """A bound on how many run at a time, for requests that keep a thread of the server busy."""
@@ -71,3 +80,59 @@ class Slots:
             yield
         finally:
             self._free.release()
+
+
+class SlotsPerKey:
+    """A bound on how many one caller has at a time, for answers that stay open.
+
+    >>> slots = SlotsPerKey(1, "live streams", code="TOO_MANY_STREAMS")
+    >>> with slots.take("ada"), slots.take("bob"):
+    ...     with slots.take("ada"): pass
+    Traceback (most recent call last):
+    ...
+    penstock.errors.TooManyRequests: you have 1 live streams open already; close one, or retry in a moment
+    """
+
+    def __init__(self, count: int, what: str, *, code: str) -> None:
+        self._count = count
+        self._what = what
+        self._code = code
+        self.counts: Counter[str] = Counter()
+        """How many each caller has now."""
+        self._changing = threading.Lock()
+
+    @contextmanager
+    def take(self, key: str) -> Iterator[None]:
+        """One of those of ``key`` for the length of a ``with`` block; :class:`TooManyRequests` when none is free."""
+        with self._changing:
+            if self.counts[key] >= self._count:
+                raise TooManyRequests(
+                    f"you have {self._count} {self._what} open already; close one, or retry in a moment",
+                    retry_after=1.0,
+                    code=self._code,
+                )
+            self.counts[key] += 1
+        try:
+            yield
+        finally:
+            with self._changing:
+                self.counts[key] -= 1
+                if not self.counts[key]:
+                    del self.counts[key]
+
+
+def network_of(host: str) -> str:
+    """What one client has: an address of IPv4, or the first 64 bits of one of IPv6.
+
+    >>> network_of("203.0.113.7"), network_of("2001:db8::1:2:3:4"), network_of("::ffff:203.0.113.7")
+    ('203.0.113.7', '2001:db8::', '203.0.113.7')
+    """
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if not isinstance(address, IPv6Address):
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(IPv6Address(int(address) >> 64 << 64))

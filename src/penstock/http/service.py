@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from anyio import CapacityLimiter
+
 from penstock.app import Penstock
+from penstock.http.bodies import BodyMemory
 from penstock.http.change_feed import ChangeFeed
-from penstock.http.limits import RateLimit, Slots
+from penstock.http.limits import RateLimit, Slots, SlotsPerKey
 from penstock.http.sessions import Links
 from penstock.http.signing_key import signing_secret
 from penstock.http.system.metrics import Metrics
@@ -27,8 +30,12 @@ class Service:
         self.metrics = Metrics(self.stats)
         self.kickoffs = Slots(_KICKOFFS, "kickoffs")
         self.exports = Slots(_EXPORTS, "exports to XLSX")
+        self.streams = SlotsPerKey(app.settings.streams_per_user, "live streams", code="TOO_MANY_STREAMS")
         self.submissions = RateLimit(app.settings.submissions_per_minute, "submissions")
-        self.guest_requests = RateLimit(app.settings.guest_requests_per_minute, "requests without a token")
+        self.guest_requests = RateLimit(app.settings.guest_requests_per_minute, "requests for work without a token")
+        self.guest_reads = RateLimit(app.settings.guest_reads_per_minute, "requests without a token")
+        self.body_memory = BodyMemory(app.settings.body_memory_bytes)
+        self.large_json = CapacityLimiter(1)
 
 
 def tokens_of(app: Penstock) -> Tokens:

@@ -1,7 +1,8 @@
-"""Serving with uvicorn, which closes open event streams as soon as it is asked to stop."""
+"""Serving with uvicorn: with limits on connections, and event streams that are closed as soon as it has to stop."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import signal
@@ -15,7 +16,14 @@ import uvicorn
 from fastapi import FastAPI
 
 from penstock.errors import ConfigurationError
+from penstock.http.connections import Connection, ConnectionLimits, Connections
+from penstock.http.service import Service
 from penstock.settings import Settings
+
+_TICKS_A_SECOND = 10
+_LONGEST_PAUSE_SECONDS = 5.0
+_OWN_ADDRESSES = frozenset({"127.0.0.1", "::1"})
+"""Where a proxy on this machine comes from."""
 
 
 class Server(uvicorn.Server):
@@ -27,10 +35,18 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 api, host=host, port=port, log_config=None, access_log=False, server_header=False,
-                timeout_graceful_shutdown=int(grace) + 1,
+                timeout_graceful_shutdown=int(grace) + 1, http=Connection, ws="none",
             )
         )  # fmt: skip
-        self._change_feed = api.state.penstock.change_feed
+        service: Service = api.state.penstock
+        self._change_feed = service.change_feed
+        self._connections = Connections(
+            ConnectionLimits.of(service.app.settings),
+            is_proxy=_OWN_ADDRESSES.__contains__,
+            count_refusal=lambda code: service.metrics.refused_connections.labels(code).inc(),
+        )
+        self.server_state = self._connections
+        self._looked_at = 0.0
         self._on_start = on_start
 
     @property
@@ -44,6 +60,15 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started and self._on_start is not None:
             self._on_start(self.address)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Once a second, close the connections whose clients are late; unless it was this program that did nothing."""
+        if counter % _TICKS_A_SECOND == 0:
+            now = asyncio.get_running_loop().time()
+            if now - self._looked_at < _LONGEST_PAUSE_SECONDS:
+                self._connections.close_late(now)
+            self._looked_at = now
+        return await super().on_tick(counter)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

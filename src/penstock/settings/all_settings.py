@@ -12,12 +12,13 @@ from penstock.errors import ConfigurationError
 from penstock.settings.database import DatabaseSettings
 from penstock.settings.environment import read_settings
 from penstock.settings.ingest import IngestSettings
+from penstock.settings.limits import LimitSettings
 from penstock.settings.server import ServerSettings
 from penstock.settings.transport import TransportSettings
 from penstock.settings.worker import WorkerSettings
 
 
-class Settings(ServerSettings, TransportSettings, IngestSettings, WorkerSettings, DatabaseSettings):
+class Settings(LimitSettings, ServerSettings, TransportSettings, IngestSettings, WorkerSettings, DatabaseSettings):
     """The configuration of one Penstock process, from the environment."""
 
     # Fields come in the order of the bases from the last to the first: so the reference begins with the database.
@@ -78,6 +79,11 @@ def load_settings(**overrides: object) -> Settings:
     if settings.db_p50_ms >= settings.db_p95_ms:
         raise ConfigurationError(
             f"DB_P50_MS is {settings.db_p50_ms:g}, not below DB_P95_MS, which is {settings.db_p95_ms:g}"
+        )
+    if settings.max_json_bytes * 4 > settings.body_memory_bytes:
+        raise ConfigurationError(
+            f"PENSTOCK_MAX_JSON_BYTES is {settings.max_json_bytes}, more than a quarter of PENSTOCK_BODY_MEMORY_BYTES, "
+            f"which is {settings.body_memory_bytes} and of which one caller may hold a quarter"
         )
     if settings.lock_floor_ms > settings.lock_cap_ms:
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""Who is let in over HTTP, how much they may ask, and what pages show."""
+"""Who is let in over HTTP, and what pages show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings
 
 
 class ServerSettings(BaseSettings):
-    """Who is let in over HTTP, how much they may ask, and what pages show."""
+    """Who is let in over HTTP, and what pages show."""
 
     jwt_secret: Annotated[
         SecretStr | None,
@@ -50,30 +50,6 @@ class ServerSettings(BaseSettings):
             "admin may, and a job that it stops was killed by `system`.",
         ),
     ] = "system"
-    submissions_per_minute: Annotated[
-        int,
-        Field(
-            validation_alias="PENSTOCK_SUBMISSIONS_PER_MINUTE",
-            ge=1,
-            description="How many jobs one user may submit over HTTP in a minute.",
-        ),
-    ] = 600
-    guest_requests_per_minute: Annotated[
-        int,
-        Field(
-            validation_alias="PENSTOCK_GUEST_REQUESTS_PER_MINUTE",
-            ge=1,
-            description="How many requests one address may make in a minute without a token.",
-        ),
-    ] = 60
-    max_body_bytes: Annotated[
-        int,
-        Field(
-            validation_alias="PENSTOCK_MAX_BODY_BYTES",
-            ge=1024,
-            description="The largest request body the server takes.",
-        ),
-    ] = 1024 * 1024 * 1024
     pending_dashboard_enabled: Annotated[
         bool,
         Field(

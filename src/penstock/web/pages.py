@@ -16,6 +16,7 @@ from starlette.responses import Response
 from penstock.application import Page
 from penstock.errors import NotSignedIn, SwitchedOff
 from penstock.http.auth import AService, SignedIn
+from penstock.http.bodies import limit_body
 from penstock.http.forms import StartForm, start_forms
 from penstock.http.missing_applications import PAGES, refuse_missing
 from penstock.http.routing import Router, add_routes
@@ -28,6 +29,7 @@ from penstock.web.assets import assets
 from penstock.web.lifecycle_table import lifecycle_table
 
 _LONGEST_TOKEN = 10_000
+_LARGEST_FORM = 64 * 1024
 _MAY_RUN_AGAIN = (ItemStatus.ERROR, ItemStatus.NOT_FOUND)
 Next = Annotated[str | None, Query(alias="next")]
 
@@ -83,6 +85,7 @@ def add_pages(api: FastAPI, service: Service) -> None:
         )
 
     @routes.post("/sign-in")
+    @limit_body(_LARGEST_FORM)
     async def sign_in_with(
         request: Request,
         token: Annotated[str, Form(max_length=_LONGEST_TOKEN)] = "",

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import Header, UploadFile
 from starlette.responses import Response
 
-from penstock.http import FormField, Json, Router, SignedIn, StartForm, Submitting, documented
+from penstock.http import FormField, Json, Router, SignedIn, StartForm, Submitting, documented, limit_body
 from penstock_apps.documents.schemas import DocumentJob
 from penstock_apps.documents.service import Documents, metadata
 
@@ -47,6 +47,7 @@ def routes_of(documents: Documents) -> Router:
         responses=documented(400, 401, 413, 422, 429, 503),
         openapi_extra=_EXAMPLE | _FORM.extra(),
     )
+    @limit_body(documents.max_body_bytes, is_spooled=True)
     def create_document_job(file: UploadFile, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Its job is CREATED, and waits to be submitted."""
         job = documents.create(

@@ -37,6 +37,11 @@ class Documents:
             Kind.of(DOCUMENT, ReadDocument(DocumentIntake(self)), policy)
         )
 
+    @property
+    def max_body_bytes(self) -> int:
+        """The largest upload; a document in it may be too large all the same, and then its job says so."""
+        return self._app.settings.max_body_bytes
+
     def create(
         self,
         stream: BinaryIO,

@@ -10,11 +10,12 @@ from uuid import UUID
 from fastapi import Header, Query, Request
 from starlette.responses import Response
 
-from penstock import Job, owner
+from penstock import Job, Submission, owner
 from penstock.app import JobCursor
 from penstock.errors import JobNotFound
 from penstock.http import (
     Anyone,
+    AnyoneSubmitting,
     FormField,
     Identity,
     Json,
@@ -23,11 +24,13 @@ from penstock.http import (
     StartForm,
     Submitting,
     add_routes,
+    count_less,
     documented,
+    limit_body,
     read_cursor,
     written_cursor,
 )
-from penstock.lifecycle import JSON
+from penstock.lifecycle import JSON, SubmitOutcome
 from penstock_apps.recipes import schemas as shapes
 from penstock_apps.recipes import translation as words
 from penstock_apps.recipes.client_pages import ClientPage
@@ -37,6 +40,9 @@ from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.vocabularies import PARSE_REQUESTS
 
 _PAGE = 50
+_LARGEST_QUESTION = 64 * 1024
+_JSON_OVERHEAD = 2
+"""JSON may write a character of a page in more bytes than the page has for it."""
 Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[str | None, Query(max_length=200, description="`next` of the page before.")]
 IdempotencyKey = Annotated[
@@ -81,24 +87,25 @@ def _queue(recipes: Recipes) -> Router:
         body: shapes.ParseUrl, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """A job of your own; a page that somebody else asks for at the same time is fetched once."""
-        job = recipes.ask(
+        submission = recipes.ask(
             body.url, user=who.user, use_llm_fallback=body.use_llm_fallback, idempotency_key=idempotency_key,
             ip_address=_address(request),
-        ).job  # fmt: skip
-        return Json(words.started_job(job), 202)
+        )  # fmt: skip
+        return Json(words.started_job(_job_of(submission, request)), 202)
 
     @routes.post(
         "/parse-payload/async", status_code=202, summary="Parse a page that you opened yourself",
         response_model=shapes.ParseStarted, responses=_SUBMIT_PROBLEMS,
     )  # fmt: skip
+    @limit_body(_JSON_OVERHEAD * recipes.settings.fetch_max_bytes)
     def parse_sent_page(body: shapes.ParsePayload, who: Submitting, request: Request) -> Response:
         """For pages whose sites refuse servers. What comes of it is yours alone."""
         sent_page = body.input
         page = ClientPage(sent_page.source_url, sent_page.jsonld_blocks or (), sent_page.html_snippet)
-        job = recipes.submit_page(
+        submission = recipes.submit_page(
             page, user=who.user, use_llm_fallback=body.use_llm_fallback, ip_address=_address(request)
-        ).job
-        return Json(words.started_job(job), 202)
+        )
+        return Json(words.started_job(_job_of(submission, request)), 202)
 
     def get_status(job_id: UUID, who: SignedIn) -> Response:
         """Its status, its result once it is complete, and why it failed."""
@@ -165,9 +172,10 @@ def _requests(recipes: Recipes) -> Router:
             recipes.take_key(key, body.url, user=who.user, ip_address=_address(request))
         known_recipe = recipes.find_known(body.url)
         if known_recipe is not None:
+            count_less(request)
             return Json({**hit, "recipe": words.known_recipe(known_recipe)})
         submission = recipes.ask(body.url, user=who.user, idempotency_key=key, ip_address=_address(request))
-        [job] = recipes.with_progress([submission.job])
+        [job] = recipes.with_progress([_job_of(submission, request)])
         answer = Json({"requestId": str(job.id), "status": PARSE_REQUESTS.word(job.state, job.killed_by)}, 202)
         if who.user is None:
             remember_request(request, answer, job.id)
@@ -185,8 +193,9 @@ def _requests(recipes: Recipes) -> Router:
         "/parse-requests", summary="Ask for a recipe", responses=answers | _GUEST_PROBLEMS, response_model=None,
         openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
+    @limit_body(_LARGEST_QUESTION)
     def request_parse(
-        body: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
+        body: shapes.RequestedUrl, who: AnyoneSubmitting, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """The recipe itself if somebody asked not long ago; guests who ask for the same page share a request."""
         return ask(body, who, request, idempotency_key)
@@ -195,8 +204,9 @@ def _requests(recipes: Recipes) -> Router:
         "/api/v1/recipes/parse", summary="Ask for a recipe, with a status", responses=answers | _GUEST_PROBLEMS,
         response_model=None, openapi_extra=_WITHOUT_TOKEN,
     )  # fmt: skip
+    @limit_body(_LARGEST_QUESTION)
     def request_parse_v1(
-        body: shapes.RequestedUrl, who: Anyone, request: Request, idempotency_key: IdempotencyKey = None
+        body: shapes.RequestedUrl, who: AnyoneSubmitting, request: Request, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """The same for clients that read `status` in every answer."""
         return ask(body, who, request, idempotency_key, status="COMPLETED")
@@ -231,6 +241,13 @@ def _polling(poll: Callable[[UUID, Identity], Response]) -> Callable[[UUID, Iden
         return poll(request_id, who)
 
     return request_status
+
+
+def _job_of(submission: Submission, request: Request) -> Job:
+    """The job that answers; what is there already counts less towards the limit than new work."""
+    if submission.answer is not SubmitOutcome.NEW:
+        count_less(request)
+    return submission.job
 
 
 def _place(cursor: str | None) -> JobCursor | None:

@@ -25,6 +25,7 @@ from penstock.http.change_feed import LOOK_SECONDS
 from penstock.http.errors import documented
 from penstock.http.jobs.report import history_line
 from penstock.http.jobs.status import read_news
+from penstock.http.jobs.streams import one_more_stream
 from penstock.http.responses import json_text
 from penstock.http.routing import Router
 from penstock.http.service import Service
@@ -47,7 +48,8 @@ def visible_job(job_id: UUID, who: SignedIn, service: AService) -> UUID:
     "/{job_id}/events",
     summary="A job as it happens (server-sent events)",
     response_class=EventSourceResponse,
-    responses=documented(401, 404, 422, 503, streams=True),
+    responses=documented(401, 404, 422, 429, 503, streams=True),
+    dependencies=[Depends(one_more_stream)],
 )
 async def follow_job(
     job_id: Annotated[UUID, Depends(visible_job)],
@@ -64,7 +66,8 @@ async def follow_job(
     "/{job_id}/stream",
     summary="A job's status whenever it changes (server-sent events)",
     response_class=EventSourceResponse,
-    responses=documented(401, 404, 422, 503, streams=True),
+    responses=documented(401, 404, 422, 429, 503, streams=True),
+    dependencies=[Depends(one_more_stream)],
 )
 async def stream_job(
     job_id: Annotated[UUID, Depends(visible_job)], who: SignedIn, service: AService

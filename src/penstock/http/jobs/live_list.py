@@ -16,7 +16,7 @@ from typing import Annotated
 from uuid import UUID
 
 import structlog
-from fastapi import Query
+from fastapi import Depends, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
@@ -28,6 +28,7 @@ from penstock.http.jobs.filters import APageRequest, next_cursor
 from penstock.http.jobs.report import job_listed
 from penstock.http.jobs.routes import MAX_LISTED
 from penstock.http.jobs.schemas import JobListChange
+from penstock.http.jobs.streams import one_more_stream
 from penstock.http.responses import json_text
 from penstock.http.routing import Router
 from penstock.lifecycle.job import Job
@@ -44,7 +45,8 @@ _log = structlog.get_logger("penstock.change_feed")
     "/live",
     summary="The list of jobs as it changes (server-sent events)",
     response_class=EventSourceResponse,
-    responses=documented(401, 422, 503, streams=True),
+    responses=documented(401, 422, 429, 503, streams=True),
+    dependencies=[Depends(one_more_stream)],
 )
 async def follow_jobs(
     who: SignedIn,

@@ -20,7 +20,8 @@ from starlette.responses import Response
 
 from penstock.app import Penstock
 from penstock.errors import InvalidInput
-from penstock.http.auth import Submitting
+from penstock.http.auth import Submitting, count_less
+from penstock.http.bodies import BodyRefused, BodyRequest, limit_body
 from penstock.http.errors import documented
 from penstock.http.forms import StartForm
 from penstock.http.jobs.submission_schemas import FilesRefused, FilesTaken, JobAccepted, SourceAsked, upload_body
@@ -28,6 +29,7 @@ from penstock.http.responses import Json
 from penstock.http.routing import Router
 from penstock.lifecycle.callers import owner
 from penstock.lifecycle.intake import HandedFile, Intake, Sender, TakenFiles, UploadOptions
+from penstock.lifecycle.job import SubmitOutcome
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.vocabularies import QUEUE_STATE, TASKS
 
@@ -45,7 +47,7 @@ def submission_routes(app: Penstock) -> Router:
     routes = Router(tags=["jobs"])
     with_intake = [kind for kind in app.kinds if kind.intake is not None]
     if with_intake:
-        _add_upload(routes, app.kinds, with_intake)
+        _add_upload(routes, app, with_intake)
     for kind in app.kinds:
         if kind.params_schema is not None:
             _add_submit(routes, app, kind)
@@ -62,6 +64,8 @@ def _add_submit(routes: Router, app: Penstock, kind: Kind) -> None:
             ip_address=_address(request),
         )
         job = submission.job
+        if submission.answer is not SubmitOutcome.NEW:
+            count_less(request)
         return Json(JobAccepted(job_id=job.id, status=TASKS.word(job.state, job.killed_by)).model_dump(), 202)
 
     submit.__annotations__["params"] = kind.params_schema
@@ -75,7 +79,8 @@ def _add_submit(routes: Router, app: Penstock, kind: Kind) -> None:
     )(submit)
 
 
-def _add_upload(routes: Router, kinds: Kinds, with_intake: Iterable[Kind]) -> None:
+def _add_upload(routes: Router, app: Penstock, with_intake: Iterable[Kind]) -> None:
+    kinds = app.kinds
     by_name: dict[str, Intake] = {kind.name: kind.intake for kind in with_intake if kind.intake is not None}
     form = next((form for intake in by_name.values() if (form := intake.start_form()) is not None), None)
 
@@ -87,6 +92,7 @@ def _add_upload(routes: Router, kinds: Kinds, with_intake: Iterable[Kind]) -> No
         responses=documented(400, 401, 403, 413, 422, 429, 503),
         openapi_extra=upload_body(sorted(by_name)) | (form.extra() if isinstance(form, StartForm) else {}),
     )
+    @limit_body(app.settings.max_body_bytes, is_spooled=True)
     async def submit_files(request: Request, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Files become a job of the kind that `jobType` names, or that their content tells.
 
@@ -173,7 +179,7 @@ def _report(taken_files: TakenFiles, *, is_source: bool) -> dict[str, Any]:
 @asynccontextmanager
 async def _form(request: Request) -> AsyncIterator[FormData]:
     # One more than is taken, so that it is refused in our own words.
-    form = await request.form(max_files=MAX_FILES + 1, max_fields=20)
+    form = await BodyRequest(request.scope, request.receive, max_files=MAX_FILES + 1).form()
     try:
         yield form
     finally:
@@ -186,7 +192,7 @@ async def _small_body(request: Request) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _LARGEST_QUESTION:
-            raise HTTPException(413, f"the JSON body is larger than {_LARGEST_QUESTION:,} bytes")
+            raise BodyRefused(413, "BODY_TOO_LARGE", f"the JSON body is larger than {_LARGEST_QUESTION:,} bytes")
     return bytes(body)
 
 
