@@ -25,7 +25,9 @@ from penstock import Penstock
 from penstock.http.tokens import OwnSecret, Tokens
 from penstock_apps.recipes.addresses import key_of
 from penstock_apps.recipes.application import recipes as recipes_application
-from penstock_apps.recipes.parsing.reading import recipe_of
+from penstock_apps.recipes.parsing.page import Page
+from penstock_apps.recipes.parsing.reading import read_page
+from penstock_apps.recipes.parsing.recipe import FoundRecipe
 from penstock_apps.recipes.settings import RecipeSettings
 
 NAME = "recipes"
@@ -71,12 +73,19 @@ def known(databases: Databases, plan: Plan) -> Answer:
     )  # fmt: skip
 
 
+def read(page: str) -> FoundRecipe:
+    """What a page says, as the processes read it that workers have for that."""
+    found = read_page(Page(ADDRESS, page.encode(), "utf-8")).recipe
+    assert found is not None
+    return found
+
+
 def fill(url: str) -> None:
     """Keep recipes as a worker does that has parsed their pages."""
     app = Penstock(url)
     recipes = app.install(recipes_application, RecipeSettings())
     app.system.migrate()
-    result = recipe_of(json_ld(), ADDRESS).as_json(ADDRESS)
+    result = read(json_ld()).as_json(ADDRESS)
 
     def keep_all(connection: Any) -> None:
         for number in range(KNOWN):
@@ -94,13 +103,13 @@ def address(number: int) -> str:
 def pages(databases: Databases, plan: Plan, name: str) -> Answer:
     """Pages a second of the processor's time of one process; the database has no part in it."""
     page = PAGES[name]()
-    assert len(recipe_of(page, ADDRESS).recipe.ingredients) > 10, f"the page of {name} was not read"
+    assert len(read(page).recipe.ingredients) > 10, f"the page of {name} was not read"
     rates = []
     for _ in range(plan.repetitions_of_load):
         count = 0
         begun = time.process_time()
         while time.process_time() - begun < plan.seconds_of_load:
-            recipe_of(page, ADDRESS)
+            read(page)
             count += 1
         rates.append(count / (time.process_time() - begun))
     bars = [PAGES_A_SECOND] * len(rates)

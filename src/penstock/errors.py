@@ -17,6 +17,12 @@
     ├── StoreUnavailable        the database cannot be reached, or did not answer
     │   └── StoreLocked         … another open transaction holds a row that is needed
     ├── BrokerUnavailable       no message broker can be reached, or it did not confirm in time
+    ├── RequestFailed           another host was asked over HTTP, and did not answer as it should
+    │   ├── HostUnknown         … there is no such host
+    │   ├── HostRefused         … the host is not public, and nobody has allowed it
+    │   ├── AnswerTooLate       … its answer was not there in time
+    │   ├── AnswerTooLarge      … its answer is larger than allowed
+    │   └── TooManyRedirects    … it leads on and on
     ├── MessageRefused          a subscriber can never take a message; it is put aside with the reason
     ├── StoreRefused            the database will not keep a value
     │   └── StatementRefused    … or will not run a statement: a defect of the program
@@ -58,6 +64,12 @@ __all__ = [
     "StoreUnavailable",
     "StoreLocked",
     "BrokerUnavailable",
+    "RequestFailed",
+    "HostUnknown",
+    "HostRefused",
+    "AnswerTooLate",
+    "AnswerTooLarge",
+    "TooManyRedirects",
     "MessageRefused",
     "StoreRefused",
     "ConfigurationError",
@@ -182,6 +194,42 @@ class BrokerUnavailable(PenstockError):
     """The message broker cannot be reached, or did not confirm a message in time. Nothing is lost: messages wait."""
 
     code = "BROKER_UNAVAILABLE"
+
+
+class RequestFailed(PenstockError):
+    """Another host was asked over HTTP, and there is no answer that can be read; asking again may help."""
+
+    code = "REQUEST_FAILED"
+
+
+class HostUnknown(RequestFailed):
+    """There is no such host."""
+
+    code = "HOST_UNKNOWN"
+
+
+class HostRefused(RequestFailed):
+    """The host is not one of the public internet, and nobody has allowed it."""
+
+    code = "HOST_REFUSED"
+
+
+class AnswerTooLate(RequestFailed):
+    """The answer was not there in time, with all redirects and to its last byte."""
+
+    code = "ANSWER_TOO_LATE"
+
+
+class AnswerTooLarge(RequestFailed):
+    """The answer is larger than allowed, once unpacked or as it is sent."""
+
+    code = "ANSWER_TOO_LARGE"
+
+
+class TooManyRedirects(RequestFailed):
+    """The host leads on to another address again and again."""
+
+    code = "TOO_MANY_REDIRECTS"
 
 
 class MessageRefused(PenstockError):

@@ -235,3 +235,25 @@ def test_closing_commits_what_was_handled(reading: Bench) -> None:
     reading.consumer.handle()
     reading.consumer.close()
     assert (reading.client.stored, reading.client.is_closed) == ({0: 1}, True)
+
+
+def test_what_is_handled_at_once_is_committed_as_far_as_all_of_it_is(
+    reading: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second and the third are handled while the first is: should this member die, all of them are read again."""
+    stored: list[dict[int, int]] = []
+
+    def handle(message: Message) -> None:
+        reading.handled.append(message.payload)
+        if message.payload == 0:
+            reading.consumer.handle()
+            reading.consumer.handle()
+            reading.consumer.poll()
+            stored.append(dict(reading.client.stored))
+
+    monkeypatch.setattr(reading.consumer, "_handle_message", handle)
+    reading.fetch(Fetched(0), Fetched(1), Fetched(2), Fetched(3))
+    assert reading.handle() == [0, 1, 2]
+    assert (stored, reading.client.stored) == ([{0: 0}], {0: 3})
+    assert reading.handle() == [3]
+    assert reading.client.stored == {0: 4}

@@ -47,6 +47,8 @@ KIND_OPTIONS = {
     "runs_in": "`event_loop`, `threads` or `processes`; without it async functions run on the loop and others in "
     "threads",
     "concurrency": "calls at the same time in one worker; without it 32 on the loop, 8 threads, one process a core",
+    "slows_down": "whether refusals and errors make the kind run fewer calls at once; not where each item asks another "
+    "host",
     "reprocess": "whether items of a finished job may run again in a new run",
     "priority": "jobs of the kind with a higher number go first, from -32768 to 32767",
     "queue_limit": "the most jobs of the kind that may wait; one more fails at once with `QUEUE_OVERLOAD`",

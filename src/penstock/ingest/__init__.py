@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from penstock.ingest.sources.settings import SourceSettings
     from penstock.ingest.table_files import look_at_table, open_table, table_limits
     from penstock.ingest.tables import Row, Table, TableShape
-    from penstock.ingest.text import DecodedText, byte_order_mark, decode_text, guess_utf_16
+    from penstock.ingest.text import DecodedText, byte_order_mark, declarable_encoding, decode_text, guess_utf_16
     from penstock.ingest.zip_files import ZipLimits, ZipProblem, ZipRefused, check_zip, open_zip, read_member
     from penstock.lifecycle.intake import HandedFile, Intake, RefusedFile, Sender, TakenFiles, UploadOptions
 else:
@@ -34,7 +34,7 @@ else:
             "penstock.ingest.sources.owners": "require_known_places",
             "penstock.ingest.sources.settings": "SourceSettings",
             "penstock.ingest.tables": "Row Table TableShape",
-            "penstock.ingest.text": "DecodedText byte_order_mark decode_text guess_utf_16",
+            "penstock.ingest.text": "DecodedText byte_order_mark declarable_encoding decode_text guess_utf_16",
             "penstock.ingest.zip_files": "ZipLimits ZipProblem ZipRefused check_zip open_zip read_member",
             "penstock.lifecycle.intake": "HandedFile Intake RefusedFile Sender TakenFiles UploadOptions",
         },
@@ -43,7 +43,7 @@ else:
 __all__ = [
     "ArchiveLimits", "DecodedText", "FileType", "HandedFile", "Intake", "OLE", "RefusedFile", "Row", "Sender",
     "Source", "SourceSettings", "Table", "TableLimits", "TableShape", "TakenFiles", "UploadOptions",
-    "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "byte_order_mark", "check_zip", "decode_text",
-    "detect_type", "guess_utf_16", "is_image", "known_signature", "look_at_archive", "look_at_table",
+    "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "byte_order_mark", "check_zip", "declarable_encoding",
+    "decode_text", "detect_type", "guess_utf_16", "is_image", "known_signature", "look_at_archive", "look_at_table",
     "open_table", "open_zip", "pictures", "read_member", "require_known_places", "source_of", "table_limits",
 ]  # fmt: skip

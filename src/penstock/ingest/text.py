@@ -51,6 +51,15 @@ class DecodedText:
     warnings: list[str] = field(default_factory=list)
 
 
+def declarable_encoding(name: str) -> str | None:
+    """The encoding that a page or its server may declare by this name; None where there is no such.
+
+    >>> declarable_encoding("ISO-8859-1"), declarable_encoding("punycode")
+    ('windows-1252', None)
+    """
+    return _DECLARABLE.get(name.strip().lower())
+
+
 def byte_order_mark(data: bytes) -> tuple[str, int] | None:
     """The encoding a byte order mark names, and the mark's length."""
     for mark, encoding in _BYTE_ORDER_MARKS:
@@ -67,7 +76,7 @@ def decode_text(data: bytes, *, declared: str | None = None) -> DecodedText:
         return _decode_replacing(data[length:], encoding, [])
     warnings: list[str] = []
     if declared is not None:
-        encoding_declared = _DECLARABLE.get(declared.strip().lower())
+        encoding_declared = declarable_encoding(declared)
         if encoding_declared is None:
             warnings.append(f"The declared character set {declared.strip()[:40]!r} is not known; it was ignored.")
         else:

@@ -39,7 +39,7 @@ _LEAST, _LARGEST = -(2**63), 2**64 - 1
 """What orjson reads and writes, and SQLite's text, jsonb and the JSON of other servers give back."""
 _DEEPEST = 254
 """orjson's own bound."""
-_LARGE_FLOAT = re.compile(rb'"(?:[^"\\]|\\.)*+"|(-?[0-9.]+e\+[0-9]+)')
+_LARGE_FLOAT = re.compile(rb'"(?:[^"\\]|\\.)*+"|((?<![0-9.])-?[0-9.]++e\+[0-9]++)')
 """A text, which is passed over, or a float with an exponent."""
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,79}")
 _LONGEST_KEY = 40

@@ -44,6 +44,8 @@ class PolicyOptions(TypedDict, total=False):
     """
     concurrency: int | None
     """Calls at the same time in one worker; without it 32 on the loop, 8 threads, one process a core."""
+    slows_down: bool
+    """Whether refusals and errors make the kind run fewer calls at once; not where each item asks another host."""
     reprocess: bool
     """Whether items of a finished job may run again in a new run."""
     priority: int
@@ -77,6 +79,7 @@ class Policy:
     memory_limit: int | None = None
     runs_in: RunsIn | None = None
     concurrency: int | None = None
+    slows_down: bool = True
     reprocess: bool = False
     priority: int = 0
     queue_limit: int | None = None

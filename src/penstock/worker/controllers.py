@@ -21,6 +21,7 @@ from penstock.worker.control.concurrency import Concurrency, ConcurrencySample
 from penstock.worker.control.hold_off import HoldOff
 from penstock.worker.control.ingest_batch import IngestBatch
 from penstock.worker.control.lease_length import lease_seconds
+from penstock.worker.control.pressure import Pressure
 from penstock.worker.host_load import HostLoad
 
 _WINDOW_SECONDS = 0.5
@@ -50,6 +51,7 @@ class Controllers:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._kind = kind
+        self._slows_down = kind.policy.slows_down
         self._settings = settings
         self._pace = latency
         self._machine = machine
@@ -110,15 +112,21 @@ class Controllers:
                 ConcurrencySample(
                     items=self._window.items,
                     elapsed_seconds=elapsed,
-                    throttled=self._window.put_off,
-                    errors=self._window.errors,
+                    throttled=self._window.put_off if self._slows_down else 0,
+                    errors=self._window.errors if self._slows_down else 0,
                     waiting=waiting,
-                    pressure=self._machine.pressure(now),
+                    pressure=self._pressure(now),
                 )
             )
-            pause = self.hold_off.observe(items=self._window.items, put_off=self._window.put_off)
-            self.claim_not_before = now + pause if pause else 0.0
+            if self._slows_down:
+                pause = self.hold_off.observe(items=self._window.items, put_off=self._window.put_off)
+                self.claim_not_before = now + pause if pause else 0.0
             self._window = _Window(now)
+
+    def _pressure(self, now: float) -> Pressure:
+        """What the machine is short of; processor time is not what a kind needs that waits for others' hosts."""
+        pressure = self._machine.pressure(now)
+        return Pressure.NONE if pressure is Pressure.CPU and not self._slows_down else pressure
 
     def _observe_cost(self, outcomes: Sequence[Outcome], elapsed_ms: float) -> None:
         """What was put off is not done: it would make items look cheap, and claims grow, just when somebody is busy."""

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import ssl
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from functools import cache
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote
 
-import httpx2
 import orjson
 
 from penstock import Permanent, Retryable
-from penstock.errors import Postponed
+from penstock.errors import AnswerTooLarge, AnswerTooLate, HostRefused, Postponed, RequestFailed, TooManyRedirects
+from penstock.http_client import AnswerLimits, Head, HttpClient, configured_host, read_retry_after
 from penstock.lifecycle import JSON
 from penstock_apps.products.call_pacing import CallPacing
 from penstock_apps.products.products import canonical_gtin, clean, machine_price
@@ -24,12 +19,12 @@ from penstock_apps.products.provider_settings import ADDRESSES, PLACE, HttpJsonS
 from penstock_apps.products.providers import FoundProduct, StillInTrouble, best_match
 from penstock_apps.products.strategies import Query
 
-__all__ = ["LARGEST_ANSWER", "HttpJsonProvider", "load_providers", "retry_after"]
+__all__ = ["LARGEST_ANSWER", "HttpJsonProvider", "load_providers"]
 
 LARGEST_ANSWER = 1024**2
 _MAX_ITEMS = 50
 _MAX_REDIRECTS = 3
-_LONGEST_WAIT = 3600.0
+_NOTHING = (204, 404, 410)
 
 
 def load_providers(path: str, environment: Mapping[str, str]) -> tuple[HttpJsonProvider, ...]:
@@ -97,26 +92,24 @@ class HttpJsonProvider:
         loop = asyncio.get_running_loop()
         here = self._clients.get(loop)
         if here is None:
-            client = httpx2.AsyncClient(
-                http2=True, verify=_trusted_certificates(), follow_redirects=False, trust_env=False,
-                timeout=self._settings.timeout_seconds,
+            client = HttpClient(
+                # The addresses are the operator's own, and may be in their own network; nobody else's are asked here.
+                allowed_hosts={configured_host(url) for url in self._settings.url.values()},
                 headers={"Accept": "application/json", **self._settings.headers},
-            )  # fmt: skip
+            )
             lifetime = self._lifetime(loop, client)
             here = _LoopClient(client, asyncio.Semaphore(self._settings.concurrency), lifetime)
             self._clients[loop] = here
             await anext(lifetime)
         return here
 
-    async def _lifetime(
-        self, loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient
-    ) -> AsyncGenerator[None, None]:
+    async def _lifetime(self, loop: asyncio.AbstractEventLoop, client: HttpClient) -> AsyncGenerator[None, None]:
         """Begun with the client; a loop closes the generators that were begun on it when it ends, and so the client."""
         try:
             yield
         finally:
             self._clients.pop(loop, None)
-            await client.aclose()
+            await client.close()
 
     def _address(self, query: Query) -> str | None:
         template = self._settings.url.get(ADDRESSES[query.strategy])
@@ -137,48 +130,34 @@ class HttpJsonProvider:
             )
         return Postponed(f"{self.name} is asked again in {wait:.1f} s", code="PROVIDER_THROTTLED", retry_after=wait)
 
-    async def _ask(self, client: httpx2.AsyncClient, address: str) -> bytes | None:
+    async def _ask(self, client: HttpClient, address: str) -> bytes | None:
+        limits = AnswerLimits(self._settings.timeout_seconds, LARGEST_ANSWER, _MAX_REDIRECTS)
         try:
-            async with asyncio.timeout(self._settings.timeout_seconds):
-                return await self._get(client, address)
-        except (TimeoutError, httpx2.TimeoutException) as error:
+            answer = await client.ask("GET", address, limits, wants_body=self._wants_body)
+        except AnswerTooLate as error:
             self._pacing.learn(None)
             raise Retryable(
                 f"{self.name} did not answer in {self._settings.timeout_seconds:g} s", code="PROVIDER_TIMEOUT"
             ) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            self._pacing.learn(None)
-            why = str(error) or type(error).__name__
-            raise Retryable(f"{self.name} cannot be reached: {why}", code="PROVIDER_UNAVAILABLE") from error
-
-    async def _get(self, client: httpx2.AsyncClient, address: str) -> bytes | None:
-        for _ in range(_MAX_REDIRECTS + 1):
-            async with client.stream("GET", address) as answer:
-                if answer.is_redirect and "location" in answer.headers:
-                    address = self._onward(address, answer.headers["location"])
-                    continue
-                after = retry_after(answer.headers.get("retry-after"))
-                self._pacing.learn(answer.status_code, after)
-                if answer.status_code in (204, 404, 410):
-                    return None
-                self._require_good(answer.status_code, after)
-                body = bytearray()
-                async for part in answer.aiter_bytes():
-                    body += part
-                    if len(body) > LARGEST_ANSWER:
-                        raise self._unreadable(f"it is larger than {LARGEST_ANSWER:,} bytes")
-                return bytes(body)
-        raise Permanent(f"{self.name} redirects more than {_MAX_REDIRECTS} times", code="PROVIDER_REFUSED")
-
-    def _onward(self, address: str, location: str) -> str:
-        onward = urljoin(address, location)
-        if urlsplit(onward)[:2] != urlsplit(address)[:2]:
+        except AnswerTooLarge as error:
+            raise self._unreadable(f"it is larger than {LARGEST_ANSWER:,} bytes") from error
+        except (HostRefused, TooManyRedirects) as error:
             raise Permanent(
-                f"{self.name} leads on to another host, {urlsplit(onward).netloc[:100]!r}; its key is not sent there: "
-                "correct its address",
+                f"{self.name} leads elsewhere, and its key is not sent there: {error.message}; correct its address",
                 code="PROVIDER_REFUSED",
-            )
-        return onward
+            ) from error
+        except RequestFailed as error:
+            self._pacing.learn(None)
+            raise Retryable(f"{self.name} cannot be reached: {error.message}", code="PROVIDER_UNAVAILABLE") from error
+        return None if answer.head.status in _NOTHING else answer.body
+
+    def _wants_body(self, head: Head) -> bool:
+        after = read_retry_after(head.headers.get("retry-after"))
+        self._pacing.learn(head.status, after)
+        if head.status in _NOTHING:
+            return False
+        self._require_good(head.status, after)
+        return True
 
     def _require_good(self, status: int, after: float | None) -> None:
         if status == 200:
@@ -234,15 +213,9 @@ class HttpJsonProvider:
 class _LoopClient:
     """What calls on one loop share."""
 
-    client: httpx2.AsyncClient
+    client: HttpClient
     places: asyncio.Semaphore
     lifetime: AsyncGenerator[None, None]
-
-
-@cache
-def _trusted_certificates() -> ssl.SSLContext:
-    """The certificates of this machine; reading them takes longer than a call, so it is done once."""
-    return ssl.create_default_context()
 
 
 def _put_price(values: dict[str, str], value: str | float) -> None:
@@ -266,22 +239,3 @@ def _at(value: JSON, path: str) -> JSON:
         else:
             raise LookupError(step)
     return value
-
-
-def retry_after(text: str | None, now: datetime | None = None) -> float | None:
-    """Seconds to wait, from a number or a date; an hour at most.
-
-    >>> retry_after("7"), retry_after("soon")
-    (7.0, None)
-    """
-    if text is None:
-        return None
-    if re.fullmatch(r"[0-9]{1,12}", text.strip()):
-        return min(float(text), _LONGEST_WAIT)
-    try:
-        until = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return min(max((until - (now or datetime.now(UTC))).total_seconds(), 0.0), _LONGEST_WAIT)

@@ -20,7 +20,7 @@ _JOINERS = "\u200c\u200d"
 _INVISIBLE = ("Cc", "Cf", "Cs")
 
 _SCIENTIFIC = re.compile(r"\d(?:[.,]\d+)?[eE]\+?\d{1,3}")
-_LABEL = re.compile(r"[A-Za-z]+(?:-?(?:8|1[0-4]))?(?:\s*[:#]\s*|\s+)")
+_LABEL = re.compile(r"[A-Za-z]++(?:-?(?:8|1[0-4]))?(?:\s*+[:#]\s*+|\s++)")
 _BETWEEN_DIGITS = re.compile(r"[\s\-‐‑–.]")
 _WHOLE_FLOAT = re.compile(r"(\d{8,14})[.,]0+")
 
@@ -35,7 +35,7 @@ _CODES = frozenset((
     "ILS", "INR", "ISK", "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "RON", "RUB", "SEK", "SGD", "THB", "TRY", "UAH",
     "USD", "ZAR",
 ))  # fmt: skip
-_AMOUNT = re.compile(r"[^\d]*?(-?(?:(?<![A-Za-z.])[.,])?\d[\d.,'’\s]*)(?:,?[-–—]{1,2})?([^\d]*)")
+_AMOUNT = re.compile(r"[^\d]*?(-?(?:(?<![A-Za-z.])[.,])?\d[\d.,'’\s]*+)(?:,?[-–—]{1,2})?([^\d]*+)")
 _PLAIN_PRICE = re.compile(r"(?:0|[1-9][0-9]{0,8})[.,][0-9]{2}")
 _WORDS_OF_THREE = re.compile(r"[A-Za-z]{3}")
 # The longest first: "ca$" holds "$".
@@ -270,7 +270,8 @@ def _add_gtin(product: Product, text: str, warnings: list[str]) -> None:
             f"barcode number {text!r} lost its last digits in a spreadsheet: format the column as text and export again"
         )
         return
-    digits = _LABEL.sub("", text, count=1) if _LABEL.match(text) else text
+    label = _LABEL.match(text)
+    digits = text[label.end() :] if label else text
     if whole := _WHOLE_FLOAT.fullmatch(digits):
         digits = whole[1]
     digits = _BETWEEN_DIGITS.sub("", unicodedata.normalize("NFKC", digits)).upper()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from penstock import Permanent, Retryable
+from penstock.errors import Postponed
 
 _PATIENCE = 60.0
 
@@ -22,11 +23,14 @@ class PageFailure(Enum):
     THROTTLED = ("PAGE_THROTTLED", "the site does not want to be asked so often")
     CHALLENGE = ("PAGE_CHALLENGE", "the site wants to see a person's browser first")
     TOO_LARGE = ("PAGE_TOO_LARGE", "the page is larger than the limit")
+    TOO_COMPLEX = ("PAGE_TOO_COMPLEX", "the page takes too long, or too much memory, to be read")
     NOT_HTML = ("PAGE_NOT_HTML", "the address does not lead to a page")
     REDIRECTS = ("TOO_MANY_REDIRECTS", "the address redirects too often")
     NO_RECIPE = ("NOT_A_RECIPE", "no recipe was found on the page")
     LLM = ("LLM_FAILED", "the language model could not be asked")
     LLM_REFUSED = ("LLM_REFUSED", "the language model refuses to be asked")
+    SHARE_IN_USE = ("SHARE_IN_USE", "other pages that you asked for are being read, and this one is in line")
+    HOST_IN_USE = ("HOST_IN_USE", "other pages of this site are being read, and this one is in line")
 
     def __init__(self, code: str, sentence: str) -> None:
         self.code = code
@@ -36,7 +40,8 @@ class PageFailure(Enum):
     def retryable(self) -> bool:
         """May it work another time?"""
         return self in (
-            PageFailure.TIMEOUT, PageFailure.FAILED, PageFailure.BUSY, PageFailure.THROTTLED, PageFailure.LLM
+            PageFailure.TIMEOUT, PageFailure.FAILED, PageFailure.BUSY, PageFailure.THROTTLED, PageFailure.LLM,
+            PageFailure.SHARE_IN_USE, PageFailure.HOST_IN_USE,
         )  # fmt: skip
 
     @property
@@ -54,3 +59,7 @@ class PageFailure(Enum):
         if self.retryable and not is_too_late:
             return Retryable(message, code=self.code, retry_after=after)
         return Permanent(message, code=self.code)
+
+    def postponement(self, after: float) -> Postponed:
+        """What a handler raises that has not tried; it does so in ``after`` seconds."""
+        return Postponed(self.sentence, code=self.code, retry_after=after)

@@ -1,4 +1,4 @@
-"""The recipe kind: a page is fetched and read in a process of its own, unless it was read not long ago.
+"""The recipe kind: a page is fetched and read, unless it was read not long ago.
 
 A page that a client has opened itself is not fetched. What comes of it is for who sent it: nobody else can tell whether
 the site has ever said that.
@@ -7,48 +7,20 @@ the site has ever said that.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
 from penstock import ItemContext, ItemStatus, JobContext, Permanent
-from penstock.lifecycle import JSON, storable_texts
-from penstock.settings import read_settings
+from penstock.lifecycle import JSON
 from penstock_apps.plurals import pluralize
 from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult, is_recipe_result
 
 if TYPE_CHECKING:
     from penstock import Penstock
+    from penstock_apps.recipes.page_reader import PageReader
     from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository
     from penstock_apps.recipes.settings import RecipeSettings
 
 RECIPE = "recipe"
-
-
-def read_page(item: ItemContext[RecipeParams, PageInput]) -> RecipeResult:
-    """The recipe on the page the job asks for. It runs in a process that knows the environment, and no database."""
-    # Loaded where pages are read: the command line and the server need neither.
-    from penstock_apps.recipes.parsing.fetching import Page, fetch
-    from penstock_apps.recipes.parsing.reading import recipe_of
-
-    params = item.params
-    settings = settings_of_this_process()
-    if "page_sha256" in params:
-        page = Page(params["url"], item.kept_file(params["page_sha256"]).read_text("utf-8"))
-    else:
-        page = fetch(params["url"], settings.fetch_limits)
-    recipe = recipe_of(page.text, page.address, settings.language_model, llm_allowed=params["use_llm_fallback"])
-    # Pages, and what is written in them as JSON, hold characters that no database keeps.
-    result: RecipeResult = storable_texts(recipe.as_json(params["url"]))
-    result["llm_may_help"] = recipe.llm_may_help
-    return result
-
-
-@cache
-def settings_of_this_process() -> RecipeSettings:
-    """The settings, read from the environment once."""
-    from penstock_apps.recipes.settings import RecipeSettings
-
-    return read_settings(RecipeSettings)
 
 
 def describe(result: JSON) -> str:
@@ -63,13 +35,19 @@ def describe(result: JSON) -> str:
 class ParseRecipe:
     """Reads a page, unless somebody asked for it not long ago; the recipe is kept for everybody."""
 
-    process = staticmethod(read_page)
     describe = staticmethod(describe)
 
-    def __init__(self, app: Penstock, repository: RecipeRepository, settings: RecipeSettings) -> None:
+    def __init__(
+        self, app: Penstock, repository: RecipeRepository, settings: RecipeSettings, pages: PageReader
+    ) -> None:
         self._app = app
         self._repository = repository
         self._settings = settings
+        self._pages = pages
+
+    async def process(self, item: ItemContext[RecipeParams, PageInput]) -> RecipeResult:
+        """The recipe on the page."""
+        return await self._pages.read(item)
 
     def plan(self, job: JobContext[RecipeParams, RecipeResult]) -> Iterator[PageInput]:
         """One item, or none where the recipe is known."""

@@ -1,8 +1,8 @@
 """The downstream program: reads requests from Kafka, fetches and parses the pages, and answers there.
 
 It has no database of its own: what it has not answered is still in the broker, and is read again by whoever gets its
-partition when it dies. Each page is read as a Penstock worker reads one, in a process with limits of time and memory
-and tries that wait for busy sites; the Penstock that does it lives in this process's memory and forgets.
+partition when it dies. Each page is read as a Penstock worker reads one, tens at once, each with its share of them and
+with tries that wait for busy sites; the Penstock that does it lives in this process's memory and forgets.
 
 A request that comes twice is answered twice, with the same ids: whoever reads the answers has their effect once.
 """
@@ -12,8 +12,9 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from types import FrameType
 from uuid import UUID, uuid5
 
@@ -23,7 +24,8 @@ from penstock.errors import MessageRefused
 from penstock.lifecycle import JSON
 from penstock.messages import KafkaClient
 from penstock.settings import Settings, load_settings, read_settings
-from penstock_apps.recipes.kinds import read_page
+from penstock_apps.recipes.fetch_shares import PLACES
+from penstock_apps.recipes.page_reader import PageReader
 from penstock_apps.recipes.parser_messages import (
     LONGEST_ERROR,
     LONGEST_TITLE,
@@ -39,50 +41,111 @@ _LONGEST_SECONDS = 1_800.0
 """More than all tries of a page and the pauses between them take."""
 _PAGES_KEPT = 1_000
 """So many jobs are kept in memory before all of them are forgotten."""
+_REQUESTS = 4 * PLACES
+"""Requests in hand at once: some of them wait for their share of the places, and keep no others from one."""
+_LOOK_SECONDS = 0.2
 _ANSWERS = UUID("7b5d4e0a-2f7c-4f0e-9a56-0f5f9f2f7f10")
 """What ids of answers are made in: it must never change."""
-_POLICY = Policy(retries=3, backoff="2s exponential up to 30s", runs_in="processes", timeout="2m", memory_limit="1GiB")
 
 
 class Pages:
-    """Reads pages, each in a process of its own with limits."""
+    """Reads pages as a worker does, for as many requests as it is to remember."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, recipe_settings: RecipeSettings) -> None:
         own_settings = {"database_url": "sqlite://", "transport": "in-process"}
-        self.app = Penstock(settings=settings.model_copy(update=own_settings))
-        self._kind: Kind[RecipeParams, PageInput, RecipeResult] = self.app.kinds.add(Kind.of(_PAGE, read_page, _POLICY))
-        self.count = 0
+        self._app = Penstock(settings=settings.model_copy(update=own_settings))
+        policy = Policy(
+            retries=3, backoff="2s exponential up to 30s", timeout="5m", concurrency=PLACES, slows_down=False
+        )
+        reader = PageReader(self._app, recipe_settings)
+        self._kind: Kind[RecipeParams, PageInput, RecipeResult] = self._app.kinds.add(
+            Kind.of(_PAGE, reader.read, policy)
+        )
+        self._worker = self._app.worker()
+        self._worker.start()
+        self.parsed_count = 0
+        self.open_count = 0
 
     def parse(self, request: ParseRequest) -> dict[str, JSON]:
         """What came of a page, in the words of a result."""
-        self.count += 1
-        params = RecipeParams(url=request.url, url_hash=request.urlHash, use_llm_fallback=request.useLlmFallback)
-        submission = self.app.acting_as(SYSTEM).submit(self._kind, params)
-        job = self.app.acting_as(SYSTEM).jobs.wait(submission.job.id, timeout=_LONGEST_SECONDS)
+        params = RecipeParams(
+            url=request.url,
+            url_hash=request.urlHash,
+            use_llm_fallback=request.useLlmFallback,
+            share=request.share or str(request.requestId),
+        )
+        system = self._app.acting_as(SYSTEM)
+        job = system.jobs.wait(system.submit(self._kind, params).job.id, timeout=_LONGEST_SECONDS, every=_LOOK_SECONDS)
         if job.state is JobState.SUCCEEDED and is_recipe_result(job.result):
             return _describe_recipe(job.result)
         return {"success": False, "errorMessage": (job.last_error or "nothing was found")[:LONGEST_ERROR]}
 
+    def close(self) -> None:
+        """Stop the worker, and forget everything."""
+        self._worker.stop()
+        self._app.close()
 
-class Parser:
-    """A member of the group that reads ``parse-requests``."""
+
+class PageMemory:
+    """The pages of one parser: after some it begins anew, and the old ones are forgotten when the last has ended."""
 
     def __init__(self, settings: Settings, recipe_settings: RecipeSettings) -> None:
-        self._settings = settings
+        self._new_pages = partial(Pages, settings, recipe_settings)
+        self._lock = threading.Lock()
+        self._pages = self._new_pages()
+
+    def parse(self, request: ParseRequest) -> dict[str, JSON]:
+        """What came of a page; from any thread."""
+        with self._lock:
+            if self._pages.parsed_count >= _PAGES_KEPT:
+                old, self._pages = self._pages, self._new_pages()
+                self._close_unused(old)
+            pages = self._pages
+            pages.parsed_count += 1
+            pages.open_count += 1
+        try:
+            return pages.parse(request)
+        finally:
+            with self._lock:
+                pages.open_count -= 1
+                if pages is not self._pages:
+                    self._close_unused(pages)
+
+    def close(self) -> None:
+        """Forget everything; nobody parses any more."""
+        self._pages.close()
+
+    def _close_unused(self, pages: Pages) -> None:
+        if not pages.open_count:
+            pages.close()
+
+
+class Parser:
+    """A member of the group that reads ``parse-requests``; it reads as many pages at once as a worker does.
+
+    Answers come in any order, as pages do: one that takes long keeps nobody else waiting.
+    """
+
+    def __init__(self, settings: Settings, recipe_settings: RecipeSettings) -> None:
         self._client = KafkaClient(settings)
         self._results_topic = recipe_settings.results_topic
-        self._pages = Pages(settings)
+        self._pages = PageMemory(settings, recipe_settings)
         group = f"{settings.kafka_group}-recipe-parsers"
         self._consumer = self._client.consumer([recipe_settings.requests_topic], self.answer, group=group)
 
     def run(self, until: threading.Event) -> None:
         """Parse until ``until`` is set; what is in hand then is finished."""
-        with self._polling(until):
+
+        def handle() -> None:
             while not until.is_set():
-                with closing(self._pages.app), self._pages.app.working():
-                    while not until.is_set() and self._pages.count < _PAGES_KEPT:
-                        self._consumer.handle()
-                self._pages = Pages(self._settings)
+                self._consumer.handle()
+
+        threads = [threading.Thread(target=handle, name=f"penstock-parser-{number}") for number in range(_REQUESTS)]
+        with self._polling(until):
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
 
     @contextmanager
     def _polling(self, until: threading.Event) -> Iterator[None]:
@@ -112,6 +175,7 @@ class Parser:
         """Leave the group, and let go of everything."""
         self._consumer.close()
         self._client.close()
+        self._pages.close()
 
     def answer(self, message: Message) -> None:
         """Say that a request is begun, parse its page, and say what came of it."""

@@ -24,6 +24,8 @@ class ParseRequest(BaseModel):
     url: str = Field(min_length=1, max_length=10_000)
     urlHash: str = Field(pattern=_HASH)  # noqa: N815
     useLlmFallback: bool = True  # noqa: N815
+    share: str | None = Field(default=None, max_length=100)
+    """Whose share of the places the page counts to; nobody's where it is not said."""
 
 
 class ParseStart(BaseModel):

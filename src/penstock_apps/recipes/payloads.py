@@ -16,6 +16,8 @@ class RecipeParams(TypedDict):
     url_hash: str
     """The key of its normalized form, by which the page is found."""
     use_llm_fallback: bool
+    share: NotRequired[str]
+    """Whose share of the places it counts to, where its owner does not say that: a group of guests."""
     page_sha256: NotRequired[str]
     """The kept file with the page, where a client has opened it itself."""
     job_type: NotRequired[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -38,7 +37,6 @@ PAGES = {
     "/mill": "<h1>The mill</h1><p>It stands where the stream leaves the hills. There is nothing to eat here.</p>",
 }
 WITHOUT_RECIPE = "/mill"
-_ALLOWED_HOSTS = "PENSTOCK_FETCH_ALLOW_HOSTS"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -69,15 +67,9 @@ class RecipeSamples(Samples):
 
     @contextmanager
     def set_up(self, settings: RecipeSettings) -> Iterator[RecipeSettings]:
-        """Open the site, on a port which this program's own processes may fetch from."""
-        with sample_site() as host:
-            before = os.environ.get(_ALLOWED_HOSTS)
-            os.environ[_ALLOWED_HOSTS] = ",".join((*settings.fetch_allow_hosts, host))
-            self._site = host
-            try:
-                yield settings
-            finally:
-                os.environ.pop(_ALLOWED_HOSTS) if before is None else os.environ.update({_ALLOWED_HOSTS: before})
+        """Open the site, on a port which this program may fetch from."""
+        with sample_site() as self._site:
+            yield settings.model_copy(update={"fetch_allow_hosts": (*settings.fetch_allow_hosts, self._site)})
 
     def submit(self, visitor: Visitor) -> Iterator[SampleJob]:
         """Ask for each page."""

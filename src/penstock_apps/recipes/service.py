@@ -22,7 +22,9 @@ from penstock.lifecycle import JSON, Actor, SubmitOutcome
 from penstock.store import DatabaseConnection
 from penstock_apps.recipes.addresses import host_of, key_of, normalize_url
 from penstock_apps.recipes.client_pages import ClientPage
+from penstock_apps.recipes.fetch_shares import PLACES, share_of
 from penstock_apps.recipes.kinds import RECIPE, ParseRecipe
+from penstock_apps.recipes.page_reader import PageReader
 from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult, work_key
 from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository, SavedRecipe
 from penstock_apps.recipes.settings import RecipeSettings
@@ -42,15 +44,15 @@ class Recipes:
         policy = Policy(
             retries=3,
             backoff="2s exponential up to 5m",
-            runs_in="processes",
-            timeout="2m",
-            memory_limit="1GiB",
+            timeout="5m",
+            concurrency=PLACES,
+            slows_down=False,  # each page is another site's
             run_limit=timedelta(minutes=settings.stale_minutes),
             abandon_after=timedelta(minutes=settings.abandon_minutes),
             prune_result=settings.prune_results,
         )
         self.kind: Kind[RecipeParams, PageInput, RecipeResult] = app.kinds.add(
-            Kind.of(RECIPE, ParseRecipe(app, self.repository, settings), policy)
+            Kind.of(RECIPE, ParseRecipe(app, self.repository, settings, PageReader(app, settings)), policy)
         )
 
     # Asking -------------------------------------------------------------------------------------------------------
@@ -71,6 +73,8 @@ class Recipes:
         name, address = normalize_url(url), url.strip()
         url_hash = key_of(name)
         params = RecipeParams(url=address, url_hash=url_hash, use_llm_fallback=use_llm_fallback)
+        if user is None:
+            params["share"] = share_of(None, ip_address)
         # Whoever has the id of a guest's request may look at it, so it must not be near any other id.
         job_id = uuid4() if user is None else None
 
@@ -111,6 +115,8 @@ class Recipes:
         params = RecipeParams(
             url=address, url_hash=key_of(name), use_llm_fallback=use_llm_fallback, page_sha256=file.sha256
         )
+        if user is None:
+            params["share"] = share_of(None, ip_address)
 
         def operation(connection: DatabaseConnection) -> Submission:
             self.repository.note_page(connection, params["url_hash"], address)
@@ -254,6 +260,7 @@ class Recipes:
             "url": params["url"],
             "urlHash": params["url_hash"],
             "useLlmFallback": params["use_llm_fallback"],
+            "share": share_of(job.user_id, job.ip_address),
             "requestedAt": job.created_at.isoformat().replace("+00:00", "Z"),
         }
 

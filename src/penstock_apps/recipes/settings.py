@@ -73,7 +73,10 @@ class RecipeSettings(ApplicationSettings):
     ] = ()
     fetch_timeout: Annotated[
         Seconds,
-        Field(validation_alias="PENSTOCK_FETCH_TIMEOUT", description="The longest a page may take to come."),
+        Field(
+            validation_alias="PENSTOCK_FETCH_TIMEOUT",
+            description="The longest a page may take to come, with all redirects and to its last byte.",
+        ),
     ] = _FETCH.seconds
     fetch_max_bytes: Annotated[
         Bytes, Field(validation_alias="PENSTOCK_FETCH_MAX_BYTES", description="The largest page.")

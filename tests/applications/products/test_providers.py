@@ -8,7 +8,6 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from penstock_apps.products.http_json import (
     LARGEST_ANSWER,
     HttpJsonProvider,
     load_providers,
-    retry_after,
 )
 from penstock_apps.products.products import Product, Unusable
 from penstock_apps.products.provider_settings import parse_retailers
@@ -226,12 +224,6 @@ def test_redirects_are_followed_at_home_and_nowhere_else(shop: Retailer) -> None
     assert refused(described(shop))[:2] == (Permanent, "PROVIDER_REFUSED")
     shop.say(302, {}, times=9, headers={"Location": "/again"})
     assert refused(described(shop))[:2] == (Permanent, "PROVIDER_REFUSED")
-
-
-def test_retry_after_is_seconds_or_a_date_and_an_hour_at_most() -> None:
-    now = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-    texts = ("7", "999999", "Thu, 01 Jan 2026 12:00:30 GMT", "Thu, 01 Jan 2026 11:00:00 GMT", "soon", None)
-    assert [retry_after(text, now) for text in texts] == [7.0, 3600.0, 30.0, 0.0, None, None]
 
 
 # Who is asked when

@@ -11,7 +11,6 @@ import pytest
 from penstock import Penstock, Settings
 from penstock_apps.recipes.application import recipes as recipes_application
 from penstock_apps.recipes.events import Results
-from penstock_apps.recipes.kinds import settings_of_this_process
 from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.settings import RecipeSettings
 from tests.applications.recipes.site import Site, open_site
@@ -55,7 +54,6 @@ def kitchen(settings: Settings, site: Site, recipe_settings: RecipeSettings) -> 
 @contextmanager
 def open_kitchen(settings: Settings, site: Site, recipe_settings: RecipeSettings) -> Iterator[Kitchen]:
     """The application with a server and a worker, for the length of a ``with`` block."""
-    settings_of_this_process.cache_clear()
     app = Penstock(settings=settings.model_copy(update={"sweep_seconds": 600.0}))  # tests sweep when they want to
     recipes = app.install(replace(recipes_application, install=Recipes), recipe_settings)
     results = Results(app, recipes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 import httpx2
 import pytest
 from hypothesis import given
@@ -11,7 +9,6 @@ from hypothesis import strategies as some
 
 from penstock.errors import InvalidInput
 from penstock_apps.recipes.addresses import host_of, key_of, normalize_url
-from penstock_apps.recipes.parsing.hosts import is_public
 
 
 @pytest.mark.parametrize(
@@ -127,20 +124,3 @@ def test_any_text_is_an_address_or_refused(text: str) -> None:
 
 def test_whose_page_it_is() -> None:
     assert host_of("https://www.kitchen.example/soup") == "kitchen.example"
-
-
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        ("93.184.216.34", True), ("2606:2800:220:1::1", True), ("::ffff:93.184.216.34", True), ("127.0.0.1", False),
-        ("10.1.2.3", False), ("172.16.0.1", False), ("192.168.1.1", False), ("169.254.169.254", False),
-        ("100.64.0.1", False), ("0.0.0.0", False), ("255.255.255.255", False), ("224.0.0.1", False),
-        ("192.0.2.1", False), ("198.18.0.1", False), ("192.88.99.1", False), ("::1", False), ("::", False),
-        ("fe80::1", False), ("fc00::1", False), ("ff02::1", False), ("::ffff:127.0.0.1", False),
-        ("::ffff:169.254.169.254", False), ("64:ff9b::7f00:1", False), ("64:ff9b::a00:1", False),
-        ("2002:7f00:1::", False), ("2002:5db8:d822::1", False), ("2001:0:4136:e378::", False),
-        ("2001:db8::1", False),
-    ],
-)  # fmt: skip
-def test_only_the_public_internet_is_fetched_from(address: str, public: bool) -> None:
-    assert is_public(ipaddress.ip_address(address)) is public

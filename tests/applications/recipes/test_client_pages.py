@@ -8,8 +8,8 @@ import pytest
 
 from penstock.errors import InvalidInput, PayloadTooLarge
 from penstock_apps.recipes.client_pages import ClientPage
-from penstock_apps.recipes.parsing.reading import recipe_of
 from tests.applications.recipes.pages import ADDRESS, HEADINGS, soup
+from tests.applications.recipes.readers import recipe_of
 
 
 def test_a_block_stays_whole_whatever_is_written_in_it() -> None:

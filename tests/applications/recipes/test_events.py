@@ -68,7 +68,7 @@ def test_a_request_is_told_once_and_a_word_completes_it(kitchen: Kitchen, heard:
     # Held jobs are not followed: each user's request is told of, and waits for its own word.
     told = relayed(heard[REQUESTS], 2)
     assert [one["requestId"] for one in told] == [request, asked_again]
-    assert told[0].keys() == {"requestId", "url", "urlHash", "useLlmFallback", "requestedAt"}
+    assert told[0].keys() == {"requestId", "url", "urlHash", "useLlmFallback", "share", "requestedAt"}
     assert {(one["url"], one["urlHash"]) for one in told} == {(URL, key_of(URL))}
     for one in (request, asked_again):
         for _ in range(2):  # a message may come twice

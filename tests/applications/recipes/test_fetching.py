@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+import anyio
 import pytest
 
 from penstock import Permanent, Retryable
 from penstock.errors import HandlerError
-from penstock_apps.recipes.parsing.fetching import USER_AGENT, fetch
+from penstock_apps.recipes.parsing.fetching import USER_AGENT
 from penstock_apps.recipes.parsing.limits import FetchLimits
+from tests.applications.recipes.readers import fetch
 from tests.applications.recipes.site import Site, open_site
 
 
@@ -168,12 +170,12 @@ def test_a_name_is_looked_up_once_and_that_address_is_used(site: Site, monkeypat
 
     connected: list[Any] = []
 
-    def connect(address: tuple[str, int], *args: Any, **kwargs: Any) -> socket.socket:
-        connected.append(address[0])
+    async def connect(remote_host: str, *args: Any, **kwargs: Any) -> Any:
+        connected.append(remote_host)
         raise ConnectionRefusedError("nobody is there")
 
     monkeypatch.setattr(socket, "getaddrinfo", rebinding)
-    monkeypatch.setattr(socket, "create_connection", connect)
+    monkeypatch.setattr(anyio, "connect_tcp", connect)
     error = refused(f"http://rebinding.example:{site.port}/", FetchLimits(seconds=2.0))
     assert (type(error), error.code) == (Retryable, "FETCH_FAILED")
     assert connected == ["93.184.216.34"]

@@ -24,8 +24,10 @@ from cryptography.x509.oid import NameOID
 
 from penstock import Permanent, Retryable
 from penstock.errors import HandlerError
-from penstock_apps.recipes.parsing.fetching import USER_AGENT, fetch, trusted_certificates
+from penstock.http_client import trusted_certificates
+from penstock_apps.recipes.parsing.fetching import USER_AGENT
 from penstock_apps.recipes.parsing.limits import FetchLimits
+from tests.applications.recipes.readers import fetch
 
 PAGE = b"<p>soup</p>"
 ENOUGH = 64 * 1024

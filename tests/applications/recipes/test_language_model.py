@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,11 +14,10 @@ import pytest
 from penstock import Permanent, Retryable
 from penstock.errors import ConfigurationError
 from penstock.settings import read_settings
-from penstock_apps.recipes.parsing import language_model
 from penstock_apps.recipes.parsing.language_model import LanguageModel
-from penstock_apps.recipes.parsing.reading import recipe_of
 from penstock_apps.recipes.settings import RecipeSettings
 from tests.applications.recipes.pages import ADDRESS, PAGES, SOUP, WITHOUT_STEPS
+from tests.applications.recipes.readers import recipe_of
 from tests.applications.recipes.site import Site, open_site
 
 TALE = "<html><script>ignore()</script><body><p>Take two tablespoons of oil.</p><p>Warm them.</p></body></html>"
@@ -30,11 +29,11 @@ def models() -> Iterator[Site]:
         yield one
 
 
-def model(site: Site, answer: Any, *, status: int = 200) -> LanguageModel:
+def model(site: Site, answer: Any, *, status: int = 200, **headers: str) -> LanguageModel:
     """A model that says this."""
     said = answer if isinstance(answer, str) else json.dumps(answer)
     text = json.dumps({"choices": [{"message": {"role": "assistant", "content": said}}]})
-    site.page("/v1/chat/completions", text, status=status, Content_Type="application/json")
+    site.page("/v1/chat/completions", text, status=status, Content_Type="application/json", **headers)
     return LanguageModel(site.url("/v1/"), "a-model", "a-key", seconds=5.0)
 
 
@@ -116,7 +115,7 @@ def test_an_answer_that_is_no_answer_is_nothing(models: Site) -> None:
         recipe_of(TALE, ADDRESS, asked)
 
 
-def test_an_answer_has_bounds_of_size_and_time(models: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_has_bounds_of_size(models: Site) -> None:
     asked = model(models, SOUP)
     sent: list[int] = []
 
@@ -132,10 +131,52 @@ def test_an_answer_has_bounds_of_size_and_time(models: Site, monkeypatch: pytest
         recipe_of(TALE, ADDRESS, asked)
     assert refused.value.code == "NOT_A_RECIPE"
     assert sum(sent) < 50_000_000, "nobody reads the rest"
-    clock = SimpleNamespace(monotonic=iter((0.0, 1000.0)).__next__)
-    monkeypatch.setattr(language_model, "time", clock)
-    with pytest.raises(Retryable, match="it took too long"):
-        recipe_of(TALE, ADDRESS, model(models, SOUP))
+
+
+def test_a_model_that_drips_is_not_waited_for(models: Site) -> None:
+    over = threading.Event()
+
+    def dripping(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        with suppress(ConnectionError):
+            while not over.wait(0.02):
+                handler.wfile.write(b"X-Drip: 1\r\n")
+
+    models.pages["/v1/chat/completions"] = dripping
+    try:
+        with pytest.raises(Retryable, match="it took too long"):
+            recipe_of(TALE, ADDRESS, LanguageModel(models.url("/v1"), "m", seconds=0.3))
+    finally:
+        over.set()
+
+
+def test_a_model_that_wants_to_be_left_alone_is(models: Site) -> None:
+    """It is not asked for other pages either, and for no longer than people wait."""
+    asked = model(models, SOUP, status=429, Retry_After="120")
+    with pytest.raises(Retryable) as refused:
+        recipe_of(TALE, ADDRESS, asked)
+    assert (refused.value.code, refused.value.retry_after) == ("LLM_FAILED", 120.0)
+    with pytest.raises(Retryable, match="left alone") as refused:
+        recipe_of(TALE.replace("two", "three"), ADDRESS, asked)
+    assert models.asked["/v1/chat/completions"] == 1
+    assert refused.value.retry_after is not None
+    assert 60.0 < refused.value.retry_after <= 120.0
+    assert recipe_of(WITHOUT_STEPS, ADDRESS, asked).llm_may_help, "what a page says itself is not waited with"
+    patient = model(models, SOUP, status=503, Retry_After="86400")
+    with pytest.raises(Retryable) as refused:
+        recipe_of(TALE, ADDRESS, patient)
+    assert refused.value.retry_after == 300.0
+
+
+def test_a_model_leads_to_no_other_host_and_through_no_proxy(models: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_site() as elsewhere:
+        asked = model(models, "", status=302, Location=elsewhere.url("/v1/chat/completions"))
+        monkeypatch.setenv("HTTP_PROXY", elsewhere.url(""))
+        monkeypatch.setenv("ALL_PROXY", elsewhere.url(""))
+        with pytest.raises(Permanent) as refused:
+            recipe_of(TALE, ADDRESS, asked)
+        assert (refused.value.code, models.asked["/v1/chat/completions"]) == ("LLM_REFUSED", 1)
+        assert not elsewhere.asked
 
 
 def test_settings_are_read_from_the_environment_and_checked(monkeypatch: pytest.MonkeyPatch) -> None:

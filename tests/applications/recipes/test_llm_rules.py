@@ -15,11 +15,11 @@ import pytest
 from penstock import load_settings
 from penstock_apps.recipes.addresses import key_of
 from penstock_apps.recipes.kinds import RECIPE
-from penstock_apps.recipes.parsing.reading import recipe_of
 from penstock_apps.recipes.payloads import RecipeResult, work_key
 from penstock_apps.recipes.settings import RecipeSettings
 from tests.applications.recipes.conftest import Kitchen, open_kitchen
 from tests.applications.recipes.pages import ADDRESS, PAGES, SOUP, WITHOUT_STEPS, script, soup
+from tests.applications.recipes.readers import recipe_of
 from tests.applications.recipes.site import Site, open_site
 from tests.conformance.databases import chosen_databases, database_named
 from tests.http.conftest import SECRET

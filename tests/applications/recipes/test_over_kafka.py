@@ -14,6 +14,7 @@ from sqlalchemy import Table, func, select
 
 from penstock import JobState, Settings
 from penstock_apps.recipes.addresses import key_of
+from penstock_apps.recipes.fetch_shares import OF_A_HOST
 from penstock_apps.recipes.settings import RecipeSettings
 from penstock_apps.recipes.tables import parse_result, parse_start, recipe
 from tests.applications.recipes.conftest import Kitchen
@@ -74,6 +75,22 @@ def test_the_parser_says_that_it_begins_and_what_came_of_it(kitchen: Kitchen) ->
         assert shown["recipe"]["ingredients"][0]["name"] == "olive oil"
         shown = ended(kitchen, ask(kitchen, kitchen.site.url("/nothing")))
     assert (shown["status"], bool(shown["error"])) == ("FAILED", True)
+
+
+@on_sqlite
+def test_a_slow_page_keeps_no_other_request_waiting(kitchen: Kitchen) -> None:
+    """One parser, and pages that come only when all others have been answered, some of them of the same partitions."""
+    slow_count, quick_count = OF_A_HOST - 1, 9
+    gates = [kitchen.site.gate(f"/slow/{number}", script(SOUP)) for number in range(slow_count)]
+    slow = [ask(kitchen, kitchen.site.url(f"/slow/{number}")) for number in range(slow_count)]
+    quick_urls = [kitchen.site.page(f"/quick/{number}", script(SOUP)) for number in range(quick_count)]
+    quick = [ask(kitchen, url) for url in quick_urls]
+    with parsing(kitchen):
+        assert {ended(kitchen, request)["status"] for request in quick} == {"COMPLETED"}
+        assert not any(kitchen.app.jobs.get(UUID(request)).completed_at for request in slow)
+        for gate in gates:
+            gate.set()
+        assert {ended(kitchen, request)["status"] for request in slow} == {"COMPLETED"}
 
 
 @on_sqlite

@@ -8,7 +8,6 @@ from hypothesis import strategies as some
 
 from penstock import Permanent
 from penstock_apps.recipes.parsing.durations import minutes
-from penstock_apps.recipes.parsing.reading import recipe_of
 from penstock_apps.recipes.parsing.texts import decode_page, lines, plain
 from tests.applications.recipes.pages import (
     ADDRESS,
@@ -23,6 +22,7 @@ from tests.applications.recipes.pages import (
     script,
     soup,
 )
+from tests.applications.recipes.readers import recipe_of
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -57,10 +57,10 @@ KIND = Kind.of("kind", lambda item: None, Policy())
 class Wheel:
     """A steering, its clock and its machine."""
 
-    def __init__(self, *, slots: int = 16, most: int = 64) -> None:
+    def __init__(self, *, slots: int = 16, most: int = 64, kind: Kind = KIND) -> None:
         self.watch, self.machine, self.pace = Watch(), Calm(), Latency()
         self.controllers = Controllers(
-            KIND, load_settings(), self.pace, self.machine, slots=slots, max_slots=most, clock=self.watch
+            kind, load_settings(), self.pace, self.machine, slots=slots, max_slots=most, clock=self.watch
         )
 
     def goes(self, seconds: float, *ended: outcomes.Outcome, waiting: bool = True) -> int:
@@ -100,6 +100,19 @@ class TestSteering:
         before = wheel.goes(1.0, *[WELL] * 10)
         assert before >= 16
         assert wheel.goes(1.0, *[WELL] * 10, *[BROKEN] * 10) == before // 2
+
+    @pytest.mark.parametrize("ended", [THROTTLED, BROKEN, UNFORESEEN, MISSING])
+    def test_a_kind_whose_items_ask_many_hosts_is_not_slowed_down_by_one(self, ended: outcomes.Outcome) -> None:
+        """Twelve pages that are not there say nothing about the thirteenth, which is another site's."""
+        wheel = Wheel(most=16, kind=Kind.of("kind", lambda item: None, Policy(slows_down=False)))
+        assert wheel.goes(1.0, *[WELL] * 10) == 16
+        for _ in range(3):
+            assert wheel.goes(1.0, *[ended] * 12) == 16
+            assert wheel.controllers.claim_not_before == 0.0
+        wheel.machine.short_of = Pressure.CPU
+        assert wheel.goes(1.0, *[WELL] * 10) == 16
+        wheel.machine.short_of = Pressure.MEMORY
+        assert wheel.goes(1.0, *[WELL] * 10) == 12, "memory that runs out ends everybody's"
 
     @pytest.mark.parametrize("ended", [UNFORESEEN, MISSING, outcomes.released(), outcomes.skipped("s", "S")])
     def test_what_fewer_at_once_would_not_help_does_not(self, ended: outcomes.Outcome) -> None:

@@ -1,19 +1,21 @@
-"""A member of a consumer group: one thread polls, another hands what came to a function.
+"""A member of a consumer group: one thread polls, others hand what came to a function.
 
 **Polling never waits for work.** The broker takes a member for dead that does not poll for some minutes. So the thread
 that polls does nothing else: when enough records of a partition wait here it pauses that partition, and polls on. And
 nobody else speaks to the client: who calls it beside a poll waits for a lock that the next poll takes again, which was
 seen to last for minutes.
 
-**Order** is that of each partition. A record that fails is tried again, later and later, and those of its partition
-wait behind it. After some tries it goes to the dead letters. While the database is away it is tried for as long as that
-takes.
+**Order** is that of each partition where one thread handles. Where several do, which is for functions that do not mind,
+records are begun in their order and end in any. A record that fails is tried again, later and later, and those of its
+partition wait behind it. After some tries it goes to the dead letters. While the database is away it is tried for as
+long as that takes.
 
-**Offsets.** A record counts as handled when the function has returned, or when it is safe among the dead letters. The
-thread that polls hands its offset to the client, which commits it within a second, when the group is rebalanced and
-when it is closed. Records of partitions that are taken away are dropped here, and are for their new owner. One that is
-just being handled is finished: its new owner handles it too, and the :mod:`inbox <penstock.operations.inbox>` has its
-effect happen once.
+**Offsets.** A record counts as handled when the function has returned, or when it is safe among the dead letters. What
+is committed is how far all are handled: one that takes long holds that up, and those behind it are handled again should
+this member die. The thread that polls hands the offset to the client, which commits it within a second, when the group
+is rebalanced and when it is closed. Records of partitions that are taken away are dropped here, and are for their new
+owner. One that is just being handled is finished: its new owner handles it too, and the
+:mod:`inbox <penstock.operations.inbox>` has its effect happen once.
 """
 
 from __future__ import annotations
@@ -93,8 +95,12 @@ class KafkaConsumer:
         self._places: frozenset[Place] = frozenset()
         """The partitions that are this member's."""
         self._paused: set[Place] = set()
+        self._open_offsets: dict[Place, set[int]] = {}
+        """The records that are being handled, or wait for their next try."""
         self._next_offsets: dict[Place, int] = {}
-        """The offset behind the last record that was handled, where the client does not know it yet."""
+        """The offset up to which all records are handled, where the client does not know it yet."""
+        self._ends: dict[Place, int] = {}
+        """The offset behind the furthest record that was handled."""
         self._repetitions = Repetitions()
         self._last_trouble: str | None = None
         self._health: TransportHealth | None = None
@@ -159,6 +165,8 @@ class KafkaConsumer:
             self._waiting = deque(entry for entry in self._waiting if entry.record.place not in lost_places)
             for place in lost_places:
                 del self._counts[place]
+                self._open_offsets.pop(place, None)
+                self._ends.pop(place, None)
             self._losses.update(lost_places)
             self._paused -= lost_places
 
@@ -176,7 +184,7 @@ class KafkaConsumer:
     # The thread that handles --------------------------------------------------------------------------------------
 
     def handle(self) -> None:
-        """Handle the next record, or wait a moment for one; called again and again by one thread."""
+        """Handle the next record, or wait a moment for one; called again and again, by one thread to keep the order."""
         entry = self._next()
         if entry is None:
             return
@@ -209,6 +217,7 @@ class KafkaConsumer:
                 entry = self._first_ready()
             if entry is not None:
                 self._waiting.remove(entry)
+                self._open_offsets.setdefault(entry.record.place, set()).add(entry.record.offset)
             return entry
 
     def _first_ready(self) -> _Waiting | None:
@@ -253,7 +262,11 @@ class KafkaConsumer:
         with self._condition:
             if self._is_ours(entry):
                 self._counts[place] -= 1
-                self._next_offsets[place] = entry.record.offset + 1
+                open_offsets = self._open_offsets[place]
+                open_offsets.remove(entry.record.offset)
+                self._ends[place] = max(self._ends.get(place, 0), entry.record.offset + 1)
+                # Records are begun in their order, so all that lie before the first open one are handled.
+                self._next_offsets[place] = min(open_offsets, default=self._ends[place])
 
     def _is_ours(self, entry: _Waiting) -> bool:
         """Has its partition stayed with us since it came? What another member has done meanwhile is not undone."""

@@ -11,7 +11,9 @@ from penstock_apps.documents.reading.collected_text import TextCollector, clean
 from penstock_apps.documents.reading.findings import Findings, fact, moment
 from penstock_apps.documents.reading.markup import read_html as feed_html
 
-_DECLARED_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
+_DECLARED_CHARSET = re.compile(
+    rb"""<meta[^<>]{0,200}?charset\s*+=\s*+["']?\s*+([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE
+)
 _DECLARATION_WITHIN = 4096
 # fmt: off
 _INVISIBLE = frozenset((
@@ -81,6 +83,7 @@ class _VisibleText:
         self._verbatim = 0
         self._drawing = 0
         self._in_title = False
+        self._title_length = 0
 
     @property
     def is_finished(self) -> bool:
@@ -114,8 +117,9 @@ class _VisibleText:
 
     def data(self, text: str) -> None:
         if self._in_title:
-            if sum(map(len, self.title)) < _FACT_LIMIT:
+            if self._title_length < _FACT_LIMIT:
                 self.title.append(text)
+                self._title_length += len(text)
         elif self._hidden[-1]:
             return
         elif self._verbatim:
@@ -134,7 +138,7 @@ class _VisibleText:
         if self._verbatim:
             self.collector.add(line.rstrip() + "\n")
             return
-        line = re.sub(" *\t *", "\t", re.sub("  +", " ", line)).strip(" ").rstrip("\t")
+        line = re.sub(" ?\t ?", "\t", re.sub("  +", " ", line)).strip(" ").rstrip("\t")
         if line.strip():
             self.collector.add(line + "\n")
 

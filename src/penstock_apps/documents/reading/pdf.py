@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BETWEEN_PAGES = "\n\n"
 _MAX_REPAIRS = 10
-_LINEARIZATION = re.compile(rb"/Linearized\b[^>]*?/L\s+(\d{1,12})\b")
+_LINEARIZATION = re.compile(rb"/Linearized\b[^>]{0,200}?/L\s{1,20}(\d{1,12})\b")
 
 
 def read_pdf(data: bytes, bounds: Bounds) -> Findings:

@@ -52,7 +52,7 @@ _OTHER_TEXT = frozenset((
 ))
 # fmt: on
 
-_PROLOGUE = re.compile(r"(?:\s+|<\?xml[^>]*>|<!--.*?-->)*", re.DOTALL)
+_PROLOGUE = re.compile(r"(?:\s++|<\?xml[^>]*+>|<!--.*?-->)*+", re.DOTALL)
 _PAGE_START = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _TAG_START = re.compile(
     r"<(?:title|meta|link|script|style|h[1-6]|div|p|table|ul|ol|br|a|b|i|font|center|iframe|article|section|main)\b",

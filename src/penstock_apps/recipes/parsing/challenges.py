@@ -14,11 +14,11 @@ _HEADERS = {
     "x-amzn-waf-action": ("challenge", "captcha"),
 }
 _MARKS = re.compile(
-    r"""<title>\s*(?:just\ a\ moment\.\.\.|attention\ required!\s*\|\s*cloudflare)
+    r"""<title>\s*+(?:just\ a\ moment\.\.\.|attention\ required!\s*+\|\s*+cloudflare)
     | window\._cf_chl_opt | \bcf-browser-verification\b | \bid=["']challenge-form["']
     | \bcaptcha-delivery\.com/
     | \bid=["']px-captcha["']
-    | <iframe[^>]{0,500}_Incapsula_Resource
+    | <iframe[^<>]{0,500}_Incapsula_Resource
     | window\.gokuProps
     """,
     re.IGNORECASE | re.VERBOSE,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 _ISO = re.compile(
-    r"^\s*P(?:(?P<days>\d+(?:[.,]\d+)?)D)?"
-    r"(?:T?(?:(?P<hours>\d+(?:[.,]\d+)?)H)?(?:(?P<minutes>\d+(?:[.,]\d+)?)M)?(?:(?P<seconds>\d+(?:[.,]\d+)?)S)?)?\s*$",
+    r"\s*+P(?:(?P<days>\d++(?:[.,]\d++)?)D)?"
+    r"(?:T?(?:(?P<hours>\d++(?:[.,]\d++)?)H)?(?:(?P<minutes>\d++(?:[.,]\d++)?)M)?(?:(?P<seconds>\d++(?:[.,]\d++)?)S)?)?\s*+$",
     re.IGNORECASE,
 )
 _IN_WORDS = re.compile(
-    r"(\d+(?:[.,]\d+)?)\s*(?:-\s*\d+\s*)?(days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b", re.I
+    r"(?<!\d)(\d++(?:[.,]\d++)?)\s*+(?:-\s*+\d++\s*+)?(days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b", re.I
 )
 _MINUTES = {"d": 1440.0, "h": 60.0, "m": 1.0, "s": 1 / 60}
 _LONGEST = 60 * 24 * 366
@@ -23,7 +23,7 @@ def minutes(text: object) -> int | None:
     (90, 80, 45, None)
     """
     if isinstance(text, int | float) and not isinstance(text, bool):
-        return _sane(float(text))
+        return _sane(float(text)) if 0 < text <= _LONGEST else None
     if not isinstance(text, str) or len(text) > 200 or text.startswith("-"):
         return None
     iso = _ISO.match(text)

@@ -50,31 +50,34 @@ _WORDS: dict[str, int | Fraction] = {
     "dozen": 12,
 }  # fmt: skip
 _SLASHES = str.maketrans({"⁄": "/", "∕": "/", "–": "-", "—": "-", "−": "-", "‑": "-", "\u00a0": " ", "×": "x"})
-_FRACTION = r"\d+\s*/\s*\d+"
-_MIXED_NUMBER = rf"\d+(?:\s+|-|\s*(?:and|&|und|et|y)\s*){_FRACTION}"
+# None of them gives back what it has taken: what people write here has no bound but the length of a line.
+_FRACTION = r"\d++\s*+/\s*+\d++"
+_MIXED_NUMBER = rf"\d++(?:\s++|-|\s*+(?:and|&|und|et|y)\s*+){_FRACTION}"
 _THOUSANDS = r"[1-9]\d{0,2}(?:,\d{3})+(?!\d)"
-_NUMBER = rf"{_MIXED_NUMBER}|{_FRACTION}|{_THOUSANDS}|\d+(?:[.,]\d+)?|\.\d+"
+_NUMBER = rf"{_MIXED_NUMBER}|{_FRACTION}|{_THOUSANDS}|\d++(?:[.,]\d++)?|\.\d++"
 _AMOUNT = re.compile(
-    rf"(?P<first>{_NUMBER})(?:\s*(?:-|to|or|bis|à|a|tot|till)\s*(?P<last>{_NUMBER}))?(?!\d)", re.IGNORECASE
+    rf"(?P<first>{_NUMBER})(?:\s*+(?:-|to|or|bis|à|a|tot|till)\s*+(?P<last>{_NUMBER}))?(?!\d)", re.IGNORECASE
 )
-_PARTS_OF_MIXED = re.compile(r"(\d+)\D+(\d+)\s*/\s*(\d+)")
-_ABOUT = re.compile(r"(?:about|approximately|approx\.?|around|circa|ca\.?|roughly|~)\s+", re.I)
-_LETTERS = re.compile(r"\s*-?\s*([^\W\d_]+\.?)(?:\s+([^\W\d_]+\.?))?(?:\s+([^\W\d_]+\.?))?")
-_HOW = re.compile(r"(heaped|heaping|rounded|level|scant|generous|good|big|large|small)\s+", re.I)
-_TIMES = re.compile(r"\s*x\s*(?=\d)", re.I)
-_IN_FRONT = re.compile(rf"\(([^()]+)\)\s*|((?:{_NUMBER})(?:\s*(?:-|to)\s*(?:{_NUMBER}))?\s*-?\s*[^\W\d_]+\.?)\s+")
-_MORE = re.compile(rf"\s*(/|\+|plus\b|and\b)\s*((?:{_NUMBER})\s*)", re.I)
-_NEXT = re.compile(rf"\s*(?:{_NUMBER})\s*")
+_PARTS_OF_MIXED = re.compile(r"(\d++)\D++(\d++)\s*+/\s*+(\d++)")
+_ABOUT = re.compile(r"(?:about|approximately|approx\.?|around|circa|ca\.?|roughly|~)\s++", re.I)
+_WORD = r"[^\W\d_]++\.?"
+_LETTERS = re.compile(rf"\s*+(?:-\s*+)?({_WORD})(?:\s++({_WORD}))?(?:\s++({_WORD}))?")
+_HOW = re.compile(r"(heaped|heaping|rounded|level|scant|generous|good|big|large|small)\s++", re.I)
+_TIMES = re.compile(r"\s*+x\s*+(?=\d)", re.I)
+_IN_FRONT = re.compile(rf"\(([^()]++)\)\s*+|((?:{_NUMBER})(?:\s*+(?:-|to)\s*+(?:{_NUMBER}))?\s*+(?:-\s*+)?{_WORD})\s++")
+_MORE = re.compile(rf"\s*+(/|\+|plus\b|and\b)\s*+((?:{_NUMBER})\s*+)", re.I)
+_NEXT = re.compile(rf"\s*+(?:{_NUMBER})\s*+")
 _BULLET = re.compile(r"^[\s•·▢☐◦\-*–—]+(?=\S)")
-_IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)")
+_IN_BRACKETS = re.compile(r" ?\(([^()]*+)\)")
 _OF = re.compile(r"^(?:of\s+(?:the\s+|an?\s+)?|(?:de|du|des|di|del|della)\s+|d['’])", re.IGNORECASE)
 _PART_OF = re.compile(r"^(?:of\s+)?(?:the|an?)\s+", re.IGNORECASE)
 _TO_TASTE = re.compile(
-    r",?\s*\b((?:or\s+)?(?:to taste|as needed|as required|for serving|to serve|for garnish|optional"
+    r",? ?\b((?:or )?(?:to taste|as needed|as required|for serving|to serve|for garnish|optional"
     r"|nach geschmack|au goût|al gusto|a piacere|naar smaak|efter smak))\b\.?",
     re.I,
 )
 _LONGEST = 1_000
+_LARGEST = 1e9
 
 
 def read_ingredient(line: str) -> Ingredient:
@@ -163,6 +166,11 @@ def _value(text: str | None) -> float | None:
         return None
     if text.isascii() and text.isdecimal() and len(text) < 10:  # most are, and a fraction takes a while to make
         return float(text)
+    number = _read_number(text)
+    return number if number is not None and number < _LARGEST else None
+
+
+def _read_number(text: str) -> float | None:
     try:
         parts = _PARTS_OF_MIXED.fullmatch(text)
         if parts:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import TypeVar
+
+from lxml import html
 
 from penstock_apps.recipes.addresses import host_of
 from penstock_apps.recipes.parsing.ingredients import read_ingredient
@@ -13,17 +16,26 @@ from penstock_apps.recipes.parsing.texts import lines, plain
 
 Value = TypeVar("Value")
 STRATEGY = "site_rules"
+_MAX_ELEMENTS = 20_000
 
 
-def by_site_rules(page: str, address: str) -> ParsedRecipe | None:
-    """What the library finds; None where it finds nothing, or is not installed."""
+def by_site_rules(tree: html.HtmlElement, address: str) -> ParsedRecipe | None:
+    """What the library finds; None where it finds nothing, or is not installed.
+
+    It is given the page with every tag complete, without the microdata that were read before, and none that has far
+    more elements than a page for people: the parsers below it take long over each of these. The tree is changed for it.
+    """
+    if sum(1 for _ in islice(tree.iter(), _MAX_ELEMENTS + 1)) > _MAX_ELEMENTS:
+        return None
     try:
         # Over a second to import, and most pages say what they are themselves.
         from recipe_scrapers import scrape_html
     except ImportError:
         return None
+    for element in tree.xpath("//*[@itemscope]"):
+        del element.attrib["itemscope"]
     try:
-        scraper = scrape_html(page, org_url=address, supported_only=False)
+        scraper = scrape_html(html.tostring(tree, encoding="unicode"), org_url=address, supported_only=False)
     except Exception:  # noqa: BLE001 - a library that reads strangers' pages raises whatever it meets there
         return None
     ingredients = _read(scraper.ingredients) or []

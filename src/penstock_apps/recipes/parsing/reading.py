@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from penstock import Permanent, Retryable
 from penstock_apps.recipes.failures import PageFailure
 from penstock_apps.recipes.parsing import json_ld, library, markup
 from penstock_apps.recipes.parsing.language_model import STRATEGY as LLM
 from penstock_apps.recipes.parsing.language_model import WARNING, LanguageModel
+from penstock_apps.recipes.parsing.model_answers import ModelAnswer, read_answer, words_of
+from penstock_apps.recipes.parsing.page import KeptPage, Page
 from penstock_apps.recipes.parsing.recipe import FoundRecipe, ParsedRecipe
 from penstock_apps.recipes.parsing.schema_org import Node, read
+
+Argument = TypeVar("Argument")
+Value = TypeVar("Value")
 
 _PART_UNREADABLE = "Part of the page's data could not be read."
 _SEVERAL = "The page has several recipes; this is the fullest of them."
@@ -22,24 +29,57 @@ _PARTIAL = {
 }
 
 
-def recipe_of(page: str, address: str, model: LanguageModel | None = None, *, llm_allowed: bool = True) -> FoundRecipe:
-    """The recipe on a page; ``PageFailure.NO_RECIPE`` where there is none.
+class RunApart(Protocol):
+    """Makes a call somewhere else, with limits on what it may take."""
 
-    A model that cannot be asked takes nothing away: what the page says itself is the answer, with a warning.
-    """
+    def __call__(self, function: Callable[[Argument], Value], argument: Argument, /) -> Awaitable[Value]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a page says itself: a recipe, perhaps not a whole one, or nothing; and its words, for who is asked next."""
+
+    recipe: FoundRecipe | None
+    words: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Is there nothing left to ask for?"""
+        return self.recipe is not None and self.recipe.recipe.is_whole
+
+
+def read_page(page: Page | KeptPage) -> Reading:
+    """What a page says itself. A stranger wrote it: this runs in a process with limits."""
+    text = page.read()
     partial: FoundRecipe | None = None
-    for candidate in _ways(page, address):
+    for candidate in _ways(text, page.address):
         if candidate.recipe.is_whole:
-            return candidate
+            return Reading(candidate)
         if partial is None or candidate.recipe.weight > partial.recipe.weight:
             partial = candidate
+    return Reading(partial, words_of(text))
+
+
+async def recipe_of(
+    page: Page | KeptPage, model: LanguageModel | None = None, *, llm_allowed: bool = True, run_apart: RunApart
+) -> FoundRecipe:
+    """The recipe on a page; ``PageFailure.NO_RECIPE`` where there is none.
+
+    What takes a page or an answer apart is handed to ``run_apart``; the model is waited for here. One that cannot be
+    asked takes nothing away: what the page says itself is the answer, with a warning.
+    """
+    reading = await run_apart(read_page, page)
+    partial = reading.recipe
+    if partial is not None and reading.is_whole:
+        return partial
     failure: Permanent | Retryable | None = None
     if model is not None and llm_allowed:
         try:
-            recipe = model.recipe_of(page, address)
+            answer = await model.ask(reading.words)
         except (Permanent, Retryable) as error:
             failure = error
         else:
+            recipe = await run_apart(read_answer, ModelAnswer(page.address, answer))
             if recipe is not None:
                 return FoundRecipe(recipe, LLM, used_llm=True, warnings=(WARNING,))
     if partial is not None and partial.recipe.title and (partial.recipe.ingredients or partial.recipe.steps):
@@ -57,11 +97,12 @@ def _ways(page: str, address: str) -> Iterator[FoundRecipe]:
     tree = markup.tree_of(page)
     if tree is None:
         return
+    texts = markup.TextReader()
     for words in (markup.MICRODATA, markup.RDFA):
-        yield from _fullest(markup.recipe_nodes(tree, words), address, words.strategy, ())
-    yield from _of(markup.microformat(tree), "h_recipe")
-    yield from _of(library.by_site_rules(page, address), library.strategy_of(address))
-    yield from _of(markup.by_headings(tree), "headings")
+        yield from _fullest(markup.recipe_nodes(tree, words, texts), address, words.strategy, ())
+    yield from _of(markup.microformat(tree, texts), "h_recipe")
+    yield from _of(library.by_site_rules(tree, address), library.strategy_of(address))
+    yield from _of(markup.by_headings(tree, texts), "headings")
 
 
 def _fullest(nodes: list[Node], address: str, strategy: str, warnings: tuple[str, ...]) -> Iterator[FoundRecipe]:

@@ -21,6 +21,7 @@ _DEEPEST = 12
 _MAX_LINES = 500
 _LONGEST_TITLE = 500
 _LONGEST_TEXT = 10_000
+_LARGEST = 1e15
 _SERVES = re.compile(r"\d+")
 
 
@@ -129,11 +130,13 @@ def _join(address: str, relative: str) -> str:
         return ""
 
 
-def _minutes(value: JSON) -> int | None:
+def _minutes(value: JSON, depth: int = 0) -> int | None:
+    if depth > _DEEPEST:
+        return None
     if isinstance(value, dict):
         value = value.get("maxValue") or value.get("minValue") or value.get("@value") or value.get("value")
     if isinstance(value, list):
-        return next((number for part in value if (number := _minutes(part)) is not None), None)
+        return next((number for part in value if (number := _minutes(part, depth + 1)) is not None), None)
     return minutes(value)
 
 
@@ -157,7 +160,7 @@ def _strings(value: JSON, depth: int = 0) -> list[str]:
     if isinstance(value, str):
         return [value] if value.strip() else []
     if isinstance(value, int | float):
-        return [f"{value:g}"]
+        return [f"{value:g}"] if abs(value) < _LARGEST else []
     if isinstance(value, list):
         return [text for part in value for text in _strings(part, depth + 1)]
     if isinstance(value, dict):

@@ -1,4 +1,8 @@
-"""Small pieces of text as pages have them: with marks, entities and blanks, where a person wants a sentence."""
+"""Small pieces of text as pages have them: with marks, entities and blanks, where a person wants a sentence.
+
+Strangers write these texts. Every pattern here looks at a character a bounded number of times, whatever they write:
+what repeats does not give back (``*+``), or cannot match what begins the next try (``[^<>]``).
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,12 @@ import codecs
 import html
 import re
 
-_MARK = re.compile(r"<[^<>]{0,2000}>")
-_BREAK = re.compile(r"<\s*(?:/\s*(?:p|li|div|h[1-6]|tr)|br\s*/?)\s*>", re.IGNORECASE)
-_STEP_NUMBER = re.compile(r"^(?:step\s*)?\d{1,2}\s*[.):]\s+", re.IGNORECASE)
-_CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([a-zA-Z0-9_:.-]+)""", re.IGNORECASE)
+from penstock.ingest import declarable_encoding
+
+_MARK = re.compile(r"<[^<>]{0,2000}+>")
+_BREAK = re.compile(r"<\s*+(?:/\s*+(?:p|li|div|h[1-6]|tr)|br(?:\s*+/)?)\s*+>", re.IGNORECASE)
+_STEP_NUMBER = re.compile(r"(?:step\s*+)?\d{1,2}\s*+[.):]\s++", re.IGNORECASE)
+_CHARSET = re.compile(rb"""<meta[^<>]{1,500}?charset\s*+=\s*+["']?\s*+([a-zA-Z0-9_:.-]{1,40})""", re.IGNORECASE)
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HEAD = 4_096
 
@@ -21,7 +27,7 @@ def plain(text: str) -> str:
     'Soup & bread'
     """
     if "&" in text:
-        text = html.unescape(html.unescape(text))  # many pages escape what is escaped already
+        text = unescape(unescape(text))  # many pages escape what is escaped already
     if "<" in text:
         text = _MARK.sub(" ", _BREAK.sub("\n", text))
     return " ".join(text.split())
@@ -30,9 +36,22 @@ def plain(text: str) -> str:
 def lines(text: str) -> list[str]:
     """The paragraphs of a text, each plain, without the numbers people put before steps."""
     if "&lt;" in text:
-        text = html.unescape(text)
+        text = unescape(text)
     parts = _MARK.sub(" ", _BREAK.sub("\n", text)).splitlines()
-    return [_STEP_NUMBER.sub("", line) for part in parts if (line := plain(part))]
+    return [_without_number(line) for part in parts if (line := plain(part))]
+
+
+def unescape(text: str) -> str:
+    """Text without entities; one that has a number of thousands of digits for one keeps them all."""
+    try:
+        return html.unescape(text)
+    except ValueError:
+        return text
+
+
+def _without_number(line: str) -> str:
+    number = _STEP_NUMBER.match(line)
+    return line if number is None else line[number.end() :]
 
 
 def decode_page(body: bytes, server_charset: str | None) -> str:
@@ -42,21 +61,9 @@ def decode_page(body: bytes, server_charset: str | None) -> str:
             return body.decode(name, "replace")
     own = _CHARSET.search(body[:_HEAD])
     for charset in (server_charset, own[1].decode("ascii", "replace") if own else None):
-        if charset and (codec := _codec(charset)):
+        if charset and (codec := declarable_encoding(charset)):
             return body.decode(codec, "replace")
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:
         return body.decode("cp1252", "replace")
-
-
-def _codec(name: str) -> str | None:
-    """A codec for text by the name a page gives it; what browsers read as Western European is that here, too."""
-    charset = name.strip().lower()
-    if charset in ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"):
-        return "cp1252"
-    try:
-        codec = codecs.lookup(charset)
-    except (LookupError, ValueError):
-        return None
-    return codec.name if getattr(codec, "_is_text_encoding", True) else None
