@@ -15,6 +15,7 @@ from kombu.exceptions import OperationalError
 from penstock.errors import ConfigurationError
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.states import JobState, KilledBy
+from penstock.testing.invariants import violations
 from tests.celery.brokers import Broker
 from tests.celery.tracked_app import Tracking, make, send
 from tests.celery.tracked_workers import PATIENCE, TrackedWorker
@@ -159,6 +160,46 @@ def test_what_is_sent_while_the_broker_is_down(options: dict[str, Any]) -> None:
     finally:
         tracking.tracked.close()
         tracking.app.close()
+
+
+def test_what_a_killed_broker_has_lost_is_waited_for_and_said(
+    broker_to_kill: Broker, redis_broker: Broker, tmp_path: Path
+) -> None:
+    """Neither broker had the parts on disk that a client sent a moment before: they wait, or are lost."""
+    gate = tmp_path / "gate"
+    options: dict[str, Any] = {
+        "broker": broker_to_kill.url,
+        "backend": redis_broker.url,
+        "database_url": f"sqlite:///{tmp_path}/penstock.db",
+        "queue": f"killed-{uuid.uuid4().hex[:8]}",
+        "lost_after": 1.5,
+        "silent_after": 30.0,
+    }
+    client = make(**options)
+    worker = TrackedWorker(tmp_path, options, concurrency=2)
+    try:
+        worker.wait_until_ready()
+        job_id = send(client, "coordinator", 6, gate=str(gate))
+        eventually(lambda: client.app.jobs.get(job_id).progress.total == 8, PATIENCE)
+        broker_to_kill.kill()
+        broker_to_kill.start()
+        gate.touch()
+
+        def is_said() -> bool:
+            client.tracked.reconcile()
+            return "or are lost" in (client.app.jobs.get(job_id).message or "")
+
+        eventually(is_said, PATIENCE)
+        job = client.app.jobs.get(job_id)
+        assert (job.state, job.progress.failed) == (JobState.RUNNING, 0)
+        assert job.progress.processed < 8
+        assert client.app.jobs.cancel(job_id).state is JobState.CANCELED
+        assert violations(client.app.store) == []
+    finally:
+        worker.kill()
+        client.tracked.close()
+        client.app.close()
+        client.celery.close()
 
 
 @pytest.mark.parametrize("broker", ["redis"], indirect=True)
