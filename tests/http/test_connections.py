@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from starlette.responses import Response, StreamingResponse
@@ -13,6 +14,7 @@ from uvicorn import Config
 
 from penstock import Penstock, Settings, load_settings
 from penstock.http import Json, Router
+from penstock.http.bodies import note_caller
 from penstock.http.connections import Connection, ConnectionLimits, Connections, Phase
 from tests.http.conftest import SECRET, Served, serving
 from tests.http.raw_client import connected
@@ -349,6 +351,7 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.said = b""
         self.closed = False
+        self.is_paused = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.said += bytes(data)
@@ -365,47 +368,78 @@ class Wire(asyncio.Transport):
     def get_extra_info(self, name: str, default: object = None) -> object:
         return ("127.0.0.2", 1) if name in ("peername", "sockname") else default
 
-    def pause_reading(self) -> None: ...
+    def pause_reading(self) -> None:
+        self.is_paused = True
 
-    def resume_reading(self) -> None: ...
+    def resume_reading(self) -> None:
+        self.is_paused = False
 
 
 def test_a_body_has_to_bring_enough_to_go_on() -> None:
     """A byte now and then is not enough; what the server does not read is not the client's fault."""
     now = 0.0
     limits = ConnectionLimits(HEAD, head_seconds=10, stall_seconds=30, connections=10, per_address=10)
+    state = Connections(limits, is_proxy=bool, count_refusal=print)
 
-    async def never(_scope: object, receive: object, _send: object) -> None:
+    async def never(_scope: object, _receive: object, _send: object) -> None:
         await asyncio.Event().wait()
 
-    async def drip() -> None:
-        nonlocal now
-        loop = asyncio.get_running_loop()
-        loop.time = lambda: now  # type: ignore[method-assign]
-        connection, wire = (
-            Connection(
-                Config(never, log_config=None), Connections(limits, is_proxy=bool, count_refusal=print), {}, loop
-            ),
-            Wire(),
-        )
+    def begin(loop: asyncio.AbstractEventLoop) -> tuple[Connection, Wire]:
+        connection, wire = Connection(Config(never, log_config=None), state, {}, loop), Wire()
         connection.connection_made(wire)
         connection.data_received(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
         assert connection.phase is Phase.BODY
-        now = 29.0
-        connection.data_received(b"x" * 16_384)
-        for now in (40.0, 50.0, 59.0):
-            connection.data_received(b"x")
-            connection.close_if_late(now)
-            assert not wire.closed
-        connection.flow.read_paused = True
-        connection.close_if_late(100.0)
-        connection.flow.read_paused = False
-        connection.close_if_late(130.0)
-        assert wire.said == b""
-        connection.close_if_late(130.5)
-        assert b"REQUEST_TOO_SLOW" in wire.said
-        assert wire.is_closing()
-        for task in connection.tasks:
+        return connection, wire
+
+    async def look() -> None:
+        nonlocal now
+        loop = asyncio.get_running_loop()
+        loop.time = lambda: now  # type: ignore[method-assign]
+        (dripping, dripped), (waiting, waited), (steady, _) = begin(loop), begin(loop), begin(loop)
+        waiting.flow.read_paused = True
+        for now in (10.0, 20.0, 30.0):
+            dripping.data_received(b"x")
+            steady.data_received(b"x" * 16_384)
+            state.close_late(now)
+        assert dripped.said == b""
+        waiting.flow.read_paused = False
+        now = 31.0
+        steady.data_received(b"x" * 16_384)
+        state.close_late(now)
+        assert b"REQUEST_TOO_SLOW" in dripped.said
+        assert waited.said == b"", "it had to wait itself until a moment ago"
+        state.close_late(61.0)
+        assert b"REQUEST_TOO_SLOW" in waited.said
+        assert not steady.transport.is_closing(), "it goes on"
+        for task in state.tasks:
             task.cancel()
 
-    asyncio.run(drip())
+    asyncio.run(look())
+
+
+@pytest.mark.parametrize("user", [None, "ada"])
+def test_a_strangers_body_behind_its_answer_is_left_in_the_socket(user: str | None) -> None:
+    limits = ConnectionLimits(HEAD, head_seconds=10, stall_seconds=30, connections=10, per_address=10)
+    state = Connections(limits, is_proxy=bool, count_refusal=print)
+
+    async def refuse(scope: Any, _receive: object, send: Any) -> None:
+        note_caller(scope, user, "")
+        await send({"type": "http.response.start", "status": 403, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    async def look() -> None:
+        wire = Wire()
+        config = Config(refuse, log_config=None, proxy_headers=False)
+        connection = Connection(config, state, {}, asyncio.get_running_loop())
+        connection.connection_made(wire)
+        connection.data_received(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n")
+        await asyncio.gather(*state.tasks)
+        assert b"403" in wire.said
+        connection.data_received(b"x" * 200_000)
+        assert not wire.is_paused, "a little of it is read, so that the answer is seen"
+        connection.data_received(b"x" * 100_000)
+        assert wire.is_paused is (user is None)
+        wire.close()
+        connection.connection_lost(None)
+
+    asyncio.run(look())
