@@ -36,7 +36,7 @@ from penstock.ingest import TableShape, look_at_table, open_table, table_limits
 from penstock.lifecycle.states import Phase
 from penstock.settings import load_settings
 from penstock_apps.products.application import products as products_application
-from penstock_apps.products.kinds import planned_rows
+from penstock_apps.products.planning import planned_rows
 from penstock_apps.products.settings import ProductSettings
 
 NAME = "ingest"

@@ -138,6 +138,7 @@ def desk(request: pytest.FixtureRequest, terminal: Terminal) -> Iterator[Desk]:
             "MAX_ATTEMPTS_NOT_FOUND": "2",
             "PENDING_DASHBOARD_ENABLED": "true",
             "PENSTOCK_INGEST_ROOTS": str(folder / "inbox"),
+            "PENSTOCK_INGEST_OWNERS": json.dumps({str(folder / "inbox"): ["alice"]}),
             "PENSTOCK_INGEST_SETTLE_SECONDS": "0",
         }
         if request.param == "postgresql":
@@ -227,7 +228,7 @@ def _scanned(alice: Curl, folder: Path) -> None:
     [one] = scanned["taken"]
     assert (one["name"], scanned["already"], scanned["failed"]) == ("monday.csv", 0, [])
     assert alice.until_done(one["jobId"])["total_items"] == 1
-    assert alice(SCAN, body=source).json == {"taken": [], "already": 1, "failed": []}
+    assert alice(SCAN, body=source).json == {"taken": [], "already": 1, "failed": [], "more": False}
     referred = alice(INGEST, body={"source": str(folder / "inbox" / "monday.csv")})
     assert (referred.status, referred.json["files"]) == (202, ["monday.csv"]), "an adapter may name the file, too"
     assert alice(SCAN, body={"source": str(folder)}).refusal == (403, "SOURCE_NOT_ALLOWED")

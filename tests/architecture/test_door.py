@@ -16,8 +16,8 @@ SOURCE = Path(penstock.__file__).parent
 PUBLIC = (
     "penstock", "penstock.app", "penstock.application",
     "penstock.celery", "penstock.clock", "penstock.errors", "penstock.exports", "penstock.http",
-    "penstock.ingest", "penstock.lifecycle", "penstock.messages", "penstock.settings", "penstock.store",
-    "penstock.samples", "penstock.server", "penstock.testing", "penstock.worker",
+    "penstock.ingest", "penstock.lifecycle", "penstock.messages", "penstock.private_files", "penstock.settings",
+    "penstock.store", "penstock.samples", "penstock.server", "penstock.testing", "penstock.worker",
 )  # fmt: skip
 LAZY = [name for name in PUBLIC if importlib.util.find_spec(name).submodule_search_locations]  # type: ignore[union-attr]
 

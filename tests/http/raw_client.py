@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -84,6 +84,14 @@ class RawClient:
             return self._reader.read(1) == b""
         except ConnectionError:
             return True
+
+    def rest(self) -> bytes:
+        """All that still comes, until the other side ends it."""
+        parts = []
+        with suppress(ConnectionError):
+            while part := self._reader.read1():
+                parts.append(part)
+        return b"".join(parts)
 
     def close(self) -> None:
         """Go away."""

@@ -117,6 +117,13 @@ def test_a_head_that_is_too_large_is_refused(patient: Served, name: str, pieces:
         assert client.is_closed()
 
 
+def test_who_looks_after_the_server_sees_what_was_refused(patient: Served) -> None:
+    with connected(patient.url) as client:
+        assert client.send(TOO_LARGE["one header"]).answer().status == 431
+    figures = patient.client(admin=True).get("/metrics").text
+    assert 'penstock_refused_connections_total{code="HEAD_TOO_LARGE"}' in figures
+
+
 def test_a_head_of_just_the_limit_is_read(patient: Served) -> None:
     with connected(patient.url) as client:
         client.send(GET + b"X: " + b"x" * (HEAD - len(GET) - 100) + b"\r\n\r\n")
@@ -138,14 +145,11 @@ def test_a_large_body_is_no_large_head(patient: Served) -> None:
 
 
 def test_headers_behind_the_body_are_not_the_requests(patient: Served) -> None:
-    """A request is decided by its head: a token that comes later is none."""
+    """A request is decided by its head: a token behind the body is none, though it comes in the same packet."""
     token = patient.server.config.app.state.penstock.tokens.issue("ada")  # type: ignore[union-attr]
+    head = b"GET /api/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     with connected(patient.url) as client:
-        client.send_head("POST", "/api/jobs/live", Transfer_Encoding="chunked")
-        client.send(b"0\r\nAuthorization: Bearer " + token.encode() + b"\r\n\r\n")
-        assert client.answer().status == 405
-        client.send_head("DELETE", "/api/jobs/0198c0de-0000-7000-8000-000000000000", Transfer_Encoding="chunked")
-        client.send(b"0\r\nAuthorization: Bearer " + token.encode() + b"\r\n\r\n")
+        client.send(head + b"0\r\nAuthorization: Bearer " + token.encode() + b"\r\n\r\n")
         assert client.answer().status == 401
 
 
@@ -162,10 +166,7 @@ def test_what_is_no_http_is_told_so(patient: Served, data: bytes) -> None:
 def test_many_requests_at_once_are_not_all_kept(patient: Served) -> None:
     with connected(patient.url) as client:
         client.send_while_open((GET + b"\r\n") * 1_000, 1)
-        answered = 0
-        while not client.is_closed():
-            answered += 1
-            assert answered < 1_000_000
+        assert client.rest().count(b"HTTP/1.1 200") < 100
     assert patient.client(None).get("/healthz").status_code == 200
 
 
@@ -194,12 +195,16 @@ def test_who_keeps_the_server_waiting_is_told_so(hasty: Served) -> None:
         blank.send(b"\r\n")
         body = open_now.enter_context(connected(hasty.url))
         body.send_head("POST", "/own/echo", Content_Type="application/json", Content_Length=100).send(b"{")
-        silent = open_now.enter_context(connected(hasty.url))
+        silent, answered = (open_now.enter_context(connected(hasty.url)) for _ in range(2))
+        answered.send_head("POST", "/nowhere", Content_Length=5)
+        assert answered.answer().status == 404
+        answered.send(b"12345")
         for client in (*late, blank, body):
             answer = client.answer()
             assert (answer.status, answer.code) == (408, "REQUEST_TOO_SLOW")
             assert client.is_closed()
         assert silent.is_closed(), "who says nothing is left without a word"
+        assert answered.is_closed(), "also who had to send the rest of a body first"
 
 
 def test_a_body_behind_its_answer_is_not_read_for_ever(hasty: Served) -> None:
@@ -378,7 +383,9 @@ def test_a_body_has_to_bring_enough_to_go_on() -> None:
         loop = asyncio.get_running_loop()
         loop.time = lambda: now  # type: ignore[method-assign]
         connection, wire = (
-            Connection(Config(never, log_config=None), Connections(limits, is_proxy=bool), {}, loop),
+            Connection(
+                Config(never, log_config=None), Connections(limits, is_proxy=bool, count_refusal=print), {}, loop
+            ),
             Wire(),
         )
         connection.connection_made(wire)

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
+from penstock import SYSTEM
 from penstock.errors import InvalidInput, NotFound, Permanent, Retryable
 from penstock.ingest import SourceSettings
 from penstock.ingest.sources.addresses import source_of
@@ -237,7 +238,10 @@ def test_the_certificates_of_the_machine_decide_for_an_address(
             "PENSTOCK_INGEST_FTP_PASSWORD": "open sesame",
         }
         found = source_of(
-            f"ftps://127.0.0.1:{running.port}/in", roots=[], settings=read_settings(SourceSettings, **environment)
+            f"ftps://127.0.0.1:{running.port}/in",
+            caller=SYSTEM,
+            roots=[],
+            settings=read_settings(SourceSettings, **environment),
         )
         assert [one.version for one in found.waiting()] == ["20010909014640-5"]
 

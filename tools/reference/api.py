@@ -24,6 +24,7 @@ MODULES = {
     "penstock.store": "Tables of an application's own beside ours.",
     "penstock.messages": "Where messages of the outbox go, and how others come in.",
     "penstock.settings": "Settings as one value; also at the root.",
+    "penstock.private_files": "Files and folders that other accounts cannot open.",
     "penstock.clock": "Time: the database's, or one that a test holds.",
     "penstock.testing": "For your tests.",
 }
@@ -71,7 +72,7 @@ def _names_of(module: str, at_root: list[str]) -> tuple[str, ...]:
 
 
 def _anchor(heading: str) -> str:
-    return "".join(one for one in heading.lower().replace(" ", "-") if one.isalnum() or one == "-")
+    return "".join(one for one in heading.lower().replace(" ", "-") if one.isalnum() or one in "-_")
 
 
 def _section(heading: str, words: str, names: tuple[str, ...], homes: dict[str, str]) -> str:

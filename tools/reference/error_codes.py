@@ -95,6 +95,15 @@ ON_JOBS = {
     "FILE_BROKEN": OnJobs(
         "item", "TERMINAL", "", "a file of an archive is damaged, or packed in a way that is not read"
     ),
+    "IMAGE_CRASHES_READER": OnJobs(
+        "item", "by tries", "", "the process that looked for a barcode in the picture died over it"
+    ),
+    "IMAGE_TOO_COMPLEX": OnJobs(
+        "item",
+        "TERMINAL",
+        "",
+        "the picture takes more than `PRODUCT_PICTURE_TIMEOUT` or `PRODUCT_PICTURE_MEMORY` to look at",
+    ),
     "IMAGE_TOO_LARGE": OnJobs("item", "TERMINAL", "", "the picture has too many pixels to look for a barcode in"),
     "NOT_AN_IMAGE": OnJobs(
         "item", "TERMINAL", "", "the file is not a picture that can be read, whatever its name says"
@@ -161,6 +170,14 @@ OF_CALLS = {
         "the server ended a statement because it took longer than its `statement_timeout`; nothing was recorded",
     ),
     "DB_POOL_BUSY": ("StoreUnavailable", "all of `PENSTOCK_POOL_SIZE` connections were in use for half a minute"),
+    "FILE_CRASHES_READER": (
+        "InvalidInput",
+        "the process that looked at an uploaded file died over it; of a job: the one that read it, which is repeated",
+    ),
+    "FILE_TOO_COMPLEX": (
+        "InvalidInput",
+        "an uploaded file takes more time or memory to look at, or to read, than the `PENSTOCK_INGEST_…` limits allow",
+    ),
     "FILE_TOO_LARGE": ("PayloadTooLarge", "an uploaded file is larger than the caller allows"),
     "IDEMPOTENCY_KEY_REUSED": ("InvalidInput", "the key was used for another request already"),
     "JOB_SHARED": (
@@ -204,10 +221,12 @@ OF_CALLS = {
     "SOURCE_FILE_GONE": ("NotFound", "a file was listed, and then moved or deleted"),
     "SOURCE_KEY_WRONG": ("InvalidInput", "a bucket holds a key that cannot be asked for, such as `a//b`"),
     "SOURCE_MISSING": ("InvalidInput", "there is nothing at the address of a source"),
-    "SOURCE_NOT_ALLOWED": ("NotAllowed", "the operator has not allowed this folder, bucket or FTP server"),
+    "SOURCE_NOT_ALLOWED": ("NotAllowed", "this folder, bucket or FTP server is not allowed, or not this user's"),
     "SOURCE_REFUSED": ("Permanent", "a source refuses to be read: permissions, keys or a certificate"),
     "SOURCE_TOO_LARGE": ("InvalidInput", "a source holds more files, or deeper folders, than one listing takes"),
     "SOURCE_UNAVAILABLE": ("Retryable", "a source cannot be reached now, or broke off"),
+    "TOO_MANY_LOOKS": ("TooManyRequests", "so many uploads are being looked at that one more would have to wait long"),
+    "TOO_MANY_SCANS": ("TooManyRequests", "two scans of sources are running on this server already"),
     "TABLE_EMPTY": ("InvalidInput", "a table has no headers"),
     "TOO_MANY_COLUMNS": ("InvalidInput or PayloadTooLarge", "a table has more than `INGEST_MAX_COLUMNS`"),
     "TOO_MANY_FILES": ("InvalidInput or PayloadTooLarge", "more files at once, or in an archive, than are taken"),
@@ -269,6 +288,7 @@ OF_THE_COMMAND_LINE = {
     "SCHEMA_TOO_NEW": "a newer version has changed the schema so that this one cannot work on it",
     "SQLITE_TOO_OLD": "the SQLite of this Python is older than Penstock needs",
     "DATABASE_ENCODING": "the SQLite file was made for UTF-16 by somebody else; begin with a new one",
+    "INGEST_OWNERS_WRONG": "`PENSTOCK_INGEST_OWNERS` names a place that nothing is taken in from",
     "JWT_AUDIENCE_MISSING": "`PENSTOCK_JWKS_URL` needs `PENSTOCK_JWT_AUDIENCE`, or `PENSTOCK_JWT_ANY_AUDIENCE=true`",
     "JWT_SECRET_MISSING": "a server that others can reach, or on a database server, needs `PENSTOCK_JWT_SECRET`",
     "JOB_AMBIGUOUS": "the part of an id that was typed fits more than one job",

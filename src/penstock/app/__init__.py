@@ -1,7 +1,8 @@
 """The object people use, :class:`penstock.Penstock`, and the small ones it is made of.
 
 ``penstock.py`` composes them; ``bound.py`` has what :meth:`Penstock.acting_as` gives; ``jobs.py``, ``items.py``,
-``files.py``, ``messages.py`` and ``system.py`` are ``app.jobs`` to ``app.system``; ``runtime.py`` is what all share.
+``files.py``, ``messages.py`` and ``system.py`` are ``app.jobs`` to ``app.system``; ``child_processes.py`` is where
+applications read files; ``runtime.py`` is what all share.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from penstock.app.bound import BoundApp, SubmitOptions
+    from penstock.app.child_processes import ChildProcesses
     from penstock.app.files import Files
     from penstock.app.items import Items
     from penstock.app.jobs import Jobs
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.operations.read_jobs import JobCursor, JobFilter, JobPage
     from penstock.operations.samples import LaneSample
     from penstock.operations.workers import WorkerSeen
+    from penstock.runners.process_handle import Limits
 else:
     from penstock.lazy import lazy_names
 
@@ -33,6 +36,7 @@ else:
         __name__,
         {
             "penstock.app.bound": "BoundApp SubmitOptions",
+            "penstock.app.child_processes": "ChildProcesses",
             "penstock.app.files": "Files",
             "penstock.app.items": "Items",
             "penstock.app.jobs": "Jobs",
@@ -49,11 +53,12 @@ else:
             "penstock.operations.samples": "LaneSample",
             "penstock.lifecycle.transport": "Message",
             "penstock.operations.workers": "WorkerSeen",
+            "penstock.runners.process_handle": "Limits",
         },
     )
 
 __all__ = [
-    "Ages", "Backlog", "BoundApp", "ErrorGroup", "Files", "ItemCursor", "ItemRow", "Items", "JobCursor",
-    "JobFilter", "JobPage", "Jobs", "LaneSample", "MaintenanceReport", "Message", "Messages", "PastJob",
-    "Penstock", "StoredFile", "SubmitOptions", "Summary", "System", "TimeRange", "WorkerSeen",
+    "Ages", "Backlog", "BoundApp", "ChildProcesses", "ErrorGroup", "Files", "ItemCursor", "ItemRow", "Items",
+    "JobCursor", "JobFilter", "JobPage", "Jobs", "LaneSample", "Limits", "MaintenanceReport", "Message", "Messages",
+    "PastJob", "Penstock", "StoredFile", "SubmitOptions", "Summary", "System", "TimeRange", "WorkerSeen",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, Unpack
 from pydantic_settings import BaseSettings
 
 from penstock.app.bound import BoundApp
+from penstock.app.child_processes import ChildProcesses
 from penstock.app.messages import Messages
 from penstock.app.runtime import Runtime
 from penstock.app.system import System
@@ -99,7 +100,7 @@ class Penstock(BoundApp):
         return self._runtime.kinds
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and end the processes that read files."""
         self._runtime.close()
 
     # Registering --------------------------------------------------------------------------------------------------
@@ -160,6 +161,15 @@ class Penstock(BoundApp):
         service = resolve(application.install)(self, settings)
         self.applications.append(Installed(application, settings, service))
         return service
+
+    def child_processes(self, size: int, *, max_waiting: int | None = None) -> ChildProcesses:
+        """Processes in which an application has files of strangers read, with limits; they end with this object.
+
+        Without ``max_waiting`` any number of calls may wait for one of them.
+        """
+        processes = ChildProcesses(size, max_waiting=max_waiting)
+        self._runtime.child_processes.append(processes)
+        return processes
 
     def on_failure(self, hook: Hook) -> Hook:
         """Call ``hook`` with a :class:`Failure` for each try that fails in a worker of this process.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TypeVar
 
+from penstock.app.child_processes import ChildProcesses
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, LibraryMissing
 from penstock.lifecycle.kind import Kinds
@@ -48,6 +49,8 @@ class Runtime:
         self.sweep_hooks: list[Callable[[], None]] = []
         """What applications want done in each maintenance pass."""
         self.engines: list[Engine] = []
+        self.child_processes: list[ChildProcesses] = []
+        """What applications read files in; they end when this is closed."""
 
     @property
     def settings(self) -> Settings:
@@ -116,7 +119,9 @@ class Runtime:
             return operation(transaction)
 
     def close(self) -> None:
-        """Close the database, and let go of the broker."""
+        """Close the database, let go of the broker, and end the processes that read files."""
+        for processes in self.child_processes:
+            processes.close()
         with self._lock:
             if self._transport is not None:
                 self._transport.close()

@@ -31,6 +31,7 @@ def demo(
     from penstock.cli.server_process import require_server
     from penstock.errors import ConfigurationError
     from penstock.logs import configure_logs
+    from penstock.private_files import make_private_folder
 
     # Some of its jobs are made to fail, and it tells of them itself.
     configure_logs("CRITICAL")
@@ -40,7 +41,7 @@ def demo(
             well = _play(Path(directory), is_kept=False)
     else:
         try:
-            keep.mkdir(parents=True, exist_ok=True)
+            make_private_folder(keep)
         except OSError as error:
             raise ConfigurationError(f"{keep} cannot be used: {error.strerror}", code="FILES_NOT_WRITABLE") from None
         well = _play(keep.absolute(), is_kept=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -128,14 +130,19 @@ def _writing(output: Path | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    part = output.with_name(output.name + ".part")
+    part: Path | None = None
     try:
         with _said_plainly(output):
-            with part.open("wb") as stream:
+            # For us alone, and under a name that nobody can have put there before.
+            handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.", suffix=".part")
+            part = Path(name)
+            with os.fdopen(handle, "wb") as stream:
                 yield stream
+            part.chmod(0o600)
             part.replace(output)
     finally:
-        part.unlink(missing_ok=True)
+        if part is not None:
+            part.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -108,6 +108,7 @@ def _submit_files(
     app: Penstock, kind: Kind, paths: list[Path], user: str | None, idempotency_key: str | None
 ) -> list[Row]:
     """A job for each file; nothing is submitted when one of them cannot be read."""
+    from penstock.cli.callers import caller
     from penstock.cli.scoreboard import Row
     from penstock.errors import InvalidInput
     from penstock.lifecycle.intake import HandedFile, Sender, UploadOptions
@@ -123,7 +124,9 @@ def _submit_files(
         assert kind.intake is not None
         with path.open("rb") as stream:
             taken_files = kind.intake.take_files(
-                [HandedFile(stream, path.name)], UploadOptions(kind.name), Sender(user, idempotency_key)
+                [HandedFile(stream, path.name)],
+                UploadOptions(kind.name),
+                Sender(user, idempotency_key, caller=caller(None)),
             )
         for job in taken_files.jobs:
             print(job.id, flush=True)

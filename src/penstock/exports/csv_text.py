@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from penstock.exports.cells import Value, csv_row, without_surrogates
+from penstock.exports.cells import Value, csv_row, guarded_row, may_split, without_surrogates
 
 # In characters; in bytes up to four times as much.
 PIECE = 96 * 1024
@@ -19,22 +19,41 @@ def csv_chunks(columns: Sequence[str], rows: Iterable[Sequence[Value]], *, bom: 
     The byte order mark in front is what tells Excel that this is UTF-8; leave it out for a program that does not
     expect it. NUL is left out and half a character is replaced by a mark, as no reader takes them.
     """
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    if bom:
-        buffer.write(_BOM)
-    # writerow answers what the buffer's write does: how many characters there were.
-    size = writer.writerow(csv_row(columns))
-    write = writer.writerow
+    piece = _Piece(bom=bom)
+    piece.add(columns)
     for row in rows:
-        size += write(csv_row(row))
-        if size >= PIECE:
-            yield _encode(buffer.getvalue())
-            buffer.seek(0)
-            buffer.truncate()
-            size = 0
-    if size:
-        yield _encode(buffer.getvalue())
+        if piece.add(row) >= PIECE:
+            yield piece.encode()
+            piece = _Piece(bom=False)
+    if piece.rows:
+        yield piece.encode()
+
+
+class _Piece:
+    """Some rows of a table as text."""
+
+    def __init__(self, *, bom: bool) -> None:
+        self.rows: list[Sequence[Value]] = []
+        self._mark = _BOM if bom else ""
+        self._size = 0
+        self._buffer = io.StringIO(newline="")
+        # It answers what the buffer's write does: how many characters there were.
+        self._write = csv.writer(self._buffer, lineterminator="\r\n").writerow
+
+    def add(self, row: Sequence[Value]) -> int:
+        """One more row; the answer is how many characters there are."""
+        self.rows.append(row)
+        self._size += self._write(csv_row(row))
+        return self._size
+
+    def encode(self) -> bytes:
+        """The rows as UTF-8; written again, cell by cell, if a spreadsheet might find a formula in them."""
+        text = self._buffer.getvalue()
+        if may_split(text):
+            buffer = io.StringIO(newline="")
+            csv.writer(buffer, lineterminator="\r\n").writerows(map(guarded_row, self.rows))
+            text = buffer.getvalue()
+        return _encode(self._mark + text)
 
 
 def _encode(text: str) -> bytes:

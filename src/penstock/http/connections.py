@@ -57,9 +57,12 @@ class ConnectionLimits:
 class Connections(ServerState):
     """All connections of a server, counted by address; those of proxies are many clients', and are not."""
 
-    def __init__(self, limits: ConnectionLimits, *, is_proxy: Callable[[str], bool]) -> None:
+    def __init__(
+        self, limits: ConnectionLimits, *, is_proxy: Callable[[str], bool], count_refusal: Callable[[str], object]
+    ) -> None:
         super().__init__()
         self.limits = limits
+        self.count_refusal = count_refusal
         self._is_proxy = is_proxy
         self._by_network: Counter[str] = Counter()
 
@@ -268,6 +271,8 @@ class Connection(HttpToolsProtocol):
                 self.since = now  # it waits for us
             elif now - self.since > limits.stall_seconds:
                 self._close_late(f"nothing more of the body came for {limits.stall_seconds:g} s")
+        elif self.is_answered and self.timeout_keep_alive_task is None and now - self.since > limits.head_seconds:
+            self.transport.close()  # uvicorn forgets its timer when the rest of a body came behind the answer
 
     def _close_late(self, message: str) -> None:
         """Say so to who has begun to ask something."""
@@ -298,6 +303,7 @@ class Connection(HttpToolsProtocol):
         """Say why, unless part of an answer is out, and close."""
         if self.transport.is_closing():
             return
+        self._state.count_refusal(code)
         if self.is_answered or not self.cycle.response_started:
             self.transport.write(_answer(status, code, message))
         self.transport.close()

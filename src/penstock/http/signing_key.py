@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import stat
 from pathlib import Path
 
 from penstock.errors import ConfigurationError
+from penstock.private_files import create_private_file
 from penstock.settings import Settings
 
 _BYTES = 32
@@ -27,16 +27,8 @@ def signing_secret(settings: Settings, database_file: Path | None) -> str:
 
 def _read_or_make(path: Path) -> str:
     """The secret in this file, which is made if it is not there. Two processes that start at once read the same one."""
-    new_file = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     if not path.exists():
-        with os.fdopen(os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(_BYTES))
-        try:
-            os.link(new_file, path)  # whole, and only if nobody was first
-        except FileExistsError:
-            pass
-        finally:
-            new_file.unlink()
+        create_private_file(path, secrets.token_urlsafe(_BYTES).encode())
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise ConfigurationError(f"{path} can be read by others; make it private: chmod 600", code="SECRET_NOT_PRIVATE")
     text = path.read_text().strip()

@@ -46,8 +46,11 @@ class Server(uvicorn.Server):
             )
         )  # fmt: skip
         self._change_feed = service.change_feed
-        limits = ConnectionLimits.of(service.app.settings)
-        self._connections = Connections(limits, is_proxy=partial(_is_proxy, service.app.settings))
+        self._connections = Connections(
+            ConnectionLimits.of(service.app.settings),
+            is_proxy=partial(_is_proxy, service.app.settings),
+            count_refusal=lambda code: service.metrics.refused_connections.labels(code).inc(),
+        )
         self.server_state = self._connections
         self._looked_at = 0.0
         self._on_start = on_start

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from penstock.ingest.signatures import OLE, ZIP, is_image, known_signature
     from penstock.ingest.sources.addresses import source_of
     from penstock.ingest.sources.contract import Source, Waiting
+    from penstock.ingest.sources.owners import require_known_places
     from penstock.ingest.sources.settings import SourceSettings
     from penstock.ingest.table_files import look_at_table, open_table, table_limits
     from penstock.ingest.tables import Row, Table, TableShape
@@ -30,6 +31,7 @@ else:
             "penstock.ingest.signatures": "OLE ZIP is_image known_signature",
             "penstock.ingest.sources.addresses": "source_of",
             "penstock.ingest.sources.contract": "Source Waiting",
+            "penstock.ingest.sources.owners": "require_known_places",
             "penstock.ingest.sources.settings": "SourceSettings",
             "penstock.ingest.tables": "Row Table TableShape",
             "penstock.ingest.text": "DecodedText byte_order_mark decode_text guess_utf_16",
@@ -43,5 +45,5 @@ __all__ = [
     "Source", "SourceSettings", "Table", "TableLimits", "TableShape", "TakenFiles", "UploadOptions",
     "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "byte_order_mark", "check_zip", "decode_text",
     "detect_type", "guess_utf_16", "is_image", "known_signature", "look_at_archive", "look_at_table",
-    "open_table", "open_zip", "pictures", "read_member", "source_of", "table_limits",
+    "open_table", "open_zip", "pictures", "read_member", "require_known_places", "source_of", "table_limits",
 ]  # fmt: skip

@@ -17,13 +17,15 @@ from typing import IO, NamedTuple
 
 from penstock.errors import InvalidInput, PayloadTooLarge, Permanent
 from penstock.ingest.signatures import is_image
-from penstock.ingest.zip_files import ZipLimits, ZipProblem, ZipRefused, check_member, read_bounded
+from penstock.ingest.zip_files import ZipLimits, ZipProblem, ZipRefused, check_member, open_zip, read_bounded
 
 NAME_CHARACTERS = 1024
 _FIRST_BYTES = 512
 _MIB = 1024**2
 # Below this a high ratio is no danger, and a drawing of one colour has one.
 _SMALL = _MIB
+# Beside each picture a system may have put an entry of its own; and there are folders.
+_OTHER_ENTRIES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class ArchiveLimits:
 
     def of_zip(self) -> ZipLimits:
         """The same for the file as such."""
-        return ZipLimits(self.members, self.decompressed_bytes, self.ratio, _SMALL)
+        return ZipLimits(self.decompressed_bytes, self.ratio, _SMALL)
 
 
 class Picture(NamedTuple):
@@ -67,7 +69,7 @@ class _Bad(Exception):
 def look_at_archive(path: Path, limits: ArchiveLimits) -> int:
     """Count the pictures of an archive, and refuse one that is empty, broken or beyond its bounds."""
     with path.open("rb") as file:
-        members = _members(_open_archive(file, path), limits)
+        members = _members(_open_archive(file, path, limits), limits)
         if not members:
             raise InvalidInput(
                 "The archive holds no files. Put the images in it and send it again.",
@@ -90,7 +92,7 @@ def pictures(
 ) -> Iterator[tuple[Picture, bytes | None, str | None, str | None]]:
     """Give the pictures behind number `after`: each with its bytes, or with a problem and its code instead."""
     with path.open("rb") as file:
-        archive = _open_archive(file, path)
+        archive = _open_archive(file, path, limits)
         unpacked_bytes = 0
         for number, member in enumerate(_members(archive, limits), start=1):
             if number <= after:
@@ -106,9 +108,15 @@ def pictures(
             yield picture, content, None, None
 
 
-def _open_archive(file: IO[bytes], path: Path) -> zipfile.ZipFile:
+def _open_archive(file: IO[bytes], path: Path, limits: ArchiveLimits) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(file)
+        return open_zip(file, _OTHER_ENTRIES + 2 * limits.members)
+    except ZipRefused as refusal:
+        raise PayloadTooLarge(
+            f"{refusal} At most {limits.members} files are taken. Send it in several parts.",
+            field="file",
+            code="TOO_MANY_FILES",
+        ) from refusal
     except Exception as error:
         raise InvalidInput(
             f"The file {path.name!r} is not a ZIP archive that can be read ({error}). Pack it again and send that.",

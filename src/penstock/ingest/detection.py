@@ -11,10 +11,12 @@ from pathlib import Path, PurePath
 from penstock.errors import InvalidInput
 from penstock.ingest.signatures import OLE, ZIP, is_image, known_signature
 from penstock.ingest.text import byte_order_mark
+from penstock.ingest.zip_files import ZipRefused, open_zip
 
 FIRST_BYTES = 4096
 """How much of a file is looked at; every signature is within the first few dozen bytes."""
 
+_MOST_ENTRIES = 250_000
 _ACCEPTED_FILES = "Send a CSV or .xlsx table, a ZIP archive of images, or one image."
 
 _MARKUP = (b"<?xml", b"<html", b"<!doctype", b"<svg")
@@ -65,9 +67,9 @@ def old_or_locked(name: str) -> InvalidInput:
 
 def _inside_zip(path: Path, ending: str) -> FileType:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, open_zip(file, _MOST_ENTRIES) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error):
+    except (zipfile.BadZipFile, ZipRefused, NotImplementedError, ValueError, OSError, struct.error):
         # The bytes say ZIP and no more: whoever reads it next finds out what is broken and says so.
         return FileType.XLSX if ending in _WORKBOOK_ENDINGS else FileType.ARCHIVE
     is_workbook = "[Content_Types].xml" in names and any(name.startswith("xl/") for name in names)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigurationError, InvalidInput
 from penstock.ingest import delimited_text
 from penstock.ingest.detection import FileType, detect_type
 from penstock.ingest.limits import TableLimits
 from penstock.ingest.tables import Table, TableShape
-from penstock.settings import Settings
+
+if TYPE_CHECKING:  # a child process reads tables, and has no use for what reads settings
+    from penstock.settings import Settings
 
 
 def table_limits(settings: Settings) -> TableLimits:

@@ -27,9 +27,11 @@ from openpyxl.utils.datetime import (  # type: ignore[import-untyped]
 from penstock.errors import InvalidInput, PayloadTooLarge
 from penstock.ingest.limits import TableLimits
 from penstock.ingest.sheet_xml import Attributes, SheetReader, StringReader, local, unescape
+from penstock.ingest.zip_files import open_zip
 
 SHARED_STRINGS_BYTES = 256 * 1024**2
 _STRINGS_HELD_BYTES = 2 * SHARED_STRINGS_BYTES
+_MOST_PARTS = 10_000
 _SMALL_PART_BYTES = 32 * 1024**2
 _TOKEN_BYTES = 1024**2
 _CHUNK = 64 * 1024
@@ -41,7 +43,7 @@ class Workbook:
 
     def __init__(self, file: IO[bytes], limits: TableLimits) -> None:
         self._limits = limits
-        self._archive = zipfile.ZipFile(file)
+        self._archive = open_zip(file, _MOST_PARTS)
         self._unpacked_bytes = 0
         if sum(member.file_size for member in self._archive.infolist()) > limits.decompressed_bytes:
             raise _too_large(limits.decompressed_bytes)

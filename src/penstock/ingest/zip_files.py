@@ -4,6 +4,9 @@ Five lies are looked for before anything is unpacked: a directory of a million e
 than they take, entries that share the same bytes, a password, and methods of compression that cannot be unpacked in
 bounded steps. While a member is read its bytes are counted again, because the sizes in the directory are the sender's
 own. An archive inside an archive is never opened.
+
+The directory itself is looked at before it becomes objects, which take a hundred times as much: how long it claims to
+be, how long it is, and how many entries are in it.
 """
 
 from __future__ import annotations
@@ -12,11 +15,16 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import IO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 _CENTRAL_ENTRY = b"PK\x01\x02"
 _LOCAL_HEADER_BYTES = 30
 _CHUNK = 64 * 1024
+_END_BYTES = 128 * 1024
+"""What is read to find the directory: its end record, with a comment of up to 64 KiB."""
+_ENTRY_BYTES = 512
+"""What an entry may take on average, with its name, its extra fields and its comment."""
 _ENCRYPTED_FLAG = 0x1
 
 
@@ -24,7 +32,6 @@ _ENCRYPTED_FLAG = 0x1
 class ZipLimits:
     """How much a ZIP file may ask of us."""
 
-    members: int
     unpacked_bytes: int
     """All that is unpacked out of it, taken together."""
     ratio: int
@@ -55,15 +62,48 @@ class ZipRefused(Exception):
         self.problem = problem
 
 
-def open_zip(data: bytes, limits: ZipLimits) -> ZipFile:
-    """The directory of a ZIP file; raises BadZipFile where there is none."""
-    # zipfile makes an object for each entry it finds, and each entry begins with this mark.
-    entries = data.count(_CENTRAL_ENTRY)
-    if entries > limits.members:
-        raise ZipRefused(
-            ZipProblem.TOO_MANY_MEMBERS, f"Its archive has {entries} entries; at most {limits.members} are read."
+def open_zip(file: bytes | IO[bytes], max_entries: int) -> ZipFile:
+    """The directory of a ZIP file, of so many entries at most; raises BadZipFile where there is none.
+
+    Folders and what systems hide beside the files are entries, too. The file stays open while the archive is used.
+    """
+    guarded_file = _GuardedFile(io.BytesIO(file) if isinstance(file, bytes) else file, max_entries)
+    archive = ZipFile(guarded_file)
+    guarded_file.is_guarding = False
+    return archive
+
+
+class _GuardedFile:
+    """A ZIP file while its directory is read, in as few bytes and entries as are allowed.
+
+    What is counted is what zipfile reads, so that no other place can be shown to it than to us. It reads the end of
+    the file, where the directory is announced, and then the directory at once, by the size that is claimed; the number
+    of entries that is claimed it ignores, and so do we.
+    """
+
+    def __init__(self, file: IO[bytes], max_entries: int) -> None:
+        self._file = file
+        self._max_entries = max_entries
+        self._max_bytes = _END_BYTES + max_entries * _ENTRY_BYTES
+        self.is_guarding = True
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if not self.is_guarding:
+            return self._file.read(size)
+        data = self._file.read(self._max_bytes + 1 if size < 0 else min(size, self._max_bytes + 1))
+        if len(data) > self._max_bytes:
+            raise self._refusal(f"a directory of more than {self._max_bytes} bytes")
+        # Each entry begins with this mark; a name that holds it is one too many, and no honest one does.
+        entries = data.count(_CENTRAL_ENTRY)
+        if entries > self._max_entries:
+            raise self._refusal(f"{entries} entries")
+        return data
+
+    def _refusal(self, what: str) -> ZipRefused:
+        return ZipRefused(
+            ZipProblem.TOO_MANY_MEMBERS, f"Its archive has {what}; at most {self._max_entries} entries are read."
         )
-    return ZipFile(io.BytesIO(data))
 
 
 def check_zip(archive: ZipFile, packed_bytes: int, limits: ZipLimits) -> None:

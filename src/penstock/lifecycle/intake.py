@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from penstock.errors import InvalidInput
+from penstock.lifecycle.callers import Caller, owner
 from penstock.lifecycle.job import Job
 
 
@@ -43,6 +44,13 @@ class Sender:
     user: str | None = None
     idempotency_key: str | None = None
     ip_address: str | None = None
+    caller: Caller | None = None
+    """Who asks, where that is more than the user: an admin, or the command line. It decides what they may read."""
+
+    @property
+    def reads_as(self) -> Caller:
+        """In whose name sources are read."""
+        return owner(self.user) if self.caller is None else self.caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from penstock.lifecycle.bounds import FILE_NAME, MEDIA_TYPE, OWNER
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.files import path_of
 from penstock.lifecycle.payloads import storable_text
+from penstock.private_files import make_private_folder
 from penstock.store.queries import files as queries
 from penstock.store.transaction import Transaction
 
@@ -67,7 +68,7 @@ class FileStore:
 
     def keep(self, stream: Readable, *, max_bytes: int | None = None) -> KeptBytes:
         """Write a stream to disk, at most ``max_bytes`` bytes of it."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.directory)
         digest, size = sha256(), 0
         with self._temporary() as (path, out):
             while chunk := stream.read(_READ_AT_ONCE):
@@ -81,7 +82,7 @@ class FileStore:
             out.flush()
             os.fsync(out.fileno())
             target = self.path(digest.hexdigest())
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(target.parent)
             path.replace(target)
             _flush_directory(target.parent)
         return KeptBytes(digest.hexdigest(), size)

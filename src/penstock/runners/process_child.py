@@ -5,8 +5,9 @@ SQLAlchemy and the rest): it holds nothing but the standard library until a call
 handler's module. The parent imports the file too, for the words both sides speak.
 
 Both directions of the socket carry frames: eight bytes of length, then that many bytes. The parent sends one
-`Preparation`, then calls (eight bytes of memory limit, then the pickle of function and argument). The child
-answers each call with STARTED, at the moment the handler begins, and then with exactly one other `Reply`.
+`Preparation`, then calls (eight bytes of memory limit, one that says whether its answer comes in pieces, then the
+pickle of function and argument). The child answers each call with STARTED, at the moment the handler begins, then with
+a PIECE for each value of an answer in pieces, and then with exactly one other `Reply`.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ import pickle
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TypedDict
 
 LENGTH_BYTES = 8
+CALL_HEADER_BYTES = LENGTH_BYTES + 1
 PR_SET_PDEATHSIG = 1
 MAX_TEXT = 50_000
 MAX_ERROR_BYTES = 1 << 20
@@ -37,6 +39,7 @@ class Reply(enum.IntEnum):
     OUT_OF_MEMORY = 4  # the traceback's text
     NOT_STORABLE = 5  # why the result cannot be pickled
     TOO_LARGE = 6  # how large the result is
+    PIECE = 7  # a pickled value of an answer that comes in pieces
 
 
 class Preparation(TypedDict):
@@ -81,11 +84,11 @@ def main(descriptor: int, parent: int) -> None:
     sys.path[:] = preparation["sys_path"]
     sys.argv[:] = preparation["sys_argv"]
     while (frame := _read_frame(descriptor)) is not None:
-        memory_bytes = int.from_bytes(frame[:LENGTH_BYTES])
+        memory_bytes, in_pieces = int.from_bytes(frame[:LENGTH_BYTES]), bool(frame[LENGTH_BYTES])
         pickled = io.BytesIO(frame)
-        pickled.seek(LENGTH_BYTES)
+        pickled.seek(CALL_HEADER_BYTES)
         del frame
-        reply, body = _run(descriptor, pickled, memory_bytes, preparation)
+        reply, body = _run(descriptor, pickled, memory_bytes, preparation, in_pieces=in_pieces)
         if len(body) > preparation["result_bytes"]:
             reply, body = Reply.TOO_LARGE, str(len(body)).encode()
         # The parent may kill this process at any moment after the reply, and what is buffered would be lost.
@@ -97,7 +100,9 @@ def main(descriptor: int, parent: int) -> None:
     _end_with_group()
 
 
-def _run(descriptor: int, pickled: io.BytesIO, memory_bytes: int, preparation: Preparation) -> tuple[Reply, bytes]:
+def _run(
+    descriptor: int, pickled: io.BytesIO, memory_bytes: int, preparation: Preparation, *, in_pieces: bool
+) -> tuple[Reply, bytes]:
     """Run one call and say how it ended, whatever it did."""
     try:
         call, argument = _CallUnpickler(pickled, preparation).load()
@@ -105,7 +110,9 @@ def _run(descriptor: int, pickled: io.BytesIO, memory_bytes: int, preparation: P
         _write_frame(descriptor, Reply.STARTED, b"")
         # The result is pickled within the limits too: it can be as large, and its __reduce__ is the handler's code.
         with _memory_limited(memory_bytes):
-            return Reply.RETURNED, _pickle_result(call, argument)
+            if in_pieces:
+                return _send_pieces(descriptor, call(argument), preparation["result_bytes"])
+            return Reply.RETURNED, _pickle_result(call(argument))
     except _ResultNotStorable as error:
         return Reply.NOT_STORABLE, str(error).encode(errors="replace")
     except MemoryError as error:
@@ -116,8 +123,17 @@ def _run(descriptor: int, pickled: io.BytesIO, memory_bytes: int, preparation: P
         return Reply.RAISED, _pickle_error(error)
 
 
-def _pickle_result(call: Callable[[Any], Any], argument: Any) -> bytes:
-    result = call(argument)
+def _send_pieces(descriptor: int, pieces: Iterable[Any], most_bytes: int) -> tuple[Reply, bytes]:
+    """Send what a call yields, each value at once; the parent does not read on while too many wait there."""
+    for piece in pieces:
+        body = _pickle_result(piece)
+        if len(body) > most_bytes:
+            return Reply.TOO_LARGE, str(len(body)).encode()
+        _write_frame(descriptor, Reply.PIECE, body)
+    return Reply.RETURNED, _pickle_result(None)
+
+
+def _pickle_result(result: Any) -> bytes:
     try:
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     except MemoryError:

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future, InvalidStateError
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ import psutil
 from penstock.errors import PayloadNotStorable, PayloadTooLarge
 from penstock.lifecycle.error_text import describe_error
 from penstock.runners import process_child
+from penstock.runners.piece_stream import PieceQueue
 from penstock.runners.process_child import LENGTH_BYTES, Preparation, RaisedError, Reply
 
 MEBIBYTE = 1 << 20
@@ -38,6 +40,10 @@ class Limits:
     timeout: float | None  # seconds of wall time, from the moment the handler begins
     memory_bytes: int | None  # resident memory of the child, libraries included; programs it starts are not counted
 
+    def deadline(self) -> float | None:
+        """When what begins now has to have ended, by the monotonic clock."""
+        return None if self.timeout is None else time.monotonic() + self.timeout
+
 
 @dataclass(slots=True, eq=False)
 class Call:
@@ -46,6 +52,8 @@ class Call:
     future: Future[Any]
     pickled: bytes
     limits: Limits
+    pieces: PieceQueue | None = None
+    """Where the pieces of its answer go, if it comes in pieces."""
 
     def settle(self, result: Any, error: Exception | None) -> None:
         """End it, with an error if there is one."""
@@ -110,6 +118,7 @@ class Child:
         self.deadline: float | None = None
         self.sample_at: float | None = None
         self.killed = False
+        self.is_unread = False  # nothing is read from it until somebody has taken pieces of its answer
         self.verdict: Exception | None = None
 
     @property
@@ -121,7 +130,8 @@ class Child:
         """Hand it a call, to have begun by ``deadline``; `flush` sends it."""
         self.call, self.has_begun, self.deadline, self.sample_at = call, False, deadline, sample_at
         limit = (call.limits.memory_bytes or 0).to_bytes(LENGTH_BYTES)
-        self._outgoing = memoryview(b"".join((self._outgoing, _frame(limit, call.pickled))))
+        in_pieces = bytes([call.pieces is not None])
+        self._outgoing = memoryview(b"".join((self._outgoing, _frame(limit, in_pieces, call.pickled))))
 
     def begin(self, deadline: float | None) -> None:
         """The handler runs, and must end by ``deadline``."""
@@ -250,6 +260,23 @@ class ChildAnswer:
         foreign = ForeignError(type_name, message)
         foreign.add_note(note)
         return foreign
+
+
+def read_into(unread: Future[ChildAnswer], future: Future[Any]) -> None:
+    """Give a plain future what an answer says."""
+    if unread.cancelled():
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return
+    error: BaseException | None = unread.exception()
+    result = None
+    if error is None:
+        result, error = unread.result().read()
+    with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile, and that is its end
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
 
 
 def traceback_note(pid: int, text: str) -> str:

@@ -36,6 +36,7 @@ not the handler's time, or a kind with a short timeout would never get past a sl
   Where there are none (not Linux), it is seen on the socket, and such a child only at its time limit.
 
 Reads and writes never block: a child that stops in the middle of a 100 MB result delays nobody, and is killed on time.
+An answer may come in pieces (:mod:`penstock.runners.piece_stream`); a child whose pieces nobody takes is not read from.
 Nothing is allocated on a child's word: a frame longer than `result_bytes` is nonsense, and its child is killed.
 Children are always ended by SIGKILL: what a handler registers with `atexit` does not run. A child still full of what
 earlier calls left in it is replaced before it gets a call whose limit it would break through no fault of that call.
@@ -51,12 +52,13 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from typing import Any
 
 from penstock.errors import MemoryLimitExceeded, PayloadNotStorable, TimeLimitExceeded, WorkerCrashed
 from penstock.lifecycle.error_text import describe_error
+from penstock.runners.piece_stream import PieceQueue, PieceStream
 from penstock.runners.process_child import Reply
 from penstock.runners.process_handle import (
     MEBIBYTE,
@@ -66,6 +68,7 @@ from penstock.runners.process_handle import (
     ForeignError,
     Limits,
     Nonsense,
+    read_into,
     traceback_note,
 )
 
@@ -94,6 +97,7 @@ class ProcessPool:
         self._result_bytes = result_bytes
         self._queue: collections.deque[Call] = collections.deque()
         self._cancelled_calls: collections.deque[Call] = collections.deque()
+        self._taken_from: collections.deque[Future[ChildAnswer]] = collections.deque()
         self._children: dict[int, Child] = {}
         self._lock = threading.Lock()
         self._close_at: float | None = None
@@ -121,19 +125,36 @@ class ProcessPool:
         unread = self.submit_unread(call, argument, limits)
         future: Future[Any] = Future()
         future.add_done_callback(lambda done_future: unread.cancel() if done_future.cancelled() else None)
-        unread.add_done_callback(lambda _: _read(unread, future))
+        unread.add_done_callback(lambda _: read_into(unread, future))
         return future
 
     def submit_unread(self, call: Callable[[Any], Any], argument: Any, limits: Limits) -> Future[ChildAnswer]:
         """The same, but what the handler answered is read by whoever asks: that may run the handler's own code."""
+        return self._queue_call(Future(), call, argument, limits)
+
+    def stream(self, call: Callable[[Any], Iterable[Any]], argument: Any, limits: Limits) -> PieceStream:
+        """Have ``call(argument)`` run in a child, and give what it yields as it comes; the time is for each piece."""
         future: Future[ChildAnswer] = Future()
+        pieces = PieceQueue(lambda: self._report_room(future))
+        stream = PieceStream(pieces, future)
+        self._queue_call(future, call, argument, limits, pieces)
+        return stream
+
+    def _queue_call(
+        self,
+        future: Future[ChildAnswer],
+        call: Callable[[Any], Any],
+        argument: Any,
+        limits: Limits,
+        pieces: PieceQueue | None = None,
+    ) -> Future[ChildAnswer]:
         try:
             pickled = pickle.dumps((call, argument), pickle.HIGHEST_PROTOCOL)
         except Exception as error:  # noqa: BLE001 __reduce__ is anybody's code
             why = describe_error(error)
             future.set_exception(PayloadNotStorable(f"the call cannot be sent to a process: {why}", field="argument"))
             return future
-        waiting = Call(future, pickled, limits)
+        waiting = Call(future, pickled, limits, pieces)
         with self._lock:
             if self._close_at is not None:
                 raise RuntimeError("this process pool is closed: it takes no more calls")
@@ -162,6 +183,10 @@ class ProcessPool:
         self._cancelled_calls.append(call)
         self._wake_manager()
 
+    def _report_room(self, future: Future[ChildAnswer]) -> None:
+        self._taken_from.append(future)
+        self._wake_manager()
+
     def _wake_manager(self) -> None:
         with contextlib.suppress(OSError):  # full: it has been woken; closed: nobody is left to wake
             self._bell.send(b"\0")
@@ -177,6 +202,7 @@ class ProcessPool:
                     elif key.data.pid in self._children:
                         self._attend(key.data, events, has_died=key.fileobj is not key.data.connection)
                 self._drop_cancelled()
+                self._read_on()
                 self._enforce_limits(time.monotonic())
                 if self._close_at is None:
                     self._dispatch()
@@ -252,17 +278,37 @@ class ProcessPool:
         match frame[0]:
             case Reply.STARTED:
                 call.pickled = b""
-                child.begin(None if call.limits.timeout is None else time.monotonic() + call.limits.timeout)
+                child.begin(call.limits.deadline())
+            case Reply.PIECE if call.pieces is not None:
+                call.pieces.put(frame)
+                if not child.is_unread and call.pieces.hold():
+                    child.is_unread = True
+                    self._selector.unregister(child.connection)
+                child.begin(None if child.is_unread else call.limits.deadline())
             case Reply.OUT_OF_MEMORY:
                 error = MemoryLimitExceeded(f"the handler asked for more memory than its limit of {call.memory_limit}")
                 error.add_note(traceback_note(child.pid, str(frame[1:], "utf-8", "replace")))
                 self._kill(child, error)
             case reply:
                 answer = ChildAnswer.of(child.pid, reply, frame)
+                self._read_from(child)
                 child.rest()
                 if child.calls >= self._recycle_after:
                     self._kill(child, None)
                 call.settle(answer, None)
+
+    def _read_on(self) -> None:
+        while self._taken_from:
+            future = self._taken_from.popleft()
+            for child in self._children.values():
+                if child.call is not None and child.call.future is future and not child.killed:
+                    self._read_from(child)
+                    child.deadline = child.call.limits.deadline()
+
+    def _read_from(self, child: Child) -> None:
+        if child.is_unread:
+            child.is_unread = False
+            self._selector.register(child.connection, selectors.EVENT_READ, child)
 
     def _enforce_limits(self, now: float) -> None:
         for child in list(self._children.values()):
@@ -303,7 +349,8 @@ class ProcessPool:
         if child.killed:
             return
         child.verdict = verdict
-        self._selector.unregister(child.connection)
+        if not child.is_unread:
+            self._selector.unregister(child.connection)
         child.kill()
         if child.exit_descriptor is None:
             self._reap(child)
@@ -337,20 +384,3 @@ class ProcessPool:
         self._drop_cancelled()
         for closable in (self._selector, self._bell, self._ear):
             closable.close()
-
-
-def _read(unread: Future[ChildAnswer], future: Future[Any]) -> None:
-    """Give a plain future what an answer says."""
-    if unread.cancelled():
-        future.cancel()
-        future.set_running_or_notify_cancel()
-        return
-    error: BaseException | None = unread.exception()
-    result = None
-    if error is None:
-        result, error = unread.result().read()
-    with contextlib.suppress(InvalidStateError):  # it was cancelled meanwhile, and that is its end
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)

@@ -41,6 +41,38 @@ class IngestSettings(BaseSettings):
             description="The most bytes an uploaded XLSX or ZIP may unfold to.",
         ),
     ] = 2 * 1024**3
+    ingest_look_seconds: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_INGEST_LOOK_SECONDS",
+            gt=0,
+            description="The longest a look at an upload may take; its process is killed then, and the file refused.",
+        ),
+    ] = 60.0
+    ingest_read_seconds: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_INGEST_READ_SECONDS",
+            gt=0,
+            description="The longest it may take to read the next rows of a table, or the next picture of an archive.",
+        ),
+    ] = 300.0
+    ingest_memory_bytes: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_INGEST_MEMORY_BYTES",
+            ge=64 * 1024**2,
+            description="The most memory of the process that looks at a file, or reads its rows.",
+        ),
+    ] = 1024**3
+    ingest_scan_files: Annotated[
+        int,
+        Field(
+            validation_alias="PENSTOCK_INGEST_SCAN_FILES",
+            ge=1,
+            description="The most files that one request takes in from a source; the others wait for the next one.",
+        ),
+    ] = 1_000
     ingest_roots: Annotated[
         Folders,
         Field(

@@ -1,7 +1,8 @@
-"""Types of settings that are lists, and how they are written in the environment."""
+"""Types of settings that are lists or objects, and how they are written in the environment."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -67,3 +68,26 @@ Networks = Annotated[
     WrittenAs(lambda networks: ",".join(map(str, networks))),
 ]
 """A setting that is a list of networks and addresses, separated by commas; ``*`` is all of them."""
+
+
+def _read_owners(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        owners = json.loads(value)
+    except ValueError as error:
+        raise ValueError(f"it is not JSON: {error}") from None
+    if not isinstance(owners, dict) or not all(
+        isinstance(users, list) and all(isinstance(user, str) and user for user in users) for users in owners.values()
+    ):
+        raise ValueError('it is an object with a list of users for each place, as in {"/srv/inbox": ["ada"]}')
+    return owners
+
+
+Owners = Annotated[
+    dict[str, tuple[str, ...]],
+    NoDecode,
+    BeforeValidator(_read_owners),
+    WrittenAs(lambda owners: json.dumps({place: list(users) for place, users in owners.items()}) if owners else ""),
+]
+"""A setting that says whose places are: a JSON object in the environment."""

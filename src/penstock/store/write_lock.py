@@ -6,7 +6,8 @@ first. Two locks make it fair: who is next holds one while waiting for the other
 become next again like everybody else. The threads of a process queue for its place in an ordinary lock.
 
 Nothing depends on this. The locks are the kernel's, so a process that dies leaves none behind; where they cannot be
-had, or somebody keeps his for longer than SQLite would wait, SQLite's own locks decide as they always do.
+had, or somebody keeps his for longer than SQLite would wait, SQLite's own locks decide as they always do. Their files
+are ours alone: another account that could open one could hold everybody's turn.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from types import TracebackType
 
 import structlog
 from sqlalchemy.engine import URL
+
+from penstock.private_files import open_own_file
 
 if sys.platform != "win32":
     import fcntl
@@ -78,8 +81,9 @@ class WriteLock:
         if self._next is None or self._writing is None:
             try:
                 # One after the other: when the second cannot be opened, the first is still there for the next try.
-                self._next = self._next if self._next is not None else _open_lock_file(f"{path}-next")
-                self._writing = _open_lock_file(f"{path}-turn")
+                owner = _owner_of(path)
+                self._next = self._next if self._next is not None else open_own_file(f"{path}-next", owner)
+                self._writing = open_own_file(f"{path}-turn", owner)
             except OSError as error:  # a folder that is not ours to write in, or a disk that is full just now
                 _log.debug("no turns for writers; SQLite's own locks decide", error=str(error))
                 return
@@ -91,8 +95,11 @@ class WriteLock:
             _let_go(self._next)
 
 
-def _open_lock_file(path: str) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+def _owner_of(path: str) -> int:
+    try:
+        return os.stat(path).st_uid  # noqa: PTH116
+    except FileNotFoundError:  # a database that is not made yet will be ours
+        return os.geteuid()
 
 
 def _try_lock(lock: int, give_up: float) -> bool:

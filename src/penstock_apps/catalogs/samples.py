@@ -12,6 +12,7 @@ from uuid import UUID
 from PIL import Image, ImageDraw
 
 from penstock import Job
+from penstock.private_files import make_private_folder
 from penstock.samples import SampleJob, Samples, Visitor
 from penstock_apps.catalogs.settings import CatalogSettings
 
@@ -61,7 +62,7 @@ class CatalogSamples(Samples):
 
 def write_samples(directory: Path) -> list[Path]:
     """Draw the photos into ``directory``, the same each time."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private_folder(directory)
     scenes = [_write_scene(directory, number) for number in range(SCENES)]
     copies = [_write_copy(path) for path in scenes[:COPIES]]
     near = [_write_near_copy(path) for path in scenes[COPIES : COPIES + NEAR_COPIES]]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
+from penstock.private_files import make_private_folder
 from penstock_apps.catalogs.bounds import Bounds
 from penstock_apps.catalogs.payloads import ThumbnailData
 from penstock_apps.catalogs.perceptual_hash import flat
@@ -56,7 +57,7 @@ def _write(small: Image.Image, target: Path, quality: int) -> Thumbnail:
     """
     content = io.BytesIO()
     small.save(content, "JPEG", quality=quality, optimize=False)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(target.parent)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=".part")
     part_file = Path(name)
     try:

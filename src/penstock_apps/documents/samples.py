@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 from penstock import JobState
+from penstock.private_files import make_private_folder
 from penstock.samples import SampleJob, Samples, Visitor
 from penstock_apps.documents.sample_pdf import pdf_bytes
 
@@ -83,7 +84,7 @@ class DocumentSamples(Samples):
 
 def write_samples(directory: Path) -> list[Path]:
     """One document of each type that is read."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private_folder(directory)
     paths = [directory / name for name in ("penstock.pdf", "mill.docx", "wheels.html", "sluice.txt")]
     paths[0].write_bytes(pdf_bytes(PDF_PAGES, title=PDF_TITLE, author=AUTHOR))
     _write_docx(paths[1])
@@ -94,7 +95,7 @@ def write_samples(directory: Path) -> list[Path]:
 
 def write_broken_samples(directory: Path) -> list[Path]:
     """A PDF whose end is missing, a web page called a PDF, and a file with nothing in it."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private_folder(directory)
     paths = [directory / name for name in ("torn.pdf", "not-a.pdf", "empty.txt")]
     whole = pdf_bytes(PDF_PAGES, title=PDF_TITLE, author=AUTHOR)
     paths[0].write_bytes(whole[: len(whole) // 2])

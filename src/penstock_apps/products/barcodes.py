@@ -99,11 +99,13 @@ def _grey(source: bytes | Path, max_pixels: int) -> Image.Image:
             pixels = picture.width * picture.height
             if pixels > max_pixels:
                 raise _too_large(f"{pixels:,}, and {max_pixels:,} are allowed")
-            if "A" in picture.getbands() or "transparency" in picture.info:
-                # What is transparent is seen on white paper; black bars would vanish on the black that lies below.
-                ground = Image.new("RGBA", picture.size, "white")
-                return Image.alpha_composite(ground, picture.convert("RGBA")).convert("L")
-            return picture.convert("L")
+            if "A" not in picture.getbands() and "transparency" not in picture.info:
+                return picture.convert("L")
+            # What is transparent is seen on white paper; black bars would vanish on the black that lies below.
+            layer = picture.convert("RGBA")
+            paper = Image.new("L", picture.size, "white")
+            paper.paste(layer.convert("L"), mask=layer.getchannel("A"))
+            return paper
     except Image.DecompressionBombError as error:
         raise _too_large(str(error)) from error
     except FileNotFoundError:

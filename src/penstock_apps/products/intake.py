@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import cast
 from uuid import UUID, uuid4
 
-from penstock import SYSTEM, Job, Penstock, owner
+from penstock import SYSTEM, Caller, Job, Penstock, owner
 from penstock.app import StoredFile
-from penstock.errors import HandlerError, InvalidInput, JobNotFound, SwitchedOff
+from penstock.errors import HandlerError, InvalidInput, JobNotFound, SwitchedOff, TooManyRequests
 from penstock.http import StartForm
 from penstock.ingest import (
     ArchiveLimits,
-    FileType,
     HandedFile,
     Intake,
     RefusedFile,
@@ -26,21 +25,22 @@ from penstock.ingest import (
     TakenFiles,
     UploadOptions,
     Waiting,
-    detect_type,
-    look_at_archive,
-    look_at_table,
+    require_known_places,
     source_of,
     table_limits,
 )
 from penstock.lifecycle import JSON, SubmitOutcome
+from penstock_apps.products.file_reader import FileReader
 from penstock_apps.products.forms import MAX_PICTURES, UPLOAD
 from penstock_apps.products.headers import map_headers
 from penstock_apps.products.kinds import PICTURES, TABLE
+from penstock_apps.products.looking import FilesToLookAt
 from penstock_apps.products.payloads import ArchiveParams, PictureParams, TableParams
 from penstock_apps.uploads import Rewindable, sha256_of
 
 JOB_TYPES = (TABLE, PICTURES)
-_LOOKED_UP_BY = frozenset(("sku", "gtin", "title"))
+_SCANS = 2
+"""Scans at once; each keeps a thread of the server for as long as its files take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,8 @@ class ScanReport:
     new_jobs: tuple[tuple[str, Job], ...]
     known_jobs: tuple[tuple[str, Job], ...]
     refused_files: tuple[RefusedFile, ...]
+    has_more: bool = False
+    """Do more files wait than one scan takes?"""
 
 
 class ProductIntake(Intake):
@@ -70,9 +72,12 @@ class ProductIntake(Intake):
 
     finds_kind = True
 
-    def __init__(self, app: Penstock, sources: SourceSettings) -> None:
+    def __init__(self, app: Penstock, files: FileReader, sources: SourceSettings) -> None:
+        require_known_places(app.settings.ingest_roots, sources)
         self._app = app
+        self._files = files
         self._sources = sources
+        self._scans = threading.BoundedSemaphore(_SCANS)
 
     def archive_limits(self) -> ArchiveLimits:
         """The bounds the settings put on an archive."""
@@ -111,6 +116,7 @@ class ProductIntake(Intake):
             self._app.acting_as(owner(sender.user)).take_key(key, ["products source", request])
         report = self.scan(
             source,
+            sender.reads_as,
             user=sender.user,
             options=options,
             # Asked for twice, a file is taken in twice, unless a key says that it is the same request.
@@ -130,7 +136,9 @@ class ProductIntake(Intake):
         jobs = tuple(job for _, job in both)
         table = _table_params(jobs[0])
         mapping = None if table is None else table["mapping"]
-        return TakenFiles(jobs, tuple(name for name, _ in both), mapping, report.refused_files)
+        return TakenFiles(
+            jobs, tuple(name for name, _ in both), mapping, (*report.refused_files, *_rest(report, source))
+        )
 
     # Uploads ------------------------------------------------------------------------------------------------------
 
@@ -173,7 +181,7 @@ class ProductIntake(Intake):
             if earlier is not None:
                 return _taken_before(self._app.acting_as(owner(user)).jobs.get(earlier), files)
         stored_files = [self._keep(file, user) for file in files]
-        job_type, params, shape = self._job_of(stored_files, options)
+        job_type, params, shape = self._job_of(stored_files, options, user)
         submission = self._app.acting_as(owner(user)).submit(
             job_type,
             params,
@@ -203,116 +211,115 @@ class ProductIntake(Intake):
         )
 
     def _job_of(
-        self, stored_files: Sequence[StoredFile], options: UploadOptions
+        self, stored_files: Sequence[StoredFile], options: UploadOptions, user: str | None
     ) -> tuple[str, TableParams | ArchiveParams | PictureParams, TableShape | None]:
         """Which job files make, with which params."""
-        paths = [self._app.acting_as(SYSTEM).files.path(file) for file in stored_files]
-        kinds = [detect_type(path, file.name) for path, file in zip(paths, stored_files, strict=True)]
-        tables = [kind for kind in kinds if kind in (FileType.DELIMITED, FileType.XLSX)]
-        archives = kinds.count(FileType.ARCHIVE)
-        if len(stored_files) > 1 and len(tables) + archives:
-            if len(tables) == len(stored_files) or archives == len(stored_files):
-                what = "table" if tables else "archive"
-                message, code = (
-                    f"{len(stored_files)} {what}s were sent: send one at a time, each is a job",
-                    "TOO_MANY_FILES",
-                )
-            else:
-                message, code = "tables, archives and pictures were sent together: send them apart", "MIXED_FILES"
-            raise InvalidInput(message, field="file", code=code)
-        job_type = TABLE if tables else PICTURES
+        findings = self._files.look(
+            FilesToLookAt(
+                tuple(self._app.acting_as(SYSTEM).files.path(file) for file in stored_files),
+                tuple(file.name for file in stored_files),
+                table_limits(self._app.settings),
+                self.archive_limits(),
+                encoding=options.encoding,
+                delimiter=options.delimiter,
+                sheet=options.sheet,
+            ),
+            user,
+        )
+        first, job_type = stored_files[0], PICTURES if findings.shape is None else TABLE
         if options.job_type not in (None, job_type):
-            what = "a table" if tables else "no table but pictures"
+            what = "a table" if job_type == TABLE else "no table but pictures"
             raise InvalidInput(
-                f"jobType is {options.job_type!r}, and {stored_files[0].name!r} is {what}: leave it out, or send "
-                "another file",
+                f"jobType is {options.job_type!r}, and {first.name!r} is {what}: leave it out, or send another file",
                 field="jobType",
                 code="JOB_TYPE_WRONG",
             )
-        first = stored_files[0]
-        if tables:
-            shape, mapping = self._table(paths[0], first.name, options)
+        if findings.shape is not None and findings.mapping is not None:
+            shape, mapping = findings.shape.to_json(), findings.mapping
             table = TableParams(
-                file_id=str(first.id), name=first.name, sha256=first.sha256, shape=shape.to_json(), mapping=mapping
+                file_id=str(first.id), name=first.name, sha256=first.sha256, shape=shape, mapping=mapping
             )
-            return job_type, table, shape
-        if archives:
-            look_at_archive(paths[0], self.archive_limits())
+            return job_type, table, findings.shape
+        if findings.is_archive:
             return job_type, ArchiveParams(file_id=str(first.id), name=first.name, archive=first.sha256), None
         pictures = PictureParams(pictures=[{"sha256": file.sha256, "name": file.name} for file in stored_files])
         return job_type, pictures, None
-
-    def _table(self, path: Path, name: str, options: UploadOptions) -> tuple[TableShape, dict[str, str | None]]:
-        shape = look_at_table(
-            path,
-            name,
-            table_limits(self._app.settings),
-            encoding=options.encoding,
-            delimiter=options.delimiter,
-            sheet=options.sheet,
-        )
-        mapping = map_headers(shape.headers)
-        if not _LOOKED_UP_BY & set(mapping.values()):
-            headers = ", ".join(repr(header[:40]) for header in shape.headers[:10])
-            raise InvalidInput(
-                f"no column of {name!r} holds article numbers, barcode numbers or titles (its first line has "
-                f"{headers}): name one 'sku', 'gtin' or 'title'",
-                field="file",
-                code="NO_PRODUCT_COLUMN",
-            )
-        return shape, mapping
 
     # Sources ------------------------------------------------------------------------------------------------------
 
     def scan(
         self,
         address: str,
+        caller: Caller,
         *,
         user: str | None,
         options: UploadOptions | None = None,
         once_per: str = "scan",
         ip_address: str | None = None,
     ) -> ScanReport:
-        """One job for each file that waits at a source; a file gets one however often it is scanned.
+        """One job for each file that waits at a source of the caller's; a file gets one however often it is scanned.
 
-        ``once_per`` names the occasion: for another one, the same file gets another job.
+        ``once_per`` names the occasion: for another one, the same file gets another job. No more files are taken in at
+        once than the settings allow; the oldest come first, and the others wait for the next scan.
         """
         self.require_enabled()
-        source = self._source(address)
-        new_jobs: list[tuple[str, Job]] = []
-        known_jobs: list[tuple[str, Job]] = []
-        refused_files: list[RefusedFile] = []
+        source = self._source(address, caller)
+        if not self._scans.acquire(blocking=False):
+            raise TooManyRequests(
+                f"{_SCANS} scans are running on this server already; retry in a moment",
+                retry_after=5.0,
+                code="TOO_MANY_SCANS",
+            )
         try:
-            for file in source.waiting():
-                try:
-                    job, is_new = self._take_waiting(source, file, user, options, once_per, ip_address)
-                except (HandlerError, InvalidInput) as error:
-                    refused_files.append(RefusedFile(file.name, error.code, error.message))
-                else:
-                    (new_jobs if is_new else known_jobs).append((file.name, job))
+            return self._scan(source, user, options, once_per, ip_address)
         except HandlerError as error:
             # Whoever asks is told as of anything else in the request; a worker's words would be a fault of ours.
             raise InvalidInput(error.message, field="source", code=error.code) from error
+        finally:
+            self._scans.release()
+
+    def _scan(
+        self, source: Source, user: str | None, options: UploadOptions | None, once_per: str, ip_address: str | None
+    ) -> ScanReport:
+        new_jobs: list[tuple[str, Job]] = []
+        known_jobs: list[tuple[str, Job]] = []
+        refused_files: list[RefusedFile] = []
+        for file in source.waiting():
+            key = sha256("|".join((once_per, file.address, file.version)).encode("utf-8", "surrogateescape"))
+            # The job's id follows from the file, so what was taken in before is known without reading it again.
+            job_id = UUID(bytes=sha256(f"{user or ''}|{key.hexdigest()}".encode()).digest()[:16], version=4)
+            known_job = self._find_job(job_id, user)
+            if known_job is not None:
+                known_jobs.append((file.name, known_job))
+                continue
+            if len(new_jobs) + len(refused_files) >= self._app.settings.ingest_scan_files:
+                return ScanReport(tuple(new_jobs), tuple(known_jobs), tuple(refused_files), has_more=True)
+            try:
+                result = self._take_waiting(source, file, job_id, key.hexdigest(), user, options, ip_address)
+            except (HandlerError, InvalidInput) as error:
+                refused_files.append(RefusedFile(file.name, error.code, error.message))
+            else:
+                (new_jobs if result.is_new else known_jobs).append((file.name, result.job))
         return ScanReport(tuple(new_jobs), tuple(known_jobs), tuple(refused_files))
+
+    def _find_job(self, job_id: UUID, user: str | None) -> Job | None:
+        try:
+            return self._app.acting_as(owner(user)).jobs.get(job_id)
+        except JobNotFound:
+            return None
 
     def _take_waiting(
         self,
         source: Source,
         file: Waiting,
+        job_id: UUID,
+        key: str,
         user: str | None,
         options: UploadOptions | None,
-        once_per: str,
         ip_address: str | None,
-    ) -> tuple[Job, bool]:
-        key = sha256("|".join((once_per, file.address, file.version)).encode("utf-8", "surrogateescape")).hexdigest()
-        # The job's id follows from the file, so what was taken in before is known without reading it again.
-        job_id = UUID(bytes=sha256(f"{user or ''}|{key}".encode()).digest()[:16], version=4)
-        try:
-            return self._app.acting_as(owner(user)).jobs.get(job_id), False
-        except JobNotFound:
-            pass
+    ) -> TakenJob:
         with source.open(file) as stream:
-            result = self.take(
+            return self.take(
                 [HandedFile(stream, file.name)],
                 user=user,
                 options=options,
@@ -321,13 +328,24 @@ class ProductIntake(Intake):
                 ip_address=ip_address,
                 job_id=job_id,
             )
-        return result.job, result.is_new
 
-    def _source(self, address: str) -> Source:
+    def _source(self, address: str, caller: Caller) -> Source:
         settings = self._app.settings
         return source_of(
-            address, roots=settings.ingest_roots, settings=self._sources, settle_seconds=settings.ingest_settle_seconds
+            address,
+            caller=caller,
+            roots=settings.ingest_roots,
+            settings=self._sources,
+            settle_seconds=settings.ingest_settle_seconds,
         )
+
+
+def _rest(report: ScanReport, source: str) -> Sequence[RefusedFile]:
+    """What is said of files that were left because there are too many."""
+    if not report.has_more:
+        return ()
+    message = "more files wait than one request takes in: name a smaller part, or repeat POST /api/ingestion/scan"
+    return (RefusedFile(source[:200], "TOO_MANY_FILES", message),)
 
 
 def _taken_before(job: Job, files: Sequence[HandedFile]) -> TakenJob:

@@ -1,23 +1,16 @@
-"""The two kinds: the rows of a table, and pictures of products; each item is looked up at retailers.
-
-A row becomes an item whatever is wrong with it: a bad one says so when its turn comes, so that nothing is lost and the
-numbers of rows stay those that people see in their own table.
-"""
+"""The two kinds: the rows of a table, and pictures of products; each item is looked up at retailers."""
 
 from __future__ import annotations
 
 import asyncio
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from penstock import SYSTEM, ItemContext, JobContext, NotFound, Penstock, Permanent, Planned, owner
-from penstock.ingest import ArchiveLimits, Table, TableShape, open_table, pictures, table_limits
-from penstock_apps.products.barcodes import read_barcodes
+from penstock.ingest import TableShape, table_limits
+from penstock_apps.products.file_reader import ChunkReader, FileReader
 from penstock_apps.products.payloads import (
     ArchiveParams,
     PictureFile,
@@ -27,7 +20,8 @@ from penstock_apps.products.payloads import (
     RowInput,
     TableParams,
 )
-from penstock_apps.products.products import Product, Unusable, normalizer
+from penstock_apps.products.planning import ArchiveToRead, PictureHead, TableToRead
+from penstock_apps.products.products import Product
 from penstock_apps.products.providers import FoundProduct, ProviderCall, Providers
 from penstock_apps.products.repository import BatchWriter, SearchEvent
 from penstock_apps.products.strategies import Query, choose_query, queries_for
@@ -51,51 +45,11 @@ Lookup = ItemContext[TableParams, RowInput] | ItemContext[ArchiveParams | Pictur
 """An item of either kind."""
 
 
-def planned_rows(table: Table, mapping: Mapping[str, str | None], after: int = 0) -> Iterator[Planned]:
-    """An item for each row of a table behind the first ``after``."""
-    headers, make = table.shape.headers, tuple.__new__
-    clean_row = normalizer([mapping.get(header) for header in headers])
-    for number, cells, problem, code in table.rows(after):
-        if problem is not None:
-            yield Planned(bad_row(number, {}, problem, code), {})
-            continue
-        by_header = dict(zip(headers, cells))  # noqa: B905  # naming strict costs a third more, a million times
-        try:
-            product = clean_row(cells)
-        except Unusable as unusable:
-            yield Planned(bad_row(number, by_header, unusable.message, unusable.code), {})
-        else:
-            yield make(Planned, ({"row": number, "cells": by_header}, product))
-
-
-def bad_row(number: int, cells: dict[str, str], problem: str, code: str | None) -> RowInput:
-    """The input of a row that cannot be used: what it holds, and what its item will say."""
-    code = code or "ROW_UNREADABLE"
-    return {"row": number, "cells": cells, "problem": f"row {number}: {problem}", "code": code}
-
-
 def planned_pictures(files: Sequence[PictureFile], after: int = 0) -> Iterator[Planned]:
     """An item for each picture that was sent by itself."""
     for number, file in enumerate(files[after:], start=after + 1):
         item: PictureInput = {"row": number, "picture": file["name"], "sha256": file["sha256"]}
         yield Planned(item, {"title": file["name"]})
-
-
-def planned_members(
-    path: Path, limits: ArchiveLimits, keep: Callable[[int, bytes], str], after: int = 0
-) -> Iterator[Planned]:
-    """An item for each picture of an archive; one that cannot be unpacked says why when its turn comes.
-
-    The archive is walked once. ``keep`` puts a picture by under its number and answers with its SHA-256, so that no
-    item has to read the directory of the whole archive to find its own picture.
-    """
-    for (number, name, _), content, problem, code in pictures(path, limits, after):
-        item: PictureInput = {"row": number, "picture": name}
-        if content is None:
-            item["problem"], item["code"] = f"{name}: {problem}", code or "FILE_BROKEN"
-        else:
-            item["sha256"] = keep(number, content)
-        yield Planned(item, {"title": name})
 
 
 class ProductSearch:
@@ -140,17 +94,21 @@ class ProductTable:
     number_columns = NUMBER_COLUMNS
     summary = SUMMARY
 
-    def __init__(self, app: Penstock, search: ProductSearch, gauges: Gauges, intake: ProductIntake) -> None:
+    def __init__(
+        self, app: Penstock, files: FileReader, search: ProductSearch, gauges: Gauges, intake: ProductIntake
+    ) -> None:
         self._app = app
+        self._files = files
         self._search = search
         self.gauges = gauges
         self.intake = intake
 
     def plan(self, job: JobContext[TableParams, ProductResult], after: int) -> Iterator[Planned]:
         """An item for each row."""
-        path = self._app.acting_as(SYSTEM).files.path(UUID(job.params["file_id"]))
-        table = open_table(path, TableShape.from_json(job.params["shape"]), table_limits(self._app.settings))
-        yield from planned_rows(table, job.params["mapping"], after)
+        params = job.params
+        path = self._app.acting_as(SYSTEM).files.path(UUID(params["file_id"]))
+        shape, limits = TableShape.from_json(params["shape"]), table_limits(self._app.settings)
+        yield from self._files.rows(TableToRead(path, shape, limits, params["mapping"], after))
 
     async def process(self, item: ItemContext[TableParams, RowInput]) -> ProductResult:
         """The product a row speaks of."""
@@ -166,8 +124,11 @@ class ProductPictures:
     number_columns = NUMBER_COLUMNS
     summary = SUMMARY
 
-    def __init__(self, app: Penstock, search: ProductSearch, gauges: Gauges, intake: ProductIntake) -> None:
+    def __init__(
+        self, app: Penstock, files: FileReader, search: ProductSearch, gauges: Gauges, intake: ProductIntake
+    ) -> None:
         self._app = app
+        self._files = files
         self._search = search
         self.gauges = gauges
         self.intake = intake
@@ -177,15 +138,16 @@ class ProductPictures:
         params = job.params
         if "archive" in params:
             path = self._app.acting_as(SYSTEM).files.path(UUID(params["file_id"]))
-            keep = partial(self._keep, params["name"], job.owner)
-            yield from planned_members(path, self.intake.archive_limits(), keep, after)
+            archive = ArchiveToRead(path, self.intake.archive_limits(), after)
+            for head, content in self._files.archived_pictures(archive):
+                yield Planned(self._picture_input(params["name"], job.owner, head, content), {"title": head.name})
         else:
             yield from planned_pictures(params["pictures"], after)
 
     async def process(self, item: ItemContext[ArchiveParams | PictureParams, PictureInput]) -> ProductResult:
         """The product whose barcode is in a picture."""
         _require_good(item.input)
-        barcodes = await asyncio.to_thread(read_barcodes, item.kept_file(item.input["sha256"]))
+        barcodes = await self._files.barcodes(item.kept_file(item.input["sha256"]))
         numbers = dict.fromkeys(barcode.gtin for barcode in barcodes if barcode.gtin)
         if not numbers:
             texts = ", ".join(repr(barcode.text[:40]) for barcode in barcodes[:3])
@@ -196,10 +158,19 @@ class ProductPictures:
         possible = [query for number in numbers for query in queries_for(Product(gtin=number))]
         return await self._search.look_up(item, possible, Product())
 
-    def _keep(self, archive: str, user: str | None, number: int, picture: bytes) -> str:
-        """Keep a picture of an archive; its name in there may be no name for a file, and is the item's."""
-        name = f"{number} of {archive[:1000]}"
-        return self._app.acting_as(owner(user)).files.keep(io.BytesIO(picture), name=name).sha256
+    def _picture_input(self, archive: str, user: str | None, head: PictureHead, content: ChunkReader) -> PictureInput:
+        """Keep a picture of an archive, so that no item has to read the directory of the whole to find its own.
+
+        One that cannot be used is an item too, which says why when its turn comes. Its name in the archive may be no
+        name for a file, and is the item's.
+        """
+        item: PictureInput = {"row": head.number, "picture": head.name}
+        if head.problem is not None:
+            item["problem"], item["code"] = f"{head.name}: {head.problem}", head.code or "FILE_BROKEN"
+        else:
+            name = f"{head.number} of {archive[:1000]}"
+            item["sha256"] = self._app.acting_as(owner(user)).files.keep(content, name=name).sha256
+        return item
 
 
 def result_of(match: FoundProduct, query: Query, product: Product) -> ProductResult:

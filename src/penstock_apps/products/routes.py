@@ -7,7 +7,7 @@ from dataclasses import asdict
 from fastapi import Request
 from starlette.responses import Response
 
-from penstock.http import Json, Router, SignedIn, documented
+from penstock.http import Json, Router, SignedIn, Submitting, documented
 from penstock.ingest import UploadOptions
 from penstock.lifecycle import JSON
 from penstock_apps.products import schemas as shapes
@@ -26,18 +26,27 @@ def routes_of(products: Products) -> Router:
         "/api/ingestion/scan",
         summary="Take in what waits at a source",
         response_model=shapes.Scanned,
-        responses=documented(400, 401, 403, 413, 422, 503),
+        responses=documented(400, 401, 403, 413, 422, 429, 503),
     )
-    def scan_source(body: shapes.ScanAsked, who: SignedIn, request: Request) -> Response:
-        """One job for each new file; a file that was taken in keeps its job, however often it is asked for."""
+    def scan_source(body: shapes.ScanAsked, who: Submitting, request: Request) -> Response:
+        """One job for each new file; a file that was taken in keeps its job, however often it is asked for.
+
+        The source is one of the user's own (`PENSTOCK_INGEST_OWNERS`), or any for an admin. `more` says that other
+        files wait: ask again for them.
+        """
         report = products.intake.scan(
-            body.source, user=who.user, options=UploadOptions(job_type=body.job_type), ip_address=_address(request)
+            body.source,
+            who.caller,
+            user=who.user,
+            options=UploadOptions(job_type=body.job_type),
+            ip_address=_address(request),
         )
         return Json(
             {
                 "taken": [{"name": name, "jobId": str(job.id)} for name, job in report.new_jobs],
                 "already": len(report.known_jobs),
                 "failed": [asdict(file) for file in report.refused_files],
+                "more": report.has_more,
             }
         )
 

@@ -10,6 +10,7 @@ from uuid import UUID
 import orjson
 
 from penstock.errors import ConfigurationError
+from penstock.private_files import make_private_folder
 from penstock.samples import SampleJob, Samples, Visitor
 from penstock_apps.products.retailer import (
     CATALOGUE,
@@ -64,7 +65,7 @@ class ProductSamples(Samples):
 
 def write_samples(directory: Path) -> tuple[Path, list[Path]]:
     """Write the table and the pictures into ``directory``, the same each time."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private_folder(directory)
     table = directory / TABLE
     table.write_bytes(sample_csv())
     pictures = [directory / name for name in PICTURES]
@@ -77,7 +78,7 @@ def write_retailers(directory: Path, shop: Retailer) -> Path:
     """Write the file ``PRODUCT_PROVIDERS`` may name while the demo shop is open."""
     path = directory / RETAILERS
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private_folder(directory)
         path.write_bytes(orjson.dumps([shop.configuration(_SHOP)], option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
         raise ConfigurationError(

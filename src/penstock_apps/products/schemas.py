@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 JobType = Literal["csv", "image"]
-_SOURCE = "A folder path, `s3://bucket/prefix` or `ftp://host/path` that an operator has allowed."
+_SOURCE = "A folder path, `s3://bucket/prefix` or `ftp://host/path` that an operator has allowed this user."
 
 
 class _Shape(BaseModel):
@@ -50,3 +50,4 @@ class Scanned(BaseModel):
     taken: list[FileTaken]
     already: int = Field(ge=0, description="Files whose jobs were there already.")
     failed: list[FileRefused]
+    more: bool = Field(description="Do more files wait than one request takes in? Ask again for them.")

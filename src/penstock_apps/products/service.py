@@ -7,6 +7,7 @@ import os
 from penstock import Kind, Penstock, Policy
 from penstock.ingest import SourceSettings
 from penstock.settings import read_settings
+from penstock_apps.products.file_reader import FileReader
 from penstock_apps.products.http_json import load_providers
 from penstock_apps.products.intake import ProductIntake
 from penstock_apps.products.kinds import PICTURES, TABLE, ProductPictures, ProductSearch, ProductTable
@@ -30,7 +31,8 @@ class Products:
     def __init__(self, app: Penstock, settings: ProductSettings, *, backoff: str = _BACKOFF) -> None:
         self.settings = settings
         self.repository = SearchEventRepository(app)
-        self.intake = ProductIntake(app, read_settings(SourceSettings))
+        files = FileReader(app, settings)
+        self.intake = ProductIntake(app, files, read_settings(SourceSettings))
         # What is wrong with them is said before the first row.
         self._retailers = load_providers(settings.providers, os.environ)
         policy = Policy(
@@ -39,8 +41,8 @@ class Products:
             backoff=backoff,
             reprocess=True,
         )
-        rows = ProductTable(app, self._new_search(), self.gauges, self.intake)
-        photographs = ProductPictures(app, self._new_search(), self.gauges, self.intake)
+        rows = ProductTable(app, files, self._new_search(), self.gauges, self.intake)
+        photographs = ProductPictures(app, files, self._new_search(), self.gauges, self.intake)
         self.tables: Kind[TableParams, RowInput, None] = app.kinds.add(Kind.of(TABLE, rows, policy))
         self.pictures: Kind[ArchiveParams | PictureParams, PictureInput, None] = app.kinds.add(
             Kind.of(PICTURES, photographs, policy)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from penstock.application import ApplicationSettings
+from penstock.application import ApplicationSettings, Bytes, Seconds
 
 
 class ProductSettings(ApplicationSettings):
@@ -34,3 +34,17 @@ class ProductSettings(ApplicationSettings):
             description="Tries of a product that is not found, each asking another way.",
         ),
     ] = 2
+    picture_timeout: Annotated[
+        Seconds,
+        Field(
+            validation_alias="PRODUCT_PICTURE_TIMEOUT",
+            description="The longest it may take to find the barcodes in a picture; its process is killed then.",
+        ),
+    ] = 30.0
+    picture_memory: Annotated[
+        Bytes,
+        Field(
+            validation_alias="PRODUCT_PICTURE_MEMORY",
+            description="The most memory of the process that finds them; a picture that needs more fails.",
+        ),
+    ] = 768 * 1024**2

@@ -57,10 +57,11 @@ def retailers(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def market(settings: Settings, tmp_path: Path, retailers: str) -> Iterator[Market]:
-    """The application on each database, with one shop."""
+def market(settings: Settings, tmp_path: Path, retailers: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Market]:
+    """The application on each database, with one shop, and with an inbox that is ada's."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
+    monkeypatch.setenv("PENSTOCK_INGEST_OWNERS", json.dumps({str(inbox): ["ada"]}))
     with demo_retailer() as shop:
         (tmp_path / "retailers.json").write_text(json.dumps([shop.configuration()]))
         app = Penstock(settings=settings.model_copy(update={"ingest_roots": (inbox,), "ingest_settle_seconds": 0.0}))

@@ -111,7 +111,9 @@ def test_a_source_that_does_not_answer_is_not_the_senders_fault(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-    sources = SourceSettings.model_validate({"PENSTOCK_INGEST_FTP_HOSTS": address})
+    sources = SourceSettings.model_validate(
+        {"PENSTOCK_INGEST_FTP_HOSTS": address, "PENSTOCK_INGEST_OWNERS": {f"ftp://{address}": ["ada"]}}
+    )
     monkeypatch.setattr(market.products.intake, "_sources", sources)
     ada, body = served.client(), {"source": f"ftp://{address}/products"}
     for answer in (ada.post("/api/ingestion/scan", json=body), ada.post("/api/jobs", json=body)):
@@ -169,6 +171,47 @@ def test_the_same_key_with_another_source_is_refused(served: Served, market: Mar
     assert ask("b.csv").json()["code"] == "IDEMPOTENCY_KEY_REUSED"
     assert ask("a.csv").json()["jobId"] == first["jobId"]
     assert len(market.app.jobs.list()) == 1
+
+
+@on_sqlite
+def test_a_source_is_for_its_owners_and_for_admins(served: Served, market: Market) -> None:
+    (market.inbox / "a.csv").write_bytes(b"sku\n1\n")
+    body = {"source": str(market.inbox)}
+    for address in ("/api/ingestion/scan", "/api/jobs"):
+        refused = served.client("ben").post(address, json=body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "SOURCE_NOT_ALLOWED")
+        assert served.client(None).post(address, json=body).status_code == 401
+    assert market.app.jobs.list() == []
+    for client in (served.client("root", admin=True), served.client("ada")):
+        assert [one["name"] for one in client.post("/api/ingestion/scan", json=body).json()["taken"]] == ["a.csv"]
+        assert client.post("/api/jobs", json=body).status_code == 202
+    assert {job.user_id for job in market.app.jobs.list()} == {"ada", "root"}
+
+
+@on_sqlite
+def test_one_request_takes_no_more_files_than_is_allowed(served: Served, market: Market) -> None:
+    for number in range(5):
+        (market.inbox / f"{number}.csv").write_bytes(b"sku\n%d\n" % number)
+    market.app._runtime._settings = market.app.settings.model_copy(update={"ingest_scan_files": 2})
+    ada, body = served.client(), {"source": str(market.inbox)}
+    reports = [ada.post("/api/ingestion/scan", json=body).json() for _ in range(4)]
+    assert [(len(one["taken"]), one["already"], one["more"]) for one in reports] == [
+        (2, 0, True), (2, 2, True), (1, 4, False), (0, 5, False),
+    ]  # fmt: skip
+    asked = ada.post("/api/jobs", json=body).json()
+    assert (len(asked["jobIds"]), [one["code"] for one in asked["failed"]]) == (2, ["TOO_MANY_FILES"])
+
+
+@on_sqlite
+def test_scans_are_counted_as_submissions_and_are_few_at_a_time(market: Market) -> None:
+    market.app._runtime._settings = market.app.settings.model_copy(update={"submissions_per_minute": 3})
+    with serving(market.app, worker=False) as served:
+        ada, body = served.client(), {"source": str(market.inbox)}
+        with market.products.intake._scans, market.products.intake._scans:
+            busy = ada.post("/api/ingestion/scan", json=body)
+        assert (busy.status_code, busy.json()["code"]) == (429, "TOO_MANY_SCANS")
+        answers = [ada.post("/api/ingestion/scan", json=body).status_code for _ in range(3)]
+        assert answers == [200, 200, 429]
 
 
 def test_both_bodies_are_described(served: Served) -> None:

@@ -98,7 +98,7 @@ def _add_upload(routes: Router, app: Penstock, with_intake: Iterable[Kind]) -> N
 
         As JSON, `source` names where files wait, and each of them becomes a job.
         """
-        sender = Sender(who.user, idempotency_key, _address(request))
+        sender = Sender(who.user, idempotency_key, _address(request), who.caller)
         for intake in set(by_name.values()):
             intake.require_enabled()  # before a large body is read for nothing
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()

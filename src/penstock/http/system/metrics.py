@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -60,6 +60,12 @@ class Metrics:
             "penstock_http_request_seconds",
             "How long requests took, by route and status.",
             ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self.refused_connections = Counter(
+            "penstock_refused_connections",
+            "Connections that were ended for what their clients did, by code.",
+            ("code",),
             registry=self._registry,
         )
 

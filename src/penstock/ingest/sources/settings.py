@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from penstock.settings.types import Names
+from penstock.settings.types import Names, Owners
 
 
 class SourceSettings(BaseSettings):
@@ -31,6 +31,14 @@ class SourceSettings(BaseSettings):
             description="FTP servers likewise, host or host:port, separated by commas.",
         ),
     ] = ()
+    owners: Annotated[
+        Owners,
+        Field(
+            validation_alias="PENSTOCK_INGEST_OWNERS",
+            description="Who but admins may take files in, as JSON: each root, s3://bucket or ftp://host with a list "
+            'of users, or of "*" for everybody who is signed in.',
+        ),
+    ] = {}
     ftp_user: Annotated[
         str, Field(validation_alias="PENSTOCK_INGEST_FTP_USER", description="The account on those servers.")
     ] = "anonymous"

@@ -42,4 +42,4 @@ class Bounds:
     @property
     def of_zip(self) -> ZipLimits:
         """The same for a ZIP file, which a DOCX is."""
-        return ZipLimits(self.max_members, self.max_unpacked_bytes, self.max_ratio, self.ratio_floor_bytes)
+        return ZipLimits(self.max_unpacked_bytes, self.max_ratio, self.ratio_floor_bytes)

@@ -32,7 +32,7 @@ class _Relationship:
 
 def read_docx(data: bytes, bounds: Bounds) -> Findings:
     """Text in reading order: what is printed above, the body, what is printed below, then the notes."""
-    with open_zip(data, bounds.of_zip) as archive:
+    with open_zip(data, bounds.max_members) as archive:
         check_zip(archive, len(data), bounds.of_zip)
         names = frozenset(archive.namelist())
         main = _main_part(archive, names, bounds)

@@ -163,7 +163,7 @@ def _recognise_ole(data: bytes) -> _Content:
 
 def _recognise_archive(data: bytes, bounds: Bounds) -> _Content:
     try:
-        with open_zip(data, bounds.of_zip) as archive:
+        with open_zip(data, bounds.max_members) as archive:
             names = set(archive.namelist())
     except BadZipFile as error:
         office = b"[Content_Types].xml" in data and b"word/" in data

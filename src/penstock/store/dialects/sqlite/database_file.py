@@ -13,13 +13,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
 from penstock.errors import StoreUnavailable
+from penstock.private_files import create_private_file, make_private
 
 _log = structlog.get_logger("penstock.store")
+_OWN_FILES = ("", "-wal", "-shm", "-journal")
+"""What SQLite keeps; what it makes later has the permissions of the first."""
 
 Identity = tuple[int, int]
 
@@ -78,9 +83,21 @@ class DatabaseFile:
         """A new connection would make a file that is gone, and believe whatever lies in its place."""
         self.is_current(self._latest)
 
+    def make(self, name: str | None) -> None:
+        """Make the file of this name before SQLite does: it would let other accounts read it."""
+        if not name or name == ":memory:" or name.startswith("file:"):
+            return
+        path = Path(name)
+        if not path.exists():
+            with suppress(OSError):  # SQLite says better why it cannot be made
+                create_private_file(path)
+
     def open(self, connection: sqlite3.Connection) -> OpenedFile | None:
-        """Remember what a new connection has opened."""
+        """Remember what a new connection has opened; nobody else may open that."""
         file = OpenedFile.of(connection)
+        if file is not None and (self._latest is None or self._latest.identity != file.identity):
+            for ending in _OWN_FILES:
+                make_private(f"{file.path}{ending}")
         self._latest = file
         return file
 

@@ -136,6 +136,7 @@ def _watch_file(engine: Engine, synchronous: str) -> None:
     @event.listens_for(engine, "do_connect")
     def look(_dialect: object, _record: object, _args: object, _options: object) -> None:
         file.before_opening()
+        file.make(engine.url.database)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, record: Any) -> None:
