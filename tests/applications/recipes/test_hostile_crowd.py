@@ -19,7 +19,6 @@ from benches.hostile_crowd import User
 from penstock import load_settings
 from penstock.http.limits import RateLimit
 from penstock.http.service import Service
-from penstock_apps.recipes.kinds import settings_of_this_process
 from tests.http.conftest import SECRET, serving
 
 SMALL = Size(drips=20, drip_seconds=0.05, bodies=3, body_bytes=3_000_000, bombs=3, pages=20)
@@ -50,7 +49,6 @@ def test_a_hostile_crowd_is_refused_and_nobody_else_notices(tmp_path: Path, monk
     assert begun.wait(30)
     crowd.site = sites[0]
     monkeypatch.setenv("PENSTOCK_FETCH_ALLOW_HOSTS", urlsplit(crowd.site).netloc)
-    settings_of_this_process.cache_clear()
     app = build(settings)
     app.system.migrate()
     with serving(app, worker=True) as served:
