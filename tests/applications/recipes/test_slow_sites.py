@@ -101,4 +101,3 @@ def test_pages_that_are_canceled_leave_their_places_to_others(kitchen: Kitchen, 
     site.page("/soup", script(SOUP))
     soup = kitchen.recipes.ask(site.url("/soup"), user="ada").job
     assert kitchen.app.jobs.wait(soup.id, timeout=PATIENCE).state is JobState.SUCCEEDED
-    assert slow.asked_count == OF_A_HOST + 1
