@@ -13,7 +13,7 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from urllib.parse import urlsplit
@@ -149,7 +149,7 @@ async def site_without_end() -> AsyncIterator[str]:
     """A site whose answers come a byte a second; its address."""
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.CancelledError):
+        with suppress(OSError, asyncio.CancelledError), closing(writer):
             writer.write(b"HTTP/1.1 200 OK\r\nX-Drip: ")
             while not reader.at_eof() and not writer.is_closing():
                 writer.write(b"x")
