@@ -1,4 +1,4 @@
-"""What ``penstock serve`` serves while a hostile crowd is there: recipes, documents, and a kind that does nothing."""
+"""What is served while a hostile crowd is there: recipes, documents, products, and a kind that does nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from benches.workload import KIND, RESULT
 from penstock import Penstock, Settings
 from penstock_apps.documents.application import documents as documents_application
 from penstock_apps.documents.settings import DocumentSettings
+from penstock_apps.products.application import products as products_application
+from penstock_apps.products.settings import ProductSettings
 from penstock_apps.recipes.application import recipes as recipes_application
 from penstock_apps.recipes.settings import RecipeSettings
 
@@ -35,6 +37,7 @@ def build(settings: Settings) -> Penstock:
     app = Penstock(settings=settings)
     app.install(recipes_application, RecipeSettings())
     app.install(documents_application, DocumentSettings())
+    app.install(products_application, ProductSettings())
     app.kind(KIND)(Noop)
     return app
 

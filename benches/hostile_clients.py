@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import struct
 import sys
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing, suppress
@@ -51,7 +53,7 @@ class Crowd:
 
     async def attack(self, seconds: float) -> None:
         """All at once; what is over begins again until the time is."""
-        _document()  # it takes a while to make, and the others would wait
+        _document(), _archive()  # they take a while to make, and the others would wait
         until = asyncio.get_running_loop().time() + seconds
         again: list[Callable[[], Awaitable[None]]] = [
             *[partial(self._drip, number) for number in range(self.size.drips)],
@@ -99,14 +101,19 @@ class Crowd:
             writer.close()
 
     async def _throw_bomb(self, number: int) -> None:
-        """JSON of a megabyte that becomes many, or a document that does."""
-        if number % 2 == 0:
+        """JSON of a megabyte that becomes many; a document, or an archive of a picture, that does."""
+        if number % 3 == 0:
             body = b"[" + b"[]," * 340_000 + b"1]"
             await self._post("bomb of JSON", "/recipes", body, "application/json", source=30, token=self.token)
             return
         kind = f"multipart/form-data; boundary={_BOUNDARY}"
+        if number % 3 == 1:
+            archive = _form("a.zip", _archive())
+            await self._post("bomb of a picture", "/api/jobs", archive, kind, source=30, token=self.token)
+            return
         path = "/api/documents/jobs"
-        answer = await self._post("document", path, _form(_document()), kind, source=30, token=self.token)
+        document = _form("a.docx", _document())
+        answer = await self._post("document", path, document, kind, source=30, token=self.token)
         with suppress(ValueError, KeyError):
             job = json.loads(answer.partition(b"\r\n\r\n")[2])["jobId"]
             await self._post("bomb of a document", f"{path}/{job}/submit", b"", "", source=30, token=self.token)
@@ -191,8 +198,25 @@ def _document() -> bytes:
     return file.getvalue()
 
 
-def _form(content: bytes) -> bytes:
-    disposition = 'Content-Disposition: form-data; name="file"; filename="a.docx"'
+@cache
+def _archive() -> bytes:
+    """A ZIP of a picture of fifty megapixels, of one colour."""
+    width, height = 10_000, 5_000
+    packer = zlib.compressobj(1)
+    pixels = b"".join(packer.compress(bytes(1 + 3 * width)) for _ in range(height)) + packer.flush()
+    header = struct.pack(">2L5B", width, height, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", pixels), (b"IEND", b"")]
+    picture = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">L", len(body)) + name + body + struct.pack(">L", zlib.crc32(name + body)) for name, body in parts
+    )
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("picture.png", picture)
+    return file.getvalue()
+
+
+def _form(name: str, content: bytes) -> bytes:
+    disposition = f'Content-Disposition: form-data; name="file"; filename="{name}"'
     return f"--{_BOUNDARY}\r\n{disposition}\r\n\r\n".encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode()
 
 

@@ -67,7 +67,7 @@ def make_private(path: str | Path) -> None:
     except OSError as error:
         _log.warning("other accounts can open this file: make it private", path=str(path), error=error.strerror)
     else:
-        _log.warning("other accounts could open this file; it is private now", path=str(path), mode=f"{mode:o}")
+        _log.info("other accounts could open this file; it is private now", path=str(path), mode=f"{mode:o}")
 
 
 def open_own_file(path: str, owner: int) -> int:

@@ -52,7 +52,7 @@ def test_a_file_that_others_could_open_is_made_private_and_it_is_said(tmp_path: 
         with capture_logs() as lines:
             make_private(path)
         assert mode(path) == after
-        assert [(line["log_level"], line["path"]) for line in lines] == [("warning", str(path))]
+        assert [(line["log_level"], line["path"]) for line in lines] == [("info", str(path))]
     with capture_logs() as lines:
         make_private(path)
         make_private(tmp_path / "none")

@@ -72,7 +72,8 @@ def test_a_hostile_crowd_is_refused_and_nobody_else_notices(tmp_path: Path, monk
     assert by_kind["drip"].total() >= SMALL.drips, "each was ended, and those who came back too"
     assert set(by_kind["body"]) <= {"401", "429", "closed"}, "and none is taken"
     assert by_kind["body"]["401"] >= SMALL.bodies
-    assert by_kind["bomb of JSON"] == {"422": 2}
+    assert by_kind["bomb of JSON"] == {"422": 1}
+    assert by_kind["bomb of a picture"] == {"202": 1}
     assert by_kind["bomb of a document"] == {"200": 1}
     assert by_kind["page"] == {"202": GUESTS, "429": SMALL.pages - GUESTS}
     assert len(crowd.requests) == GUESTS
