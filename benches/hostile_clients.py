@@ -178,9 +178,10 @@ async def _first_bytes(reader: asyncio.StreamReader) -> bytes:
 
 
 async def _repeat(attack: Callable[[], Awaitable[None]], until: float) -> None:
-    while (left := until - asyncio.get_running_loop().time()) > 0:
+    """Again and again; what has begun when the time is over goes on until the server has enough of it."""
+    while asyncio.get_running_loop().time() < until:
         with suppress(OSError, TimeoutError):
-            await asyncio.wait_for(attack(), left)
+            await asyncio.wait_for(attack(), _PATIENCE)
 
 
 async def _give_up(attempt: Awaitable[None]) -> None:

@@ -46,6 +46,8 @@ Nothing here knows about HTTP or SQL: the HTTP layer has one table from these cl
 
 from __future__ import annotations
 
+from typing import TypeVar, cast
+
 from penstock.redaction import hide_secrets
 
 __all__ = [
@@ -89,6 +91,14 @@ __all__ = [
 ]
 
 
+Message = TypeVar("Message")
+
+
+def _without_secrets(message: Message) -> Message:
+    """What is no text stays as it is: handlers of others raise these with whatever they have."""
+    return cast("Message", hide_secrets(message)) if isinstance(message, str) else message
+
+
 class PenstockError(Exception):
     """The root of the tree: a message for a person and a code for a program.
 
@@ -98,7 +108,7 @@ class PenstockError(Exception):
     code = "PENSTOCK_ERROR"
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
-        self.message = hide_secrets(str(message))
+        self.message = _without_secrets(message)
         super().__init__(self.message)
         if code is not None:
             self.code = code

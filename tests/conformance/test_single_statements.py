@@ -141,6 +141,7 @@ ASKED: list[Callable[[Penstock], object]] = [
     lambda app: app.items.count_open(),
     lambda app: app.system.samples(since=datetime.now(UTC)),
     lambda app: app.system.workers(),
+    lambda app: app.system.ended_sessions(datetime.now(UTC)),
     lambda app: app.system.count_worker_deaths(),
     lambda app: app.in_transaction(lambda link: link.execute(text("SELECT 1")), reads=True, single_statement=True),
     lambda app: holds_any(app.store, "nobody"),

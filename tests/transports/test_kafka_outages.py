@@ -131,7 +131,7 @@ def kitchen(mortal: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )  # fmt: skip
     with open_site() as site:
         monkeypatch.setenv("PENSTOCK_FETCH_ALLOW_HOSTS", site.host)
-        with open_kitchen(settings, site, recipe_settings) as one:
+        with open_kitchen(settings, site, RecipeSettings(parsed_elsewhere=True)) as one:
             yield one
 
 

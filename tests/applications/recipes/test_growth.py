@@ -84,14 +84,20 @@ def seconds(use: Callable[[], object]) -> float:
     return least
 
 
+def grows_in_proportion(small: Callable[[], object], large: Callable[[], object]) -> bool:
+    """Does four times the text take less than eight times as long? On a busy machine it is measured again."""
+    for _ in range(4):
+        slow = seconds(large)
+        if slow < MEASURABLE or slow / seconds(small) < GROWTH:
+            return True
+    return False
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_page_takes_time_in_proportion(name: str) -> None:
     small, large = (HOSTILE[name](size) for size in (SIZE, 4 * SIZE))
     read(small)
-    slow = seconds(lambda: read(large))
-    if slow > MEASURABLE:
-        ratio = slow / seconds(lambda: read(small))
-        assert ratio < GROWTH, f"four times the page takes {ratio:.0f} times as long"
+    assert grows_in_proportion(lambda: read(small), lambda: read(large))
 
 
 @pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "base64"])
@@ -99,8 +105,7 @@ def test_a_charset_that_takes_long_is_none(charset: str) -> None:
     body = "a" * SIZE + "-" + "b" * SIZE
     small, large = (f"<p>{body * times}</p>" for times in (1, 4))
     read(small, charset)
-    slow = seconds(lambda: read(large, charset))
-    assert slow < MEASURABLE or slow / seconds(lambda: read(small, charset)) < GROWTH
+    assert grows_in_proportion(lambda: read(small, charset), lambda: read(large, charset))
 
 
 @pytest.mark.parametrize("said", ["```" + " " * SIZE, "```json" * SIZE, "{" * SIZE, "`" * SIZE])
@@ -109,5 +114,4 @@ def test_an_answer_of_a_model_takes_time_in_proportion(said: str) -> None:
         return ModelAnswer(ADDRESS, json.dumps({"choices": [{"message": {"content": said * times}}]}).encode())
 
     small, large = answer(1), answer(4)
-    slow = seconds(lambda: read_answer(large))
-    assert slow < MEASURABLE or slow / seconds(lambda: read_answer(small)) < GROWTH
+    assert grows_in_proportion(lambda: read_answer(small), lambda: read_answer(large))
