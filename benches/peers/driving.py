@@ -54,7 +54,7 @@ class Client:
     def _answer(self) -> dict[str, Any]:
         pipe = self._process.stdout
         assert pipe is not None
-        ready, _, _ = select.select([pipe], [], [], SECONDS_TO_ANSWER)
+        ready = _is_readable(pipe.fileno(), SECONDS_TO_ANSWER)
         line = pipe.readline() if ready else ""
         if not line:
             raise PeerFailed(
@@ -66,6 +66,13 @@ class Client:
         if "not_offered" in answer:
             raise NotOffered(answer["not_offered"])
         return answer
+
+
+def _is_readable(descriptor: int, seconds: float) -> bool:
+    """Does something come within so many seconds? ``select`` would know the first 1,024 descriptors only."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
 
 
 class Reports:
@@ -83,8 +90,7 @@ class Reports:
     def _read(self) -> None:
         left = b""
         while not self._closed.is_set():
-            ready, _, _ = select.select([self._pipe], [], [], 0.2)
-            if not ready:
+            if not _is_readable(self._pipe, 0.2):
                 continue
             data = left + os.read(self._pipe, 1 << 16)
             whole = len(data) // RECORD.size * RECORD.size
