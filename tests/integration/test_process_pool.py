@@ -72,7 +72,9 @@ def dies(pid: int) -> bool:
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([descriptor], [], [], PATIENCE)[0])
+        poll = select.poll()  # select knows the first 1,024 descriptors only
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(PATIENCE * 1000))
     finally:
         os.close(descriptor)
 
