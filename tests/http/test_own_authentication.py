@@ -45,10 +45,10 @@ class People:
 
 @contextmanager
 def site_with(app: Penstock, authenticate: Authenticate, people: People, **options: Any) -> Iterator[str]:
-    """The address of a site that has us at ``/work``."""
+    """The address of a site that has us at ``/desk``."""
     jobs = create_app(app, authenticate=authenticate, **options)
     site = FastAPI(lifespan=jobs.router.lifespan_context)
-    site.mount("/work", jobs)
+    site.mount("/desk", jobs)
 
     async def me(name: str) -> str:
         return name
@@ -94,11 +94,11 @@ def somebody(address: str, user: str | None) -> Iterator[httpx2.Client]:
 
 def test_the_sites_own_people_have_their_own_jobs(own_app: Penstock, address: str) -> None:
     job = own_app.submit("held", {}, owner="ada").job
-    path = f"/work/api/jobs/{job.id}"
+    path = f"/desk/api/jobs/{job.id}"
     answers = {}
     for user in ("ada", "eve", "root", "stranger", None):
         with somebody(address, user) as client:
-            answers[user] = (client.get(path).status_code, client.get("/work/api/system").status_code)
+            answers[user] = (client.get(path).status_code, client.get("/desk/api/system").status_code)
     assert answers == {
         "ada": (200, 403),
         "eve": (404, 403),
@@ -108,13 +108,13 @@ def test_the_sites_own_people_have_their_own_jobs(own_app: Penstock, address: st
     }
     with somebody(address, "ada") as client:
         assert client.get("/me").json() == "ada", "the same function is the site's dependency"
-        assert client.get("/work/api/jobs", headers={"Authorization": "Bearer forged"}).status_code == 200
+        assert client.get("/desk/api/jobs", headers={"Authorization": "Bearer forged"}).status_code == 200
 
 
 @on_sqlite
 def test_a_stranger_is_told_in_the_sites_words(address: str) -> None:
     with somebody(address, None) as client:
-        answer = client.get("/work/api/jobs")
+        answer = client.get("/desk/api/jobs")
     assert (answer.status_code, answer.json()["code"], answer.json()["message"]) == (
         401, "TOKEN_INVALID", "sign in at the site",
     )  # fmt: skip
@@ -123,14 +123,14 @@ def test_a_stranger_is_told_in_the_sites_words(address: str) -> None:
 @on_sqlite
 def test_pages_lead_to_the_sites_sign_in_and_back(address: str) -> None:
     with somebody(address, None) as client:
-        assert client.get("/work/ui/jobs?q=a").headers["location"] == "/login?from=jobs&next=/work/ui/jobs%3Fq%3Da"
-        for asked, wanted in (("/work/ui/system", "/work/ui/system"), ("https://evil.example", "/work/ui/jobs")):
-            answer = client.get("/work/ui/sign-in", params={"next": asked})
+        assert client.get("/desk/ui/jobs?q=a").headers["location"] == "/login?from=jobs&next=/desk/ui/jobs%3Fq%3Da"
+        for asked, wanted in (("/desk/ui/system", "/desk/ui/system"), ("https://evil.example", "/desk/ui/jobs")):
+            answer = client.get("/desk/ui/sign-in", params={"next": asked})
             assert answer.headers["location"] == f"/login?from=jobs&next={wanted}"
-        for method, path in (("POST", "/work/ui/sign-in"), ("POST", "/work/ui/sign-out"), ("GET", "/work/ui/enter/x")):
+        for method, path in (("POST", "/desk/ui/sign-in"), ("POST", "/desk/ui/sign-out"), ("GET", "/desk/ui/enter/x")):
             assert client.request(method, path, headers=OURS).status_code in (404, 405), path
     with somebody(address, "ada") as client:
-        page = client.get("/work/ui/jobs")
+        page = client.get("/desk/ui/jobs")
         assert page.status_code == 200
         assert "ada" in page.text
         assert "Sign out" not in page.text
@@ -139,7 +139,7 @@ def test_pages_lead_to_the_sites_sign_in_and_back(address: str) -> None:
 @on_sqlite
 def test_without_a_sign_in_page_people_are_told(own_app: Penstock, people: People) -> None:
     with site_with(own_app, people.authenticate, people) as address, somebody(address, None) as client:
-        page = client.get("/work/ui/jobs")
+        page = client.get("/desk/ui/jobs")
     assert page.status_code == 401
     assert "Sign in first" in page.text
 
@@ -147,7 +147,7 @@ def test_without_a_sign_in_page_people_are_told(own_app: Penstock, people: Peopl
 @on_sqlite
 def test_a_page_of_another_site_changes_nothing(own_app: Penstock, address: str) -> None:
     job = own_app.submit("held", {}, owner="ada").job
-    pause = f"/work/api/jobs/{job.id}/pause"
+    pause = f"/desk/api/jobs/{job.id}/pause"
     with somebody(address, "ada") as client:
         for headers in (THEIRS, {"Origin": "https://evil.example"}, {}, {"Authorization": "Basic YTpi"} | THEIRS):
             refused = client.post(pause, headers=headers)
@@ -163,14 +163,14 @@ def test_a_key_in_a_header_is_no_browsers_doing_unless_a_browser_says_so(own_app
     job = own_app.submit("held", {}, owner="ada").job
     with site_with(own_app, by_key, people) as address, somebody(address, None) as client:
         key = {"X-Api-Key": "key"}
-        assert client.post(f"/work/api/jobs/{job.id}/pause", headers=key | THEIRS).json()["code"] == "OTHER_ORIGIN"
-        assert client.post(f"/work/api/jobs/{job.id}/pause", headers=key).status_code == 200
-        assert client.get("/work/api/jobs").json()["code"] == "TOKEN_MISSING"
+        assert client.post(f"/desk/api/jobs/{job.id}/pause", headers=key | THEIRS).json()["code"] == "OTHER_ORIGIN"
+        assert client.post(f"/desk/api/jobs/{job.id}/pause", headers=key).status_code == 200
+        assert client.get("/desk/api/jobs").json()["code"] == "TOKEN_MISSING"
 
 
 def test_a_stream_ends_when_the_site_signs_somebody_out(own_app: Penstock, address: str, people: People) -> None:
     job = own_app.submit("held", {}, owner="ada").job
-    for path in (f"/work/api/jobs/{job.id}/events", "/work/api/jobs/live"):
+    for path in (f"/desk/api/jobs/{job.id}/events", "/desk/api/jobs/live"):
         people.sessions.update(PEOPLE)
         with somebody(address, "ada") as client, client.stream("GET", path) as stream:
             lines = stream.iter_lines()
@@ -233,21 +233,21 @@ def test_every_way_to_write_it_and_every_wrong_answer(own_app: Penstock, people:
 
     with site_with(own_app, chosen, people) as address, somebody(address, None) as client:
         for name in WAYS:
-            assert client.get("/work/api/jobs", headers={"X-Way": name}).status_code == 200, name
+            assert client.get("/desk/api/jobs", headers={"X-Way": name}).status_code == 200, name
         for name, (_, status, code) in WRONG.items():
             # A server closes the connection after a defect.
             headers = {"X-Way": name, "Connection": "close"}
-            answer = client.get("/work/api/jobs", headers=headers)
+            answer = client.get("/desk/api/jobs", headers=headers)
             assert (answer.status_code, answer.json()["code"]) == (status, code), name
             assert "swordfish" not in answer.text
-            assert client.get("/work/ui/jobs", headers=headers).status_code == status, name
+            assert client.get("/desk/ui/jobs", headers=headers).status_code == status, name
 
 
 @on_sqlite
 @pytest.mark.parametrize("way", WAYS)
 def test_each_way_is_taken_by_itself(own_app: Penstock, people: People, way: str) -> None:
     with site_with(own_app, WAYS[way], people) as address, somebody(address, None) as client:
-        assert client.get("/work/api/jobs").json() == []
+        assert client.get("/desk/api/jobs").json() == []
 
 
 @on_sqlite
@@ -257,8 +257,8 @@ def test_sessions_of_the_site_are_ended_there_unless_it_says_when_they_began(own
         site_with(own_app, lambda connection: Identity("ada", issued_at=began["at"]), people) as address,
         somebody(address, None) as client,
     ):
-        refused = client.post("/work/api/sessions/end")
+        refused = client.post("/desk/api/sessions/end")
         assert (refused.status_code, refused.json()["code"]) == (422, "SESSIONS_FROM_ELSEWHERE")
         began["at"] = 1_700_000_000.0
-        assert client.post("/work/api/sessions/end").status_code == 200
-        assert client.get("/work/api/jobs").json()["code"] == "SESSION_ENDED"
+        assert client.post("/desk/api/sessions/end").status_code == 200
+        assert client.get("/desk/api/jobs").json()["code"] == "SESSION_ENDED"
