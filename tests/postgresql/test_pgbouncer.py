@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -16,7 +18,9 @@ from penstock.cli.config import _check
 from penstock.errors import StoreUnavailable
 from penstock.store import notifier
 from penstock.store.database_url import describe_connection
+from penstock.store.dialects.dialect import CannotListen
 from penstock.store.dialects.postgresql.engine import PLANNING
+from penstock.store.dialects.postgresql.listener import PostgreSQLListener
 from penstock.store.revisions import OURS
 from penstock.testing.invariants import violations
 from penstock.testing.postgres import PostgresServer
@@ -201,6 +205,33 @@ def test_in_transaction_mode_a_worker_says_that_it_cannot_hear_and_looks_more_of
     [said] = [one for one in logs if "PENSTOCK_LISTEN_URL" in one["event"]]
     assert (said["log_level"], said["every_seconds"]) == ("warning", notifier.DEAF_POLL_SECONDS)
     assert "transaction mode" in said["reason"]
+    nothing_is_left(in_transactions.url(database))
+
+
+def test_a_busy_pool_deceives_nobody(
+    in_transactions: PgBouncer, database: str, open_app: Callable[..., Penstock]
+) -> None:
+    """Who waits for a session may get the same one again and again, as if it were their own."""
+    app = open_app(in_transactions.url(database))
+    over = threading.Event()
+
+    def be_busy() -> None:
+        with psycopg.connect(_libpq(in_transactions.url(database)), prepare_threshold=None, autocommit=True) as link:
+            while not over.is_set():
+                with link.transaction():
+                    link.execute("SELECT pg_sleep(0.0005)")
+
+    with ThreadPoolExecutor() as threads:
+        try:
+            busy = [threads.submit(be_busy) for _ in range(2 * SERVER_SESSIONS)]
+            for _ in range(40):
+                with pytest.raises(CannotListen, match="transaction mode"):
+                    PostgreSQLListener(app.store).listen(over.set, lambda notices: None)
+            assert not over.is_set()
+        finally:
+            over.set()
+        for client in busy:
+            client.result()
     nothing_is_left(in_transactions.url(database))
 
 
