@@ -235,18 +235,18 @@ class Store:
             call_after_commit(connection, partial(self._announce, transaction.notices, tuple(transaction.lines)))
 
     def rest(self) -> None:
-        """Hand the connections that are kept for the next transaction back to the pool."""
+        """Hand back to the pool, and close, what is kept for the next transaction; it is had again when it is needed."""
         self._connections.reads.close()
         with self.write_lock:
             self._connections.writes.close()
             self._connections.short_writes.close()
+        if self._queue is not None:
+            self._queue.close()
 
     def close(self) -> None:
         """Close all connections."""
         self.rest()
         self.engine.dispose()
-        if self._queue is not None:
-            self._queue.close()
 
     def _announce(self, notices: frozenset[str], lines: Sequence[Line]) -> None:
         for line, level, fields in lines:
