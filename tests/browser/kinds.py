@@ -22,7 +22,6 @@ TORN = "LABEL_TORN"
 CLOSED_EVERY = 3
 TORN_EVERY = 5
 
-_ALL = 1_000_000
 _COLUMNS = ("title", "brand", "sku", "price")
 _numbers = count(1)
 
@@ -33,6 +32,7 @@ class Gate:
 
     number: int = field(default_factory=lambda: next(_numbers))
     places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    is_open: threading.Event = field(default_factory=threading.Event)
     mended: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ _gates: dict[int, Gate] = {}
 def let_everything_go() -> None:
     """No item waits any longer, whatever its test did."""
     for gate in list(_gates.values()):
-        gate.places.release(_ALL)
+        gate.is_open.set()
     _gates.clear()
 
 
@@ -62,7 +62,7 @@ class Held:
 
     def let_go(self) -> None:
         """All of them may."""
-        self.let(_ALL)
+        self.gate.is_open.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Hold(_OfGoods):
     def process(self, item: ItemContext) -> dict[str, Any]:
         """Wait for a place."""
         gate = _gates.get(item.input["gate"])
-        while gate is not None and not gate.places.acquire(timeout=0.02):
+        while gate is not None and not gate.is_open.is_set() and not gate.places.acquire(timeout=0.02):
             item.check()
         return _found(item)
 
