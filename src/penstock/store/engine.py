@@ -235,7 +235,7 @@ class Store:
             call_after_commit(connection, partial(self._announce, transaction.notices, tuple(transaction.lines)))
 
     def rest(self) -> None:
-        """Hand back to the pool, and close, what is kept for the next transaction; it is had again when it is needed."""
+        """Close what is kept for the next transaction and hand it back to the pool; the next one opens it again."""
         self._connections.reads.close()
         with self.write_lock:
             self._connections.writes.close()
