@@ -25,10 +25,43 @@ class RecipeParams(TypedDict):
     imported: NotRequired[bool]
 
 
+class PictureParam(TypedDict):
+    """A picture that was sent: the kept file, and what its sender called it."""
+
+    sha256: str
+    name: str
+
+
+class PhotoParams(TypedDict):
+    """What a job is submitted with whose recipe is on photos."""
+
+    job_type: str
+    """Always ``ocr``."""
+    pictures: list[PictureParam]
+    """In their order: a page or a card may go over several."""
+    title_hint: str | None
+    use_llm_fallback: bool
+    share: NotRequired[str]
+
+
 class PageInput(TypedDict):
     """The one item of a job: the page to read."""
 
     url: str
+
+
+class PhotoInput(TypedDict):
+    """The one item of a job for photos; the pictures are in the job's params."""
+
+    pictures: int
+
+
+class PhotoResult(TypedDict):
+    """A picture as people are shown it: upright, as a JPEG without what the camera wrote into it."""
+
+    sha256: str
+    width: int
+    height: int
 
 
 class IngredientData(TypedDict):
@@ -68,7 +101,8 @@ class RecipeData(TypedDict):
     tags: list[str]
     notes: list[str]
     author: str | None
-    source_url: str
+    source_url: str | None
+    """None of a recipe that was read from photos."""
 
 
 class RecipeResult(TypedDict):
@@ -81,6 +115,8 @@ class RecipeResult(TypedDict):
     warnings: list[str]
     parsed_at: NotRequired[str]
     """When the page was read (ISO 8601); jobs of older versions and imported ones do not say."""
+    photos: NotRequired[list[PhotoResult]]
+    """The pictures it was read from, to be asked for by their numbers."""
     llm_may_help: NotRequired[bool]
     """Of an item alone: the page says only part of a recipe, and the model that there is has not answered."""
 
