@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NotRequired, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict, TypeGuard, final
 
 from penstock.lifecycle import JSON
 
+if TYPE_CHECKING:
+    from penstock import ItemContext
 
+
+@final
 class RecipeParams(TypedDict):
     """What a job is submitted with."""
 
@@ -32,6 +36,7 @@ class PictureParam(TypedDict):
     name: str
 
 
+@final
 class PhotoParams(TypedDict):
     """What a job is submitted with whose recipe is on photos."""
 
@@ -59,9 +64,14 @@ class PhotoInput(TypedDict):
 class PhotoResult(TypedDict):
     """A picture as people are shown it: upright, as a JPEG without what the camera wrote into it."""
 
-    sha256: str
+    file_id: str
     width: int
     height: int
+
+
+JobParams: TypeAlias = "RecipeParams | PhotoParams"
+JobInput: TypeAlias = "PageInput | PhotoInput"
+RecipeItem: TypeAlias = "ItemContext[JobParams, JobInput]"
 
 
 class IngredientData(TypedDict):

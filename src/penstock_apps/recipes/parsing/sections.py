@@ -15,7 +15,8 @@ _GENERAL = re.compile(
 _METHOD = re.compile(
     r"(?:instructions?|directions?|method|preparation|steps?|how to (?:make|cook|bake|prepare)|zubereitung|anleitung"
     r"|so geht['’]?s|préparation|étapes?|preparación|elaboración|instrucciones|modo de preparo|preparo|preparazione"
-    r"|procedimento|bereiding(?:swijze)?|fremgangsmåde|framgangsmåte|slik gjør du|tillagning|gör så här|przygotowanie)\b",
+    r"|procedimento|bereiding(?:swijze)?|fremgangsmåde|framgangsmåte|slik gjør du|tillagning|gör så här"
+    r"|przygotowanie)\b",
     re.IGNORECASE,
 )
 

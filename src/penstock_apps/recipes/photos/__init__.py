@@ -1,1 +1,1 @@
-"""Photos of recipes: read by a library for text in pictures, put in order, and taken for title, ingredients and steps."""
+"""Photos of recipes: their text is seen, put in order, and taken for title, ingredients and steps."""

@@ -152,7 +152,9 @@ def _read_head(layout: CardLayout, head: Sequence[TextLine]) -> None:
         layout.description = lines
         return
     largest = max(line.height for line in candidates)
-    others = [line.height for line in (*lines, *layout.ingredients, *layout.steps) if line.height < _SAME_SIZE * largest]
+    others = [
+        line.height for line in (*lines, *layout.ingredients, *layout.steps) if line.height < _SAME_SIZE * largest
+    ]
     everything = len(lines) + len(layout.ingredients) + len(layout.steps)
     layout.title_is_clear = everything > 1 and largest >= _CLEARLY_LARGER * max(others, default=largest)
     if layout.title_is_clear:

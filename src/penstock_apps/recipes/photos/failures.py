@@ -1,4 +1,4 @@
-"""What can be wrong with the pictures of a recipe: each failure with a stable code, and whether another try may help."""
+"""What can be wrong with the pictures of a recipe: each failure with a stable code, and whether to try again."""
 
 from __future__ import annotations
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from penstock_apps.recipes.photos.failures import EXTRA, PictureFailure
+from penstock_apps.recipes.photos.text_lines import PictureFile
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "AVIF", "HEIF")
 _HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
@@ -23,14 +23,6 @@ _LONGEST_EDGE = 2000
 """What is read of a picture: more pixels take longer, and their letters are no clearer."""
 _PREVIEW_EDGE = 1600
 _PREVIEW_QUALITY = 80
-
-
-@dataclass(frozen=True, slots=True)
-class PictureFile:
-    """A picture that was sent, and what it may be."""
-
-    path: Path
-    max_pixels: int
 
 
 def open_upright(file: PictureFile) -> Image.Image:

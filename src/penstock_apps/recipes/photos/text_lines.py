@@ -1,10 +1,19 @@
-"""Lines of text as they were seen in a picture, apart from the library that sees them."""
+"""Pictures, and the lines of text that were seen in them, apart from the libraries that open and read them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 Corner = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFile:
+    """A picture that was sent, and what it may be."""
+
+    path: Path
+    max_pixels: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from penstock import Retryable
 from penstock_apps.recipes.photos.failures import EXTRA
-from penstock_apps.recipes.photos.text_lines import Corner, PictureText, SeenText
+from penstock_apps.recipes.photos.text_lines import Corner, PictureFile, PictureText, SeenText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from PIL import Image
 
-    from penstock_apps.recipes.photos.pictures import PictureFile
 
 _MODELS = {"Det": "PP-OCRv6_det_small.onnx", "Rec": "PP-OCRv6_rec_small.onnx"}
 _LONGEST_EDGE_TO_SEARCH = 1280
