@@ -234,6 +234,8 @@ class Recipes:
         """Keep a recipe, and commit the job it came from, both or neither."""
         by = owner(user)
         job = None if parse_job_id is None else self.get(parse_job_id, by=by)
+        if job is not None and "pictures" in self.kind.params(job):
+            body = {"source_type": "image", **body}
 
         def operation(connection: DatabaseConnection) -> int:
             if job is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from penstock_apps.recipes.parsing.durations import minutes
 from penstock_apps.recipes.parsing.ingredients import read_ingredient
@@ -152,11 +153,8 @@ def _read_head(layout: CardLayout, head: Sequence[TextLine]) -> None:
         layout.description = lines
         return
     largest = max(line.height for line in candidates)
-    others = [
-        line.height for line in (*lines, *layout.ingredients, *layout.steps) if line.height < _SAME_SIZE * largest
-    ]
-    everything = len(lines) + len(layout.ingredients) + len(layout.steps)
-    layout.title_is_clear = everything > 1 and largest >= _CLEARLY_LARGER * max(others, default=largest)
+    body = [line.height for line in (*layout.ingredients, *layout.steps)]
+    layout.title_is_clear = bool(body) and largest >= _CLEARLY_LARGER * median(body)
     if layout.title_is_clear:
         first = next(line for line in candidates if line.height == largest)
     else:
