@@ -61,8 +61,8 @@ def page() -> str:
             ("code", "tried again", "meaning"),
             ((code(one.code), "yes" if one.retryable else "no", one.sentence) for one in PictureFailure),
         ),
-        "A photo that is empty or too large is refused with the same code when it is sent. `PICTURES_IN_LINE` costs no try. "
-        "`LIBRARY_MISSING` on a job means that the worker which read it lacks `penstock[recipe-photos]`; it is tried again.",
+        "A photo that is empty or too large is refused with the same code when it is sent. `PICTURES_IN_LINE` costs no "
+        "try. `LIBRARY_MISSING` on a job means that its worker lacks `penstock[recipe-photos]`; it is tried again.",
         "`PARSE_FAILED` is what a parser elsewhere said. A page whose site refuses servers is `fetch_failed` in the "
         "answers of the queue, with the code of this table in the result: its client looks for that word. "
         "`PAGE_TOO_LARGE` is also what a page is that a client sends.",

@@ -251,7 +251,7 @@ def test_photos_that_were_dismissed_are_read_again(quick: Darkroom) -> None:
         ([b"x", b""], 422, "PICTURE_EMPTY"),
         ([b"x" * 300_001], 413, "PICTURE_TOO_LARGE"),
         ([b"x" * 300_000] * 9, 413, "BODY_TOO_LARGE"),
-        ([b"x"] * 10, 400, "BAD_REQUEST"),
+        ([b"x"] * 10, 400, "REQUEST_REFUSED"),
     ],
     ids=["none", "nine", "empty", "large", "large in all", "ten"],
 )
@@ -280,7 +280,7 @@ def test_a_hint_has_bounds(quick: Darkroom) -> None:
 def test_the_job_says_which_picture_is_wrong(
     shared_darkroom: Darkroom, monkeypatch: pytest.MonkeyPatch, content: bytes, code: str
 ) -> None:
-    monkeypatch.setattr(photo_reader, "read_picture", photos.open_alone)
+    monkeypatch.setattr(photo_reader, "read_picture", photos.see_at_once)
     ada = shared_darkroom.somebody()
     shown = status(ada, shared_darkroom.ended(send(ada, blank(), content)))
     assert (shown["status"], shown["error_code"]) == ("ERROR", code)
@@ -311,9 +311,11 @@ def test_a_reader_that_crashes_is_tried_again_until_somebody_cancels(
     monkeypatch.setattr(photo_reader, "read_picture", photos.read_and_die)
     ada = shared_darkroom.somebody()
     job = UUID(send(ada, blank()).json()["job_id"])
-    eventually(lambda: shared_darkroom.app.jobs.get(job).state is JobState.RETRYING, PATIENCE)
-    [item] = shared_darkroom.app.items.page(job).items
-    assert item.error_code == "PICTURE_CRASHES_READER"
+
+    def codes() -> list[str | None]:
+        return [item.error_code for item in shared_darkroom.app.items.page(job)]
+
+    eventually(lambda: codes() == ["PICTURE_CRASHES_READER"], PATIENCE)
     assert ada.post(f"/recipes/parse-url/jobs/{job}/cancel").json()["status"] == "CANCELED"
     assert ada.post(f"/recipes/parse-url/jobs/{job}/cancel").status_code == 409
 
@@ -324,8 +326,8 @@ def test_a_canceled_job_frees_the_process_that_reads_its_picture(
     monkeypatch.setattr(photo_reader, "read_picture", photos.read_for_ever)
     ada = shared_darkroom.somebody()
     jobs = [UUID(send(ada, blank()).json()["job_id"]) for _ in range(photo_reader.processes_for_pictures())]
+    eventually(lambda: {status(ada, job)["status"] for job in jobs} == {"RUNNING"}, PATIENCE)
     for job in jobs:
-        eventually(lambda job=job: status(ada, job)["status"] == "RUNNING", PATIENCE)
         assert ada.post(f"/recipes/jobs/{job}/cancel").status_code == 200
     monkeypatch.setattr(photo_reader, "read_picture", photos.read_at_once)
     assert status(ada, shared_darkroom.ended(send(ada, blank())))["status"] == "COMPLETE"

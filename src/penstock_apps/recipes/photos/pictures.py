@@ -19,6 +19,8 @@ from penstock_apps.recipes.photos.text_lines import PictureFile
 
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "AVIF", "HEIF")
 _HEIC_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
+_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"II*\0", b"MM\0*", b"BM")
+"""Of files that were pictures once, where not even their heads can be read."""
 _LONGEST_EDGE = 2000
 """What is read of a picture: more pixels take longer, and their letters are no clearer."""
 _PREVIEW_EDGE = 1600
@@ -40,7 +42,7 @@ def open_upright(file: PictureFile) -> Image.Image:
     except Image.DecompressionBombError as error:
         raise PictureFailure.TOO_MANY_PIXELS.error(str(error)) from error
     except UnidentifiedImageError as error:
-        raise _unsupported(file.path) from error
+        raise _unidentified(file.path) from error
     except FileNotFoundError:
         raise
     # Decoders raise all sorts of things when bytes are not what they should be.
@@ -81,10 +83,12 @@ def _formats() -> list[str]:
     return [name for name in _FORMATS if name in Image.OPEN]
 
 
-def _unsupported(path: Path) -> Exception:
+def _unidentified(path: Path) -> Exception:
     with path.open("rb") as file:
         head = file.read(12)
     if head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS and "HEIF" not in _formats():
         return PictureFailure.UNSUPPORTED.error(f"HEIC needs pillow-heif, not installed here: install {EXTRA}")
+    if head.startswith(_BEGINNINGS):
+        return PictureFailure.BROKEN.error("its head cannot be read")
     names = ", ".join("HEIC" if name == "HEIF" else name for name in _formats())
     return PictureFailure.UNSUPPORTED.error(f"send one of {names}")
