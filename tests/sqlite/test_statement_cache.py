@@ -76,8 +76,8 @@ def test_a_dialect_may_be_working_something_out_in_another_thread(opened: Callab
     dialect = opened("first.db").engine.dialect
 
     class WorkedOutMeanwhile:
-        @property
-        def __class__(self) -> type:  # asked for while the settings are looked through
+        @property  # type: ignore[misc]  # asked for while the settings are looked through
+        def __class__(self) -> type:
             setattr(dialect, f"worked_out_{len(vars(dialect))}", object())
             return object
 
