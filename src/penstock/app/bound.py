@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict, Unpack
 from uuid import UUID
 
-from penstock.app.files import Files
 from penstock.app.items import Items
 from penstock.app.jobs import Jobs, WorksOnJob
 from penstock.app.runtime import Runtime
 from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.files import StoredFile
 from penstock.lifecycle.generic import Input, Params, Result
 from penstock.lifecycle.identifiers import Identifier, read_new_id
 from penstock.lifecycle.job import Submission
@@ -18,7 +18,7 @@ from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.policy import Duration
 from penstock.lifecycle.quantities import seconds
-from penstock.operations.files import StoredFile
+from penstock.operations.files import Files
 from penstock.operations.idempotency import Key, take_key
 from penstock.operations.request import Request
 from penstock.operations.submit import is_one_statement, submit

@@ -13,14 +13,26 @@ from typing import Any
 from uuid import UUID
 
 from penstock.lifecycle import grid
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.grid import Grid
 from penstock.lifecycle.states import ItemStatus
+from penstock.operations.read_jobs import get_job
 from penstock.store.engine import Store
+from penstock.store.host import Host
 from penstock.store.queries.export import ExportRow, rows_to_export
 
 _FIRST_BATCH_SIZE = 50
 _BATCH_SIZE = 2_000
 _BATCH_BYTES = 8 * 1024 * 1024
 _WEIGHED_ROWS = 8
+
+
+def export_grid(host: Host, job_id: UUID, caller: Caller, *, statuses: Sequence[ItemStatus] | None = None) -> Grid:
+    """A job's grid, its lines read as they are asked for."""
+    job = host.store.read(partial(get_job, job_id=job_id, caller=caller), single_statement=True)
+    kind = host.kinds.get(job.kind) if job.kind in host.kinds else None
+    columns, numbers = ((), ()) if kind is None else (kind.columns, kind.number_columns)
+    return Grid(grid.headers(columns), export_rows(host.store, job.id, columns, statuses), numbers)
 
 
 def export_rows(

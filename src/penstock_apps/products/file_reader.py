@@ -7,15 +7,17 @@ that none waits for the others: an upload is looked at while a hundred bad pictu
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock import Penstock, Permanent, Planned, Retryable
-from penstock.app import Limits
+from penstock import SYSTEM, Penstock, Permanent, Planned, Retryable
+from penstock.app import Limits, StoredFile
 from penstock.errors import InvalidInput, MemoryLimitExceeded, TimeLimitExceeded, WorkerCrashed
+from penstock.ingest import ArchiveLimits, UploadOptions, archive_limits, table_limits
 from penstock_apps.products.barcodes import Barcode, read_barcodes
-from penstock_apps.products.looking import FilesSeen, FilesToLookAt, look_at_files
+from penstock_apps.products.looking import FilesToLookAt, look_at_files
+from penstock_apps.products.payloads import ArchiveParams, PictureParams, TableParams
 from penstock_apps.products.planning import ArchiveToRead, PictureHead, TableToRead, picture_pieces, table_pieces
 from penstock_apps.products.settings import ProductSettings
 
@@ -35,11 +37,18 @@ class FileReader:
         self._plans = app.child_processes(_PLANS)
         self._pictures = app.child_processes(os.cpu_count() or 1)
 
-    def look(self, files: FilesToLookAt, user: str | None) -> FilesSeen:
-        """What files of a user are; ``InvalidInput`` for those that cannot be used."""
-        limits = Limits(self._app.settings.ingest_look_seconds, self._app.settings.ingest_memory_bytes)
+    def look(
+        self, files: Sequence[StoredFile], options: UploadOptions, user: str | None
+    ) -> TableParams | ArchiveParams | PictureParams:
+        """What a job over a user's files is submitted with; ``InvalidInput`` for those that cannot be used."""
+        settings, file_store = self._app.settings, self._app.acting_as(SYSTEM).files
+        request = FilesToLookAt(
+            files, [file_store.path(file) for file in files], table_limits(settings), self.archive_limits, options
+        )
         try:
-            return self._looks.call(look_at_files, files, limits, user=user)
+            return self._looks.call(
+                look_at_files, request, Limits(settings.ingest_look_seconds, settings.ingest_memory_bytes), user=user
+            )
         except (TimeLimitExceeded, MemoryLimitExceeded) as error:
             raise InvalidInput(_too_complex(error), field="file", code="FILE_TOO_COMPLEX") from error
         except WorkerCrashed as error:
@@ -69,6 +78,11 @@ class FileReader:
         """Every barcode in a picture."""
         with _as_an_outcome("IMAGE_TOO_COMPLEX", "IMAGE_CRASHES_READER"):
             return await self._pictures.call_async(read_barcodes, picture, self._picture_limits)
+
+    @property
+    def archive_limits(self) -> ArchiveLimits:
+        """The bounds the settings put on an archive."""
+        return archive_limits(self._app.settings)
 
     @property
     def _plan_limits(self) -> Limits:
