@@ -25,7 +25,7 @@ from penstock import ItemContext, JobContext, Penstock, load_settings
 from penstock.celery.ticket import Ticket
 from penstock.celery.ticket_dispatcher import TicketDispatcher
 from penstock.celery.ticket_queue import TicketQueue
-from penstock.http.jobs.status import read_status
+from penstock.http.jobs.routes import get_job
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 from penstock.operations.maintenance import holds_any
@@ -175,7 +175,7 @@ def test_each_call_that_promises_one_statement_sends_one(
         assert app.drain(timeout=PATIENCE)
         app.files.get(app.files.keep(BytesIO(b"bytes"), name="a.txt").id)
         canceled = app.jobs.cancel(app.submit("single", hold=True).job.id)
-        read_status(canceled.id, Identity("root", admin=True), Service(app))
+        get_job(canceled.id, Identity("root", admin=True), Service(app))
         _, lines, _ = app.items.export(app.jobs.get(job.id).id)
         assert len(list(lines)) == 3
         app.system.sweep()

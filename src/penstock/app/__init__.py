@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from penstock.app.bound import BoundApp, SubmitOptions
+    from penstock.app.bound import BoundApp
     from penstock.app.child_processes import ChildProcesses
     from penstock.app.items import Items
     from penstock.app.jobs import Jobs
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from penstock.operations.outbox import Backlog
     from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, Summary, TimeRange
     from penstock.operations.read_jobs import JobCursor, JobFilter, JobPage
+    from penstock.operations.request import SubmitOptions
     from penstock.operations.samples import LaneSample
     from penstock.operations.workers import WorkerSeen
     from penstock.runners.process_handle import Limits
@@ -35,7 +36,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "penstock.app.bound": "BoundApp SubmitOptions",
+            "penstock.app.bound": "BoundApp",
             "penstock.app.child_processes": "ChildProcesses",
             "penstock.app.items": "Items",
             "penstock.app.jobs": "Jobs",
@@ -50,6 +51,7 @@ else:
             "penstock.operations.outbox": "Backlog",
             "penstock.operations.read_items": "ErrorGroup ItemCursor ItemRow Summary TimeRange",
             "penstock.operations.read_jobs": "JobCursor JobFilter JobPage",
+            "penstock.operations.request": "SubmitOptions",
             "penstock.operations.samples": "LaneSample",
             "penstock.lifecycle.transport": "Message",
             "penstock.operations.workers": "WorkerSeen",

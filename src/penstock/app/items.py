@@ -9,12 +9,11 @@ from uuid import UUID
 from penstock.app.runtime import Runtime
 from penstock.errors import NotSignedIn
 from penstock.lifecycle.callers import Caller, Visibility
-from penstock.lifecycle.grid import Grid
 from penstock.lifecycle.identifiers import Identifier, read_job_id
 from penstock.lifecycle.job import Item, Job
 from penstock.lifecycle.states import ItemStatus
 from penstock.operations import read_items, read_jobs
-from penstock.operations.export import export_grid
+from penstock.operations.export import Grid, export_grid
 from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, TimeRange
 from penstock.store.transaction import Transaction
 

@@ -7,20 +7,23 @@ that none waits for the others: an upload is looked at while a hundred bad pictu
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from penstock import SYSTEM, Penstock, Permanent, Planned, Retryable
+from penstock import SYSTEM, Penstock, Permanent, Retryable
 from penstock.app import Limits, StoredFile
 from penstock.errors import InvalidInput, MemoryLimitExceeded, TimeLimitExceeded, WorkerCrashed
 from penstock.ingest import ArchiveLimits, UploadOptions, archive_limits, table_limits
 from penstock_apps.products.barcodes import Barcode, read_barcodes
 from penstock_apps.products.looking import FilesToLookAt, look_at_files
 from penstock_apps.products.payloads import ArchiveParams, PictureParams, TableParams
-from penstock_apps.products.planning import ArchiveToRead, PictureHead, TableToRead, picture_pieces, table_pieces
+from penstock_apps.products.planning import ArchiveToRead, PictureHead, picture_pieces
 from penstock_apps.products.settings import ProductSettings
 
+Argument = TypeVar("Argument")
+Answer = TypeVar("Answer")
 _LOOKS = 4
 _LOOKS_WAITING = 16
 """Each keeps a thread of the server; one more is told to come again."""
@@ -58,21 +61,19 @@ class FileReader:
                 code="FILE_CRASHES_READER",
             ) from error
 
-    def rows(self, table: TableToRead) -> Iterator[Planned]:
-        """An item for each row of a table."""
-        make = tuple.__new__
+    def stream(self, function: Callable[[Argument], Iterator[Answer]], argument: Argument) -> Iterator[Answer]:
+        """What a function reads of a file for a plan, as it comes."""
         with _as_an_outcome("FILE_TOO_COMPLEX", "FILE_CRASHES_READER"):
-            for piece in self._plans.stream(table_pieces, table, self._plan_limits):
-                for planned in piece:
-                    yield make(Planned, planned)
+            settings = self._app.settings
+            limits = Limits(settings.ingest_read_seconds, settings.ingest_memory_bytes)
+            yield from self._plans.stream(function, argument, limits)
 
     def archived_pictures(self, archive: ArchiveToRead) -> Iterator[tuple[PictureHead, ChunkReader]]:
         """The pictures of an archive, each with its bytes, to be read before the next one comes."""
-        with _as_an_outcome("FILE_TOO_COMPLEX", "FILE_CRASHES_READER"):
-            pieces = self._plans.stream(picture_pieces, archive, self._plan_limits)
-            for head in pieces:
-                assert isinstance(head, PictureHead)
-                yield head, ChunkReader(pieces, head.size)
+        pieces = self.stream(picture_pieces, archive)
+        for head in pieces:
+            assert isinstance(head, PictureHead)
+            yield head, ChunkReader(pieces, head.size)
 
     async def barcodes(self, picture: Path) -> list[Barcode]:
         """Every barcode in a picture."""
@@ -83,10 +84,6 @@ class FileReader:
     def archive_limits(self) -> ArchiveLimits:
         """The bounds the settings put on an archive."""
         return archive_limits(self._app.settings)
-
-    @property
-    def _plan_limits(self) -> Limits:
-        return Limits(self._app.settings.ingest_read_seconds, self._app.settings.ingest_memory_bytes)
 
 
 class ChunkReader:

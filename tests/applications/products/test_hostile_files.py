@@ -14,7 +14,7 @@ from penstock import ItemStatus
 from penstock.app import Limits
 from penstock.errors import InvalidInput
 from penstock.ingest import look_at_file, table_limits
-from penstock_apps.products import file_reader
+from penstock_apps.products import file_reader, kinds
 from penstock_apps.products.planning import TableToRead, table_pieces
 from penstock_apps.products.retailer import sample_image
 from tests.applications.products.conftest import Market
@@ -125,7 +125,7 @@ def test_a_look_that_does_not_end_or_crashes_is_a_refusal(
 @on_sqlite
 def test_a_table_whose_next_rows_never_come_ends_its_job(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = market.take(("a.csv", b"sku\n1\n"))
-    monkeypatch.setattr(file_reader, "table_pieces", hang_after_a_row)
+    monkeypatch.setattr(kinds, "table_pieces", hang_after_a_row)
     market.app._runtime._settings = market.app.settings.model_copy(update={"ingest_read_seconds": 0.2})
     market.work()
     job = market.app.jobs.get(taken.job.id)
@@ -143,5 +143,6 @@ def test_a_table_comes_out_of_its_process_as_it_would_be_read_here(market: Marke
     for after in (0, 700, 1_203):
         table = TableToRead(path, shape, limits, mapping, after)
         read_here = [row for piece in table_pieces(table) for row in piece]
-        assert list(market.products.intake._files.rows(table)) == read_here
+        pieces = market.products.intake._files.stream(table_pieces, table)
+        assert [row for piece in pieces for row in piece] == read_here
         assert len(read_here) == 1_203 - after

@@ -15,8 +15,7 @@ from penstock.http.errors import documented
 from penstock.http.limits import Slots
 from penstock.http.responses import Streamed
 from penstock.http.routing import Router
-from penstock.lifecycle.grid import Grid
-from penstock.operations.export import export_grid
+from penstock.operations.export import Grid, export_grid
 
 routes = Router(tags=["items"])
 _CSV = "text/csv; charset=utf-8"

@@ -15,10 +15,10 @@ from penstock.operations.job_report import JobReport, get_report, has_more_to_te
 from penstock.store.transaction import Transaction
 
 
-def read_status(job_id: UUID, who: Identity, service: Service, *, job: Job | None = None) -> JobStatusResponse:
-    """A job as it stands now, with all that belongs to it; ``job`` is what was just changed."""
-    report = read_report(service.app.store, job_id, who.caller, with_trace=who.admin, job=job)
-    return _status(report, who, service)
+def status_after_change(job: Job, who: Identity, service: Service) -> JobStatusResponse:
+    """The status of a job that was just changed."""
+    report = read_report(service.app.store, job.id, who.caller, with_trace=who.admin, job=job)
+    return status_of_report(report, who, service)
 
 
 def read_news(
@@ -33,10 +33,11 @@ def read_news(
         return report, read_jobs.history(transaction, job_id, after=after, limit=limit)
 
     report, lines = service.app.store.read(read)
-    return _status(report, who, service), lines
+    return status_of_report(report, who, service), lines
 
 
-def _status(report: JobReport, who: Identity, service: Service) -> JobStatusResponse:
+def status_of_report(report: JobReport, who: Identity, service: Service) -> JobStatusResponse:
+    """A report of a job in the words of the API, for whoever asks."""
     job, kinds = report.job, service.app.kinds
     policy = kinds.get(job.kind).policy if job.kind in kinds else None
     lanes = service.stats.lanes.get().value if job.state is JobState.RUNNING else ()
