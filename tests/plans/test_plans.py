@@ -322,11 +322,9 @@ def knowing(*priorities: int) -> Watermarks:
 
 
 SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
-    "claim one in one statement": lambda one: claim_in_one_statement(
-        one, "kind0", knowing(0).claim_looks(), 1, NewLease(UUID(int=1), "w", 30)
-    ),
+    "claim one in one statement": lambda one: claim_in_one_statement(one, "kind0", knowing(0).claim_looks(), 1, LEASE),
     "claim many in one statement": lambda one: claim_in_one_statement(
-        one, "kind0", knowing(5, 0).claim_looks(), 50, NewLease(UUID(int=1), "w", 30)
+        one, "kind0", knowing(5, 0).claim_looks(), 50, LEASE
     ),
     "claim from marks on": lambda one: claim_in_steps(one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(0)),
     "look at the line": lambda one: line_queries.first_turns(one, "kind0", knowing(5, 0).looks(Reach.WHOLE)),
