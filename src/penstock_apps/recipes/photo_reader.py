@@ -58,23 +58,23 @@ class PhotoReader:
 
         share = params.get("share") or share_of(item.owner, None)
         with self._shares.take_place(share, None, pictures=processes_for_pictures()):
-            seen: list[PictureText] = []
+            texts: list[PictureText] = []
             for number, picture in enumerate(params["pictures"], 1):
                 file = PictureFile(item.kept_file(picture["sha256"]), self._settings.photo_max_pixels)
-                seen.append(await self._see(f"picture {number} ({picture['name']})", file))
-            if not any(picture.lines for picture in seen):
+                texts.append(await self._see(f"picture {number} ({picture['name']})", file))
+            if not any(picture.lines for picture in texts):
                 raise PictureFailure.WITHOUT_TEXT.error()
-            card = SeenCard(tuple(picture.lines for picture in seen), params["title_hint"])
+            card = SeenCard(tuple(picture.lines for picture in texts), params["title_hint"])
             run_apart = partial(_run_apart, self._processes)
             reading = await run_apart(read_card, card)
-        found = await complete_reading(
+        recipe = await complete_reading(
             reading, "", self._model, llm_allowed=params["use_llm_fallback"], run_apart=run_apart
         )
         if params["title_hint"]:
-            found.recipe.title = params["title_hint"]
-        result: RecipeResult = storable_texts(found.as_json(""))
+            recipe.recipe.title = params["title_hint"]
+        result: RecipeResult = storable_texts(recipe.as_json(""))
         result["recipe"]["source_url"] = None
-        result["photos"] = await asyncio.to_thread(self._keep, seen, item.owner)
+        result["photos"] = await asyncio.to_thread(self._keep, texts, item.owner)
         return result
 
     async def _see(self, which: str, file: PictureFile) -> PictureText:
@@ -89,13 +89,13 @@ class PhotoReader:
         except Permanent as error:
             raise Permanent(f"{which}: {error.message}", code=error.code) from error
 
-    def _keep(self, seen: list[PictureText], user: str | None) -> list[PhotoResult]:
+    def _keep(self, texts: list[PictureText], user: str | None) -> list[PhotoResult]:
         """Keep the pictures as their owner is shown them."""
         files = self._app.acting_as(owner(user)).files
         photos: list[PhotoResult] = []
-        for number, picture in enumerate(seen, 1):
-            kept = files.keep(io.BytesIO(picture.preview), name=f"photo-{number}.jpg", media_type="image/jpeg")
-            photos.append({"file_id": str(kept.id), "width": picture.width, "height": picture.height})
+        for number, picture in enumerate(texts, 1):
+            file = files.keep(io.BytesIO(picture.preview), name=f"photo-{number}.jpg", media_type="image/jpeg")
+            photos.append({"file_id": str(file.id), "width": picture.width, "height": picture.height})
         return photos
 
 

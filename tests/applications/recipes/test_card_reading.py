@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from penstock_apps.recipes.parsing.reading import Reading, complete_reading
-from penstock_apps.recipes.photos.card_reading import UNTITLED, SeenCard, read_card
+from penstock_apps.recipes.photos.card_reading import WITHOUT_TITLE, SeenCard, read_card
 from penstock_apps.recipes.photos.text_lines import SeenText
 from tests.applications.recipes.pages import SOUP
 from tests.applications.recipes.photos import CARD, GERMAN, line
@@ -89,7 +89,7 @@ def test_a_hint_is_the_title() -> None:
 
 def test_without_a_title_it_says_so_and_a_model_may_know_better() -> None:
     title, *_, warnings = recipe("Ingredients", "2 eggs", "Method", "Boil.")
-    assert (title, warnings) == (UNTITLED, ("No title was found: give it one.",))
+    assert (title, warnings) == (WITHOUT_TITLE, ("No title was found: give it one.",))
     assert not read(seen("Ingredients", "2 eggs", "Method", "Boil.")).is_whole
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -158,6 +159,7 @@ def test_two_photos_of_a_card_are_one_recipe_which_is_saved_from_the_mailbox(dar
     assert (saved.status_code, saved.json()["source_type"]) == (201, "image")
     assert status(ada, job)["status"] == "COMMITTED"
     assert ada.get("/recipes/parse-url/jobs").json()["jobs"] == []
+    assert not {"rapidocr", "onnxruntime", "cv2"} & set(sys.modules), "what reads pictures is in a process of its own"
 
 
 def test_a_photo_of_nothing_has_no_text(darkroom: Darkroom) -> None:

@@ -97,8 +97,8 @@ def _is_heading(text: str) -> bool:
 
 def _yields_in(text: str) -> str:
     """Of "Ingredients (serves 4)" the part that says for how many."""
-    found = _YIELDS.search(text)
-    return "" if found is None else text[found.start() :].strip(" ()")
+    place = _YIELDS.search(text)
+    return "" if place is None else text[place.start() :].strip(" ()")
 
 
 def _by_amounts(lines: Sequence[TextLine]) -> tuple[list[TextLine], list[TextLine], list[TextLine]]:
@@ -124,9 +124,9 @@ def _time_in(text: str) -> tuple[str, int] | None:
     if len(text) > _LONGEST_FACT:
         return None
     for name, says in _TIMES:
-        told = says.match(text)
-        if told is not None and (found := minutes(text[told.end() :].strip(" :-–"))) is not None:
-            return name, found
+        label = says.match(text)
+        if label is not None and (time := minutes(text[label.end() :].strip(" :-–"))) is not None:
+            return name, time
     return None
 
 

@@ -17,7 +17,7 @@ from penstock_apps.recipes.photos.reading_order import in_reading_order
 from penstock_apps.recipes.photos.text_lines import SeenText, TextLine
 
 STRATEGY = "photo"
-UNTITLED = "Recipe without a title"
+WITHOUT_TITLE = "Recipe without a title"
 _TITLE_GUESSED = "The title is a guess: it is the first line."
 _NO_TITLE = "No title was found: give it one."
 _SECTIONS_GUESSED = "There are no headings: which lines are ingredients, and which are steps, is a guess."
@@ -26,7 +26,7 @@ _LONGEST_TITLE = 500
 _LONGEST_TEXT = 10_000
 _MAX_CHARACTERS = 24_000
 _UNSURE = 0.85
-_SHOWN = 3
+_EXAMPLES = 3
 _NEW_PARAGRAPH = 0.75
 """A space of so many heights of a line begins a new step."""
 _STEP_BEGINS = re.compile(r"(?:step\s*+)?\d{1,2}\s*+[.):](?:\s|$)|step\s++\d{1,2}\b|[•·▪●*]\s", re.IGNORECASE)
@@ -45,16 +45,16 @@ class SeenCard:
 
 def read_card(card: SeenCard) -> Reading:
     """What the pictures say. Strangers wrote it: this runs in a process with limits."""
-    pages = [in_reading_order(seen) for seen in card.pictures]
+    pages = [in_reading_order(pieces) for pieces in card.pictures]
     layout = lay_out(pages)
     everything = [line for page in pages for line in page]
     words = "\n".join(line.text for line in everything)[:_MAX_CHARACTERS]
     if not layout.ingredients and not layout.steps:
         return Reading(None, words)
-    title = card.title_hint or _joined(layout.title)[:_LONGEST_TITLE]
+    title = card.title_hint or _join_lines(layout.title)[:_LONGEST_TITLE]
     recipe = ParsedRecipe(
-        title=title or UNTITLED,
-        description=_joined(layout.description)[:_LONGEST_TEXT] or None,
+        title=title or WITHOUT_TITLE,
+        description=_join_lines(layout.description)[:_LONGEST_TEXT] or None,
         ingredients=read_ingredients(_ingredient_lines(layout.ingredients)[:_MAX_LINES]),
         steps=_steps(layout.steps)[:_MAX_LINES],
         servings=layout.servings,
@@ -69,7 +69,7 @@ def read_card(card: SeenCard) -> Reading:
 
 
 def _picture_warnings(card: SeenCard) -> list[str]:
-    return [f"No text was found in picture {number}." for number, seen in enumerate(card.pictures, 1) if not seen]
+    return [f"No text was found in picture {number}." for number, pieces in enumerate(card.pictures, 1) if not pieces]
 
 
 def _unsure(lines: Sequence[TextLine]) -> list[str]:
@@ -77,9 +77,9 @@ def _unsure(lines: Sequence[TextLine]) -> list[str]:
     unsure = [line.text for line in lines if line.confidence < _UNSURE]
     if not unsure:
         return []
-    shown = ", ".join(f"“{text[:60]}”" for text in unsure[:_SHOWN])
-    more = f" and {len(unsure) - _SHOWN} more" if len(unsure) > _SHOWN else ""
-    return [f"{pluralize(len(unsure), 'line')} could not be read surely: {shown}{more}."]
+    examples = ", ".join(f"“{text[:60]}”" for text in unsure[:_EXAMPLES])
+    more = f" and {len(unsure) - _EXAMPLES} more" if len(unsure) > _EXAMPLES else ""
+    return [f"{pluralize(len(unsure), 'line')} could not be read surely: {examples}{more}."]
 
 
 def _guesses(layout: CardLayout, title: str, hint: str | None) -> list[str]:
@@ -126,7 +126,7 @@ def _steps(lines: Sequence[TextLine]) -> list[str]:
     return [text for step in steps for text in lines_without_numbers(_BULLET.sub("", step)) if text]
 
 
-def _joined(lines: Sequence[TextLine]) -> str:
+def _join_lines(lines: Sequence[TextLine]) -> str:
     text = ""
     for line in lines:
         text = _put_together(text, line.text)

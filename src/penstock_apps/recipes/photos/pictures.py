@@ -42,7 +42,7 @@ def open_upright(file: PictureFile) -> Image.Image:
     except Image.DecompressionBombError as error:
         raise PictureFailure.TOO_MANY_PIXELS.error(str(error)) from error
     except UnidentifiedImageError as error:
-        raise _unidentified(file.path) from error
+        raise _reason_of(file.path) from error
     except FileNotFoundError:
         raise
     # Decoders raise all sorts of things when bytes are not what they should be.
@@ -62,11 +62,11 @@ def preview_of(picture: Image.Image) -> bytes:
 def _upright(picture: Image.Image) -> Image.Image:
     """Small first, and turned then: a quarter of the time."""
     picture.thumbnail((_LONGEST_EDGE, _LONGEST_EDGE), Image.Resampling.LANCZOS, reducing_gap=2.0)
-    turned = ImageOps.exif_transpose(picture)
-    if "A" not in turned.getbands() and "transparency" not in turned.info:
-        return turned.convert("RGB")
+    upright = ImageOps.exif_transpose(picture)
+    if "A" not in upright.getbands() and "transparency" not in upright.info:
+        return upright.convert("RGB")
     # What is transparent is seen on white paper; black letters would vanish on the black that lies below.
-    layer = turned.convert("RGBA")
+    layer = upright.convert("RGBA")
     paper = Image.new("RGB", layer.size, "white")
     paper.paste(layer, mask=layer.getchannel("A"))
     return paper
@@ -83,7 +83,7 @@ def _formats() -> list[str]:
     return [name for name in _FORMATS if name in Image.OPEN]
 
 
-def _unidentified(path: Path) -> Exception:
+def _reason_of(path: Path) -> Exception:
     with path.open("rb") as file:
         head = file.read(12)
     if head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS and "HEIF" not in _formats():

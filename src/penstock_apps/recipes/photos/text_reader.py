@@ -51,10 +51,10 @@ def read_picture(file: PictureFile) -> PictureText:
         picture = picture.rotate(90, expand=True)
         lines = _see(engine, picture)
     if lines and confidence_of(lines) < _UNLIKELY:
-        turned = picture.rotate(180)
-        turned_lines = _see(engine, turned)
-        if confidence_of(turned_lines) > confidence_of(lines):
-            picture, lines = turned, turned_lines
+        upside_down = picture.rotate(180)
+        other_lines = _see(engine, upside_down)
+        if confidence_of(other_lines) > confidence_of(lines):
+            picture, lines = upside_down, other_lines
     return PictureText(lines, preview_of(picture), picture.width, picture.height)
 
 
