@@ -73,8 +73,12 @@ def test_amounts_beside_their_ingredients_are_a_table() -> None:
 
 
 def test_a_page_that_lies_askew_is_read_as_if_it_did_not() -> None:
+    amounts = [line(f"{n}00 g", 20, 100 + 30 * n) for n in range(1, 5)]
+    names = [line(name, 700, 100 + 30 * n) for n, name in enumerate(("flour", "sugar", "butter", "nuts"), 1)]
     for degrees in (-6, 3, 8):
         assert texts(*(turned(piece, degrees) for piece in (*RIGHT, *LEFT))) == IN_COLUMNS
+        table = (turned(piece, degrees) for piece in (*names, *amounts))  # far apart: the next line is beside the name
+        assert texts(*table) == ["100 g flour", "200 g sugar", "300 g butter", "400 g nuts"]
 
 
 def test_the_space_above_a_line_is_told_in_lines() -> None:
