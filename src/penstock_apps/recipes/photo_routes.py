@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import Form, Header, Path, Request, UploadFile
+from fastapi import File, Form, Header, Path, Request, UploadFile
 from starlette.responses import FileResponse, Response
 
 from penstock import owner
@@ -21,7 +21,7 @@ from penstock.http import (
     documented,
     limit_body,
 )
-from penstock.lifecycle import SubmitOutcome
+from penstock.lifecycle import JSON, SubmitOutcome
 from penstock_apps.recipes import schemas as shapes
 from penstock_apps.recipes import translation as words
 from penstock_apps.recipes.photo_requests import LONGEST_HINT, MAX_PICTURES, SentPicture
@@ -32,6 +32,12 @@ IdempotencyKey = Annotated[
     Header(min_length=1, max_length=255, description="The same request again, with the same key, gives the same job."),
 ]
 _EXAMPLE = {"requestBody": {"content": {"multipart/form-data": {"example": {"images": ["the file's bytes"]}}}}}
+# Said here, and refused in words of our own.
+_IMAGES: dict[str, JSON] = {
+    "minItems": 1,
+    "maxItems": MAX_PICTURES,
+    "items": {"type": "string", "format": "binary", "minLength": 1},
+}
 _FORM = StartForm(
     "Read photos of a recipe",
     text="Photos of a card, or of the pages of a book, become a recipe you can keep.",
@@ -70,15 +76,15 @@ def photo_routes(recipes: Recipes) -> Router:
     )  # fmt: skip
     @limit_body(photos.max_body_bytes, is_spooled=True, max_files=MAX_PICTURES + 1)
     def read_photos(
-        images: list[UploadFile],
+        images: Annotated[list[UploadFile], File(json_schema_extra=_IMAGES)],
         who: Submitting,
         request: Request,
         title_hint: Annotated[
             str | None, Form(max_length=LONGEST_HINT, description="What the recipe is called, if you know it.")
         ] = None,
         use_llm_fallback: Annotated[
-            bool, Form(description="May a language model be shown the text, where it is not clear?")
-        ] = True,
+            Literal["true", "false"], Form(description="May a language model be shown the text, where it is not clear?")
+        ] = "true",
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
         """All pictures are one recipe. Its job is looked at, listed, canceled, saved and dismissed like a page's."""
@@ -90,7 +96,7 @@ def photo_routes(recipes: Recipes) -> Router:
             pictures,
             user=who.user,
             title_hint=title_hint,
-            use_llm_fallback=use_llm_fallback,
+            use_llm_fallback=use_llm_fallback == "true",
             idempotency_key=idempotency_key,
             ip_address=request.client.host if request.client else None,
         )
