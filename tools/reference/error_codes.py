@@ -265,6 +265,7 @@ OF_HTTP = {
     "SESSIONS_FROM_ELSEWHERE": (422, "sessions are the business of the application that signs people in"),
     "SESSION_ENDED": (401, "somebody signed out, or the sessions of this user were ended; sign in again"),
     "TOKEN_EXPIRED": (401, "the token was good once; get a new one"),
+    "TOKEN_TOO_LONG": (401, "the token is longer than a browser keeps in a cookie; get one with fewer claims"),
     "TOKEN_INVALID": (401, "the token is forged, for somebody else, or no token at all"),
     "TOO_MANY_CONNECTIONS": (
         429,
