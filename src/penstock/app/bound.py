@@ -10,7 +10,7 @@ from penstock.app.files import Files
 from penstock.app.items import Items
 from penstock.app.jobs import Jobs, WorksOnJob
 from penstock.app.runtime import Runtime
-from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.callers import Caller, require_caller
 from penstock.lifecycle.generic import Input, Params, Result
 from penstock.lifecycle.identifiers import Identifier, read_new_id
 from penstock.lifecycle.job import Submission
@@ -72,6 +72,7 @@ class BoundApp:
     """The kept files they see."""
 
     def __init__(self, runtime: Runtime, caller: Caller, work_on: WorksOnJob) -> None:
+        require_caller(caller)
         self._runtime = runtime
         self.caller = caller
         self.jobs = Jobs(runtime, caller, work_on)
