@@ -275,7 +275,8 @@ OF_HTTP = {
 }
 
 OF_THE_COMMAND_LINE = {
-    "ADDRESS_IN_USE": "the server cannot listen there: something else does, or the address is not this machine's",
+    "ADDRESS_IN_USE": "another program listens at the server's port; stop it, or choose another with `--port`",
+    "ADDRESS_NOT_USABLE": "the server cannot listen there: the address is not this machine's, or not for this account",
     "APP_NOT_LOADED": "`--app` or `PENSTOCK_APP` does not lead to a `Penstock` object",
     "DATABASE_NOT_SHARED": "handlers run in processes of others, which cannot reach a database in memory",
     "ENGINE_UNKNOWN": "`penstock dispatch` names an engine on which no kind of the app runs",
