@@ -122,7 +122,8 @@ def test_a_pipe_whose_reader_has_seen_enough_is_no_error(terminal: Terminal, com
     os.close(reading)
     ended = subprocess.run(
         [terminal.program, command, str(job.id)],
-        cwd=terminal.directory, env=terminal.environment, stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False,
+        cwd=terminal.directory, env=terminal.environment, stdout=writing, stderr=subprocess.PIPE, timeout=60,
+        check=False,
     )  # fmt: skip
     os.close(writing)
     assert (ended.returncode, ended.stderr) == (1, b"")

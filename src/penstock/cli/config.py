@@ -98,8 +98,8 @@ def _check(app: Penstock) -> None:
         print(line)
     for remark in remarks:
         print(f"to know: {remark}")
-    for remark in _unknown_variables(app):
-        print(f"to know: {remark}")
+    for unknown in _unknown_variables(app):
+        print(f"to know: {unknown.message} ({unknown.code})")
     for lacking in _left_out():
         print(f"left out: {lacking}")
 
@@ -116,7 +116,7 @@ def _require_writable(directory: Path) -> None:
         )
 
 
-def _unknown_variables(app: Penstock) -> list[str]:
+def _unknown_variables(app: Penstock) -> list[ConfigurationError]:
     """Variables of the environment that look like settings and are none."""
     known_variables = {setting.variable for setting in _every_setting(app)} | _variables_of_applications()
     unknown_variables = [
@@ -126,7 +126,8 @@ def _unknown_variables(app: Penstock) -> list[str]:
     for name in unknown_variables:
         similar = get_close_matches(name, known_variables, n=1)
         question = f"; did you mean {similar[0]}?" if similar else ""
-        remarks.append(f"{name} is set, and no setting has that name{question} (SETTING_UNKNOWN)")
+        message = f"{name} is set, and no setting has that name{question}"
+        remarks.append(ConfigurationError(message, code="SETTING_UNKNOWN"))
     return remarks
 
 

@@ -66,7 +66,7 @@ def progress(job: Job) -> str:
     return f"{share} % ({counts.processed:,} of {counts.total:,})"
 
 
-def forgotten(kind: str) -> str:
+def forgotten_kind(kind: str) -> str:
     """What to say of a kind that jobs wait for and nobody knows any more."""
     return (
         f"no kind {on_one_line(kind)!r} is registered here, and no worker that is alive knows it: its jobs wait until "

@@ -38,7 +38,7 @@ def jobs(
     from penstock.cli.as_json import job_object, print_lines
     from penstock.cli.callers import caller
     from penstock.cli.identifiers import find_id, short
-    from penstock.cli.job_summary import forgotten
+    from penstock.cli.job_summary import forgotten_kind
 
     with open_app(app) as penstock:
         mine = penstock.acting_as(caller(owner))
@@ -56,7 +56,7 @@ def jobs(
         waiting_kinds = {job.kind for job in page if not job.finished} - {kind.name for kind in penstock.kinds}
         if waiting_kinds:
             for name in sorted(waiting_kinds.intersection(penstock.system.forgotten_kinds())):
-                print(f"\n{forgotten(name)}")
+                print(f"\n{forgotten_kind(name)}")
 
 
 def _print_table(page: list[Job]) -> None:

@@ -94,4 +94,4 @@ def _print_facts(jobs: Jobs, job: Job, actions: tuple[str, ...], *, is_forgotten
     fact("you may", ", ".join(actions))
     print_out(table)
     if is_forgotten:
-        print(f"\n{job_summary.forgotten(job.kind)}")
+        print(f"\n{job_summary.forgotten_kind(job.kind)}")

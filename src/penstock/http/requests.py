@@ -21,7 +21,7 @@ from penstock.http.system.metrics import Metrics
 
 _HEADER = b"x-request-id"
 _GOOD = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_GONE = 499
+_CLIENT_CLOSED_REQUEST = 499
 """The status of a request whose client went away before the answer: nginx has made it the usual one."""
 _log = structlog.get_logger("penstock.http")
 
@@ -54,7 +54,7 @@ class RequestIds:
             try:
                 await self._app(scope, receive, send_named)
             except ClientDisconnect:
-                answer.setdefault("status", _GONE)
+                answer.setdefault("status", _CLIENT_CLOSED_REQUEST)
             except Exception as error:  # noqa: BLE001 - answered and logged, whatever it is
                 response = unforeseen(Request(scope), error)
                 if "status" not in answer:

@@ -32,10 +32,10 @@ class StreamAccess:
     @property
     def seconds_to_check(self) -> float:
         """In how many seconds it has to be asked again, also when nothing happens: a stream ends with its token."""
-        left = self._due - self._now()
+        seconds = self._due - self._now()
         if self.who.expires_at is not None:
-            left = min(left, self.who.expires_at - time.time())
-        return max(left, _LEAST_SECONDS)
+            seconds = min(seconds, self.who.expires_at - time.time())
+        return max(seconds, _LEAST_SECONDS)
 
     async def holds(self) -> bool:
         """Would the request that opened the stream still be let in, as the same person with the same rights?"""
