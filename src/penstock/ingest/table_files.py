@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.errors import ConfigurationError, InvalidInput
-from penstock.ingest import delimited_text
+from penstock.errors import InvalidInput
+from penstock.ingest import delimited_text, spreadsheets
 from penstock.ingest.detection import FileType, detect_type
 from penstock.ingest.limits import TableLimits
 from penstock.ingest.tables import Table, TableShape
@@ -41,9 +39,7 @@ def look_at_table(
         case FileType.DELIMITED:
             return delimited_text.look_at(path, limits, encoding=encoding, delimiter=delimiter)
         case FileType.XLSX:
-            with _of_extra():
-                from penstock.ingest import spreadsheets
-            return spreadsheets.look_at(path, limits, sheet=sheet)
+            return spreadsheets.look_at(path, name, limits, sheet=sheet)
         case other:
             raise InvalidInput(f"{name} is no table but {other.value}", field="file", code="NOT_A_TABLE")
 
@@ -52,15 +48,4 @@ def open_table(path: Path, shape: TableShape, limits: TableLimits) -> Table:
     """A table whose shape is known."""
     if shape.format == "delimited":
         return delimited_text.Delimited(path, shape, limits)
-    with _of_extra():
-        from penstock.ingest.spreadsheets import Spreadsheet
-    return Spreadsheet(path, shape, limits)
-
-
-@contextmanager
-def _of_extra() -> Iterator[None]:
-    """A library that an extra brings is loaded here; where it is missing, that is said."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(f"XLSX needs {error.name}, which is not here; install penstock[tables]") from error
+    return spreadsheets.Spreadsheet(path, shape, limits)
