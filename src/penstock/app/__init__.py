@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from penstock.app.bound import BoundApp, SubmitOptions
     from penstock.app.child_processes import ChildProcesses
-    from penstock.app.files import Files
+    from penstock.app.files import Files, ReceivedFile
     from penstock.app.items import Items
     from penstock.app.jobs import Jobs
     from penstock.app.messages import Messages
@@ -37,7 +37,7 @@ else:
         {
             "penstock.app.bound": "BoundApp SubmitOptions",
             "penstock.app.child_processes": "ChildProcesses",
-            "penstock.app.files": "Files",
+            "penstock.app.files": "Files ReceivedFile",
             "penstock.app.items": "Items",
             "penstock.app.jobs": "Jobs",
             "penstock.app.messages": "Messages",
@@ -60,5 +60,5 @@ else:
 __all__ = [
     "Ages", "Backlog", "BoundApp", "ChildProcesses", "ErrorGroup", "Files", "ItemCursor", "ItemRow", "Items",
     "JobCursor", "JobFilter", "JobPage", "Jobs", "LaneSample", "Limits", "MaintenanceReport", "Message", "Messages",
-    "PastJob", "Penstock", "StoredFile", "SubmitOptions", "Summary", "System", "TimeRange", "WorkerSeen",
+    "PastJob", "Penstock", "ReceivedFile", "StoredFile", "SubmitOptions", "Summary", "System", "TimeRange", "WorkerSeen",
 ]  # fmt: skip

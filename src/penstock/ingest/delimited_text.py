@@ -34,7 +34,7 @@ from penstock.errors import InvalidInput, PayloadTooLarge
 from penstock.formulas import may_be_guarded, unguard
 from penstock.ingest import encodings
 from penstock.ingest.limits import TableLimits
-from penstock.ingest.tables import CELL_TOO_LONG, ROW_TOO_LONG, ROW_UNREADABLE, Row, TableShape, clean_headers
+from penstock.ingest.tables import CELL_TOO_LONG, NO_DELIMITER, ROW_TOO_LONG, ROW_UNREADABLE, Row, TableShape, clean_headers
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -45,8 +45,6 @@ RECORD_CHARACTERS = 1024 * 1024
 _SAMPLE_RECORDS = 1000
 _REREADS = 3
 _DELIMITERS = ("\t", ";", "|", ",")  # of two that fit equally, the one that text holds less often by chance
-_NO_DELIMITER = "\x1f"
-"""Of a list of one column: no text holds it."""
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
 _SOMETHING = re.compile(r"[^\s,;|\"']")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\udcff]")
@@ -362,7 +360,7 @@ def _dialect(text: str, whole: bool, declared_delimiter: str | None) -> tuple[st
             if quote == "'" or (fit, width) > best:
                 best, best_choice = (fit, width), (delimiter, quote, records)
     if not best_choice[2]:  # one column
-        delimiter = declared_delimiter or _NO_DELIMITER
+        delimiter = declared_delimiter or NO_DELIMITER
         return delimiter, '"', _sample_records(text, whole, delimiter, '"')[0]
     return best_choice
 

@@ -10,6 +10,9 @@ ROW_TOO_LONG = "ROW_TOO_LONG"
 CELL_TOO_LONG = "CELL_TOO_LONG"
 ROW_UNREADABLE = "ROW_UNREADABLE"
 
+NO_DELIMITER = "\x1f"
+"""The delimiter of a list of one column: no text holds it."""
+
 
 class Row(NamedTuple):
     """One row of a table: its number in the file, and its cells in the order of the headers.

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 from uuid import UUID
-
-from uuid_utils.compat import uuid7
 
 from penstock.errors import FileNotFound, PayloadTooLarge
 from penstock.lifecycle.bounds import FILE_NAME, MEDIA_TYPE, OWNER
@@ -60,6 +58,24 @@ class Readable(Protocol):
         """Up to ``size`` bytes; none at the end."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReceivedBytes:
+    """Bytes on disk that somebody looks at before they are kept."""
+
+    path: Path
+    target: Path
+    sha256: str
+    size_bytes: int
+
+    def keep(self) -> KeptBytes:
+        """Flush them to the disk, and give them their name."""
+        _flush(self.path)
+        make_private_folder(self.target.parent)
+        self.path.replace(self.target)
+        _flush(self.target.parent)
+        return KeptBytes(self.sha256, self.size_bytes)
+
+
 class FileStore:
     """A folder that keeps bytes by their SHA-256."""
 
@@ -68,60 +84,65 @@ class FileStore:
 
     def keep(self, stream: Readable, *, max_bytes: int | None = None) -> KeptBytes:
         """Write a stream to disk, at most ``max_bytes`` bytes of it."""
+        with self.receive(stream, max_bytes=max_bytes) as received:
+            return received.keep()
+
+    @contextmanager
+    def receive(self, stream: Readable, *, max_bytes: int | None = None) -> Iterator[ReceivedBytes]:
+        """A stream on disk, at most ``max_bytes`` bytes of it: gone behind the block, unless it was kept meanwhile."""
         make_private_folder(self.directory)
-        digest, size = sha256(), 0
-        with self._temporary() as (path, out):
-            while chunk := stream.read(_READ_AT_ONCE):
-                size += len(chunk)
-                if max_bytes is not None and size > max_bytes:
-                    raise PayloadTooLarge(
-                        f"the file is larger than {max_bytes:,} bytes", field="file", code="FILE_TOO_LARGE"
-                    )
-                digest.update(chunk)
-                out.write(chunk)
-            out.flush()
-            os.fsync(out.fileno())
-            target = self.path(digest.hexdigest())
-            make_private_folder(target.parent)
-            path.replace(target)
-            _flush_directory(target.parent)
-        return KeptBytes(digest.hexdigest(), size)
+        handle, name = tempfile.mkstemp(dir=self.directory, prefix=".incoming-")
+        path = Path(name)
+        try:
+            digest, size = sha256(), 0
+            with os.fdopen(handle, "wb") as out:
+                while chunk := stream.read(_READ_AT_ONCE):
+                    size += len(chunk)
+                    if max_bytes is not None and size > max_bytes:
+                        raise PayloadTooLarge(
+                            f"the file is larger than {max_bytes:,} bytes", field="file", code="FILE_TOO_LARGE"
+                        )
+                    digest.update(chunk)
+                    out.write(chunk)
+            yield ReceivedBytes(path, self.path(digest.hexdigest()), digest.hexdigest(), size)
+        finally:
+            path.unlink(missing_ok=True)
 
     def path(self, digest: str) -> Path:
         """Where the bytes of that SHA-256 are."""
         return path_of(self.directory, digest)
 
-    @contextmanager
-    def _temporary(self) -> Iterator[tuple[Path, BinaryIO]]:
-        handle, name = tempfile.mkstemp(dir=self.directory, prefix=".incoming-")
-        path = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as out:
-                yield path, out
-        finally:
-            path.unlink(missing_ok=True)
 
-
-def _flush_directory(directory: Path) -> None:
-    """A rename is only safe once its directory is on disk too."""
-    handle = os.open(directory, os.O_RDONLY)
+def _flush(path: Path) -> None:
+    """Bytes are safe only once they are on disk, and a rename once its folder is."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
 
 
+def plain_name(name: str) -> str:
+    """The last part of a name, as text that can be stored."""
+    return storable_text(name.replace("\\", "/").rpartition("/")[2]).strip()
+
+
 def record_file(
-    transaction: Transaction, kept_bytes: KeptBytes, *, name: str, owner: str | None, media_type: str | None
+    transaction: Transaction,
+    kept_bytes: KeptBytes,
+    *,
+    file_id: UUID,
+    name: str,
+    owner: str | None,
+    media_type: str | None,
 ) -> StoredFile:
     """Record a file whose bytes are kept; only the last part of its name is, and only as text."""
-    plain = storable_text(name.replace("\\", "/").rpartition("/")[2]).strip()
+    plain = plain_name(name)
     FILE_NAME.require(plain)
     if owner is not None:
         OWNER.require(owner)
     if media_type:
         MEDIA_TYPE.require(media_type)
-    file_id: UUID = uuid7()
     new = queries.NewFile(
         id=file_id,
         user_id=owner,

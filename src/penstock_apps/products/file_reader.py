@@ -7,15 +7,22 @@ that none waits for the others: an upload is looked at while a hundred bad pictu
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from penstock import Penstock, Permanent, Planned, Retryable
 from penstock.app import Limits
 from penstock.errors import InvalidInput, MemoryLimitExceeded, TimeLimitExceeded, WorkerCrashed
 from penstock_apps.products.barcodes import Barcode, read_barcodes
-from penstock_apps.products.looking import FilesSeen, FilesToLookAt, look_at_files
+from penstock_apps.products.looking import (
+    ColumnsSeen,
+    FilesSeen,
+    FilesToLookAt,
+    look_at_columns,
+    look_at_files,
+)
 from penstock_apps.products.planning import ArchiveToRead, PictureHead, TableToRead, picture_pieces, table_pieces
 from penstock_apps.products.settings import ProductSettings
 
@@ -23,6 +30,7 @@ _LOOKS = 4
 _LOOKS_WAITING = 16
 """Each keeps a thread of the server; one more is told to come again."""
 _PLANS = 32
+Seen = TypeVar("Seen")
 
 
 class FileReader:
@@ -37,9 +45,16 @@ class FileReader:
 
     def look(self, files: FilesToLookAt, user: str | None) -> FilesSeen:
         """What files of a user are; ``InvalidInput`` for those that cannot be used."""
+        return self._look(look_at_files, files, user)
+
+    def look_at_columns(self, files: FilesToLookAt, user: str | None) -> ColumnsSeen:
+        """The columns of a user's table; ``InvalidInput`` where there is none."""
+        return self._look(look_at_columns, files, user)
+
+    def _look(self, look: Callable[[FilesToLookAt], Seen], files: FilesToLookAt, user: str | None) -> Seen:
         limits = Limits(self._app.settings.ingest_look_seconds, self._app.settings.ingest_memory_bytes)
         try:
-            return self._looks.call(look_at_files, files, limits, user=user)
+            return self._looks.call(look, files, limits, user=user)
         except (TimeLimitExceeded, MemoryLimitExceeded) as error:
             raise InvalidInput(_too_complex(error), field="file", code="FILE_TOO_COMPLEX") from error
         except WorkerCrashed as error:

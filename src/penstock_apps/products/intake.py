@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import cast
 from uuid import UUID, uuid4
 
-from penstock import SYSTEM, Caller, Job, Penstock, owner
-from penstock.app import StoredFile
+from penstock import Caller, Job, Penstock, owner
+from penstock.app import ReceivedFile
 from penstock.errors import HandlerError, InvalidInput, JobNotFound, SwitchedOff, TooManyRequests
 from penstock.http import StartForm
 from penstock.ingest import (
@@ -32,9 +33,8 @@ from penstock.ingest import (
 from penstock.lifecycle import JSON, SubmitOutcome
 from penstock_apps.products.file_reader import FileReader
 from penstock_apps.products.forms import MAX_PICTURES, UPLOAD
-from penstock_apps.products.headers import map_headers
 from penstock_apps.products.kinds import PICTURES, TABLE
-from penstock_apps.products.looking import FilesToLookAt
+from penstock_apps.products.looking import ColumnsSeen, FilesToLookAt
 from penstock_apps.products.payloads import ArchiveParams, PictureParams, TableParams
 from penstock_apps.uploads import Rewindable, sha256_of
 
@@ -83,6 +83,11 @@ class ProductIntake(Intake):
         """The bounds the settings put on an archive."""
         return ArchiveLimits(decompressed_bytes=self._app.settings.ingest_max_decompressed_bytes)
 
+    @property
+    def max_body_bytes(self) -> int:
+        """The largest body with files."""
+        return self._app.settings.max_body_bytes
+
     def require_enabled(self) -> None:
         """Refuse while an operator has switched uploads off."""
         if not self._app.settings.db_ingest_enabled:
@@ -112,7 +117,7 @@ class ProductIntake(Intake):
         """A job for each file that waits at a source."""
         key = sender.idempotency_key
         if key is not None:
-            request = {"source": source, **asdict(options)}
+            request = {"source": source, **options.to_json()}
             self._app.acting_as(owner(sender.user)).take_key(key, ["products source", request])
         report = self.scan(
             source,
@@ -176,12 +181,15 @@ class ProductIntake(Intake):
             )
         if idempotency_key is not None and fingerprint is None:
             names = [[file.name, sha256_of(cast("Rewindable", file.stream))] for file in files]
-            fingerprint = ["products", names, asdict(options)]
+            fingerprint = ["products", names, options.to_json()]
             earlier = self._app.acting_as(owner(user)).take_key(idempotency_key, fingerprint, ip_address=ip_address)
             if earlier is not None:
                 return _taken_before(self._app.acting_as(owner(user)).jobs.get(earlier), files)
-        stored_files = [self._keep(file, user) for file in files]
-        job_type, params, shape = self._job_of(stored_files, options, user)
+        with ExitStack() as not_kept:
+            # Looked at before they are kept: of files that are refused nothing is left on the disk.
+            received_files = [not_kept.enter_context(self._receive(file, user)) for file in files]
+            job_type, params, shape = self._job_of(received_files, options, user)
+            stored_files = [file.keep() for file in received_files]
         submission = self._app.acting_as(owner(user)).submit(
             job_type,
             params,
@@ -199,33 +207,28 @@ class ProductIntake(Intake):
             is_new=submission.answer is SubmitOutcome.NEW,
             job_type=job_type,
             files=tuple(file.name for file in stored_files),
-            mapping=None if shape is None else map_headers(shape.headers),
+            mapping=params["mapping"] if "mapping" in params else None,  # noqa: SIM401 - the others have no such key
             headers=None if shape is None else shape.headers,
             shape=shape,
         )
 
-    def _keep(self, file: HandedFile, user: str | None) -> StoredFile:
+    def look_at_columns(self, file: HandedFile, options: UploadOptions, user: str | None) -> ColumnsSeen:
+        """What the columns of a table are taken for, and some of what they hold; nothing of the file is kept."""
+        self.require_enabled()
+        with self._receive(file, user) as received:
+            return self._files.look_at_columns(self._to_look_at([received], options), user)
+
+    def _receive(self, file: HandedFile, user: str | None) -> AbstractContextManager[ReceivedFile]:
         max_bytes = self._app.settings.ingest_max_file_bytes
-        return self._app.acting_as(owner(user)).files.keep(
+        return self._app.acting_as(owner(user)).files.receive(
             file.stream, name=file.name, media_type=file.media_type, max_bytes=max_bytes
         )
 
     def _job_of(
-        self, stored_files: Sequence[StoredFile], options: UploadOptions, user: str | None
+        self, stored_files: Sequence[ReceivedFile], options: UploadOptions, user: str | None
     ) -> tuple[str, TableParams | ArchiveParams | PictureParams, TableShape | None]:
         """Which job files make, with which params."""
-        findings = self._files.look(
-            FilesToLookAt(
-                tuple(self._app.acting_as(SYSTEM).files.path(file) for file in stored_files),
-                tuple(file.name for file in stored_files),
-                table_limits(self._app.settings),
-                self.archive_limits(),
-                encoding=options.encoding,
-                delimiter=options.delimiter,
-                sheet=options.sheet,
-            ),
-            user,
-        )
+        findings = self._files.look(self._to_look_at(stored_files, options), user)
         first, job_type = stored_files[0], PICTURES if findings.shape is None else TABLE
         if options.job_type not in (None, job_type):
             what = "a table" if job_type == TABLE else "no table but pictures"
@@ -244,6 +247,15 @@ class ProductIntake(Intake):
             return job_type, ArchiveParams(file_id=str(first.id), name=first.name, archive=first.sha256), None
         pictures = PictureParams(pictures=[{"sha256": file.sha256, "name": file.name} for file in stored_files])
         return job_type, pictures, None
+
+    def _to_look_at(self, files: Sequence[ReceivedFile], options: UploadOptions) -> FilesToLookAt:
+        return FilesToLookAt(
+            tuple(file.path for file in files),
+            tuple(file.name for file in files),
+            table_limits(self._app.settings),
+            self.archive_limits(),
+            options,
+        )
 
     # Sources ------------------------------------------------------------------------------------------------------
 
