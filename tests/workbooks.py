@@ -1,4 +1,4 @@
-"""Reads a workbook with the standard library's XML alone, so that what is written is not judged by what we read with."""
+"""Reads a workbook with the standard library alone: what is written is not judged by what we read with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import re
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 from zipfile import ZipFile
 
 _NAMES = {
@@ -17,21 +17,18 @@ _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _ESCAPED = re.compile("_x([0-9A-F]{4})_")
 
 
-def sheets_of(source: Path | bytes) -> dict[str, ElementTree.Element]:
+def sheets_of(source: Path | bytes) -> dict[str, ET.Element]:
     """The XML of each sheet by its name, in the order of the workbook."""
     with ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as book:
         targets = {
             relation.get("Id"): relation.get("Target")
-            for relation in ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels"))
+            for relation in ET.fromstring(book.read("xl/_rels/workbook.xml.rels"))
         }
-        named = ElementTree.fromstring(book.read("xl/workbook.xml")).findall("m:sheets/m:sheet", _NAMES)
-        return {
-            str(sheet.get("name")): ElementTree.fromstring(book.read(f"xl/{targets[sheet.get(_ID)]}"))
-            for sheet in named
-        }
+        named = ET.fromstring(book.read("xl/workbook.xml")).findall("m:sheets/m:sheet", _NAMES)
+        return {str(sheet.get("name")): ET.fromstring(book.read(f"xl/{targets[sheet.get(_ID)]}")) for sheet in named}
 
 
-def values_of(sheet: ElementTree.Element) -> list[list[Any]]:
+def values_of(sheet: ET.Element) -> list[list[Any]]:
     """The rows of a sheet, each up to its last cell; what is left out is None."""
     rows = []
     for row in sheet.findall("m:sheetData/m:row", _NAMES):
@@ -52,7 +49,7 @@ def read_workbook(source: Path | bytes) -> dict[str, list[list[Any]]]:
     return {name: values_of(sheet) for name, sheet in sheets_of(source).items()}
 
 
-def _value(cell: ElementTree.Element) -> Any:
+def _value(cell: ET.Element) -> Any:
     kind, written = cell.get("t", "n"), cell.findtext("m:v", None, _NAMES)
     if kind == "inlineStr":
         text = "".join(part.text or "" for part in cell.iterfind("m:is//m:t", _NAMES))

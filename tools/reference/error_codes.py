@@ -213,8 +213,7 @@ OF_CALLS = {
     "JOB_TYPE_WRONG": ("InvalidInput", "`jobType` says one thing and the file is another"),
     "MAPPING_INVALID": (
         "InvalidInput",
-        "`mapping` is no JSON object, names a column or a field that there is not, takes two columns for one field, or "
-        "comes with a file that is no table",
+        "`mapping` is no JSON object, does not fit the columns or the fields, or comes with a file that is no table",
     ),
     "MIXED_FILES": ("InvalidInput", "tables, archives and pictures were sent together; send them apart"),
     "NOT_AN_ARCHIVE": ("InvalidInput", "a file that begins like a ZIP cannot be read as one"),

@@ -60,5 +60,6 @@ else:
 __all__ = [
     "Ages", "Backlog", "BoundApp", "ChildProcesses", "ErrorGroup", "Files", "ItemCursor", "ItemRow", "Items",
     "JobCursor", "JobFilter", "JobPage", "Jobs", "LaneSample", "Limits", "MaintenanceReport", "Message", "Messages",
-    "PastJob", "Penstock", "ReceivedFile", "StoredFile", "SubmitOptions", "Summary", "System", "TimeRange", "WorkerSeen",
+    "PastJob", "Penstock", "ReceivedFile", "StoredFile", "SubmitOptions", "Summary", "System", "TimeRange",
+    "WorkerSeen",
 ]  # fmt: skip

@@ -33,9 +33,9 @@ class FormField:
     choices: tuple[tuple[str, str], ...] = ()
     """Values with their labels."""
     choices_from: str = ""
-    """An address whose list has the choices, by ``id`` and ``name``. Of ``columns`` it takes the file by POST, in a part
-    named ``file``, and answers with ``columns`` (``name``, ``choice`` and ``examples`` of each), ``choices`` and a
-    ``note`` on how the file is read."""
+    """An address whose list has the choices, by ``id`` and ``name``. Of ``columns`` it takes the file by POST, in a
+    part named ``file``, and answers with ``columns`` (``name``, ``choice`` and ``examples`` of each), ``choices`` and
+    a ``note`` on how the file is read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,15 @@ from penstock.errors import InvalidInput, PayloadTooLarge
 from penstock.formulas import may_be_guarded, unguard
 from penstock.ingest import encodings
 from penstock.ingest.limits import TableLimits
-from penstock.ingest.tables import CELL_TOO_LONG, NO_DELIMITER, ROW_TOO_LONG, ROW_UNREADABLE, Row, TableShape, clean_headers
+from penstock.ingest.tables import (
+    CELL_TOO_LONG,
+    NO_DELIMITER,
+    ROW_TOO_LONG,
+    ROW_UNREADABLE,
+    Row,
+    TableShape,
+    clean_headers,
+)
 
 if TYPE_CHECKING:
     from _csv import Reader

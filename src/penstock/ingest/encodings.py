@@ -143,8 +143,8 @@ def _is_utf_8(sample: bytes, *, whole: bool) -> bool:
     broken_count = text.count(UNDECODABLE)
     if not broken_count:
         return True
-    # Bytes that make a character of UTF-8 hardly ever stand together in text of another encoding. Where they do as often
-    # as not, some rows are damaged, and it is no other encoding.
+    # Bytes that make a character of UTF-8 hardly ever stand together in text of another encoding. Where they do as
+    # often as not, some rows are damaged, and it is no other encoding.
     good = sum(1 for character in text if character > "\x7f") - broken_count
     return good >= broken_count
 

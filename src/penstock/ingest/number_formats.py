@@ -89,7 +89,7 @@ def moment(days: str, epoch: Epoch) -> str:
         if since < timedelta(0):
             return ""
         if since < _DAY:
-            return (datetime.min + since).time().isoformat()
+            return (datetime.combine(epoch.value, time()) + since).time().isoformat()
         if epoch is Epoch.WINDOWS and since.days <= _LAST_DAY_BEFORE_1900_02_29:
             since += _DAY
         value = datetime.combine(epoch.value, time()) + since

@@ -18,8 +18,8 @@ from typing import IO
 from penstock.errors import InvalidInput, PayloadTooLarge, PenstockError, Permanent
 from penstock.ingest.detection import old_or_locked
 from penstock.ingest.limits import TableLimits
-from penstock.ingest.signatures import OLE
 from penstock.ingest.sheet_xml import NumberedRow
+from penstock.ingest.signatures import OLE
 from penstock.ingest.tables import CELL_TOO_LONG, ROW_TOO_LONG, Row, TableShape, clean_headers
 from penstock.ingest.workbooks import Workbook
 

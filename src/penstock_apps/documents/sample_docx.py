@@ -28,14 +28,14 @@ def docx_bytes(
     created: str = "2026-03-01T09:00:00Z",
 ) -> bytes:
     """A document: its title, paragraphs, a table and a last paragraph, with a line above and below each page."""
-    body = "".join((
-        f'<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr>{_run(title, bold=True)}</w:p>',
-        *map(_paragraph, paragraphs),
-        f"<w:tbl><w:tblPr/>{''.join(map(_table_row, table))}</w:tbl>" if table else "",
-        _paragraph(last),
-        f'<w:sectPr><w:headerReference w:type="default" r:id="rId1" xmlns:r="{_OFFICE}/relationships"/>'
-        f'<w:footerReference w:type="default" r:id="rId2" xmlns:r="{_OFFICE}/relationships"/></w:sectPr>',
-    ))  # fmt: skip
+    rows = f"<w:tbl><w:tblPr/>{''.join(map(_table_row, table))}</w:tbl>" if table else ""
+    references = "".join(
+        f'<w:{kind}Reference w:type="default" r:id="{identifier}" xmlns:r="{_OFFICE}/relationships"/>'
+        for kind, identifier in (("header", "rId1"), ("footer", "rId2"))
+    )
+    heading = f'<w:p><w:pPr><w:outlineLvl w:val="0"/></w:pPr>{_run(title, bold=True)}</w:p>'
+    texts = "".join(map(_paragraph, paragraphs))
+    body = f"{heading}{texts}{rows}{_paragraph(last)}<w:sectPr>{references}</w:sectPr>"
     return _package({
         "[Content_Types].xml": _content_types(),
         "word/document.xml": f'<w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>',

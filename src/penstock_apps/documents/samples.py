@@ -87,12 +87,9 @@ def write_samples(directory: Path) -> list[Path]:
     make_private_folder(directory)
     paths = [directory / name for name in ("penstock.pdf", "mill.docx", "wheels.html", "sluice.txt")]
     paths[0].write_bytes(pdf_bytes(PDF_PAGES, title=PDF_TITLE, author=AUTHOR))
-    paths[1].write_bytes(
-        docx_bytes(
-            DOCX_TITLE, DOCX_PARAGRAPHS, DOCX_TABLE, DOCX_LAST,
-            author=AUTHOR, above="Notes on old mills", below="Written beside the water",
-        )  # fmt: skip
-    )
+    above, below = "Notes on old mills", "Written beside the water"
+    mill = docx_bytes(DOCX_TITLE, DOCX_PARAGRAPHS, DOCX_TABLE, DOCX_LAST, author=AUTHOR, above=above, below=below)
+    paths[1].write_bytes(mill)
     paths[2].write_text(_html_page(), encoding="utf-8")
     paths[3].write_text("\n".join(TEXT_LINES) + "\n", encoding="utf-8")
     return paths

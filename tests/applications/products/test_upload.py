@@ -92,7 +92,9 @@ def test_a_mapping_that_does_not_fit_is_refused(served: Served, mapping: str, sa
     assert said in body["message"]
     pictures = upload(served.client(), ("a.png", sample_image()), mapping="{}").json()
     assert pictures["code"] == "MAPPING_INVALID"
-    assert upload(served.client(), ("a.csv", b"sku\n1\n"), mapping='{"sku": null}').json()["code"] == "NO_PRODUCT_COLUMN"
+    assert (
+        upload(served.client(), ("a.csv", b"sku\n1\n"), mapping='{"sku": null}').json()["code"] == "NO_PRODUCT_COLUMN"
+    )
 
 
 def test_columns_can_be_looked_at_before_a_table_is_sent(served: Served, market: Market) -> None:

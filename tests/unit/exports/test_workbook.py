@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 from zipfile import ZipFile
 
 import pytest
@@ -65,7 +65,7 @@ def test_kinds_of_values_and_the_header(tmp_path: Path) -> None:
     [header, cells] = sheet.iterfind(".//{*}row")
     assert {cell.get("s") for cell in header} == {"1"}
     with ZipFile(file) as book:
-        styles = ElementTree.fromstring(book.read("xl/styles.xml"))
+        styles = ET.fromstring(book.read("xl/styles.xml"))
     [_, bold] = styles.iterfind(".//{*}cellXfs/{*}xf")
     assert styles.findall(".//{*}font")[int(bold.get("fontId", "0"))].find("{*}b") is not None
     inline = "inlineStr"

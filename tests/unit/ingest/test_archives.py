@@ -80,7 +80,9 @@ def test_folders_and_hidden_files_are_skipped_and_not_numbered(tmp_path: Path) -
     names = ["folder/", "__MACOSX/._a.png", ".DS_Store", "folder/.hidden.png", ".git/x.png", "folder/seen.png"]
     path = packed_as(tmp_path / "a.zip", [(name, b"" if name.endswith("/") else PNG) for name in names])
     assert look_at_archive(path, "photos.zip", LIMITS) == 1
-    assert [(picture.number, picture.name) for picture, _, _, _ in pictures(path, "photos.zip", LIMITS)] == [(1, "folder/seen.png")]
+    assert [(picture.number, picture.name) for picture, _, _, _ in pictures(path, "photos.zip", LIMITS)] == [
+        (1, "folder/seen.png")
+    ]
 
 
 def test_what_is_no_image_is_bad_and_keeps_its_number(tmp_path: Path) -> None:

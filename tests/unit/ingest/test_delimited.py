@@ -123,7 +123,14 @@ def test_a_list_of_one_column_may_hold_any_sign(write: Write) -> None:
 
 
 def test_an_export_that_is_taken_in_again_is_what_it_was(write: Write) -> None:
-    table = [["-A1", "-20 °C freezer"], ["'=1", "''-"], ["-5", " @now"], ["a;=1", "\t=\n'+2"], ["men's", "'"], ["x", "-5,2"]]
+    table = [
+        ["-A1", "-20 °C freezer"],
+        ["'=1", "''-"],
+        ["-5", " @now"],
+        ["a;=1", "\t=\n'+2"],
+        ["men's", "'"],
+        ["x", "-5,2"],
+    ]
     written = b"".join(csv_chunks(["sku", "=title"], table))
     path = write(written)
     assert look_at(path, LIMITS).headers == ("sku", "=title")

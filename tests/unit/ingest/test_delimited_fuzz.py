@@ -80,8 +80,29 @@ def test_any_bytes_are_read_to_the_end_or_refused(path: Path, data: bytes, size:
 
 
 CELL = st.one_of(
-    st.sampled_from(["", " ", "x", '"', '""', "a,b", "a;b", "\n", "\r\n", "\r", "'", "\ta", "|", "ü", "sep=,", "€",
-        "'=1", "-5", "'\t"]),
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "x",
+            '"',
+            '""',
+            "a,b",
+            "a;b",
+            "\n",
+            "\r\n",
+            "\r",
+            "'",
+            "\ta",
+            "|",
+            "ü",
+            "sep=,",
+            "€",
+            "'=1",
+            "-5",
+            "'\t",
+        ]
+    ),
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=12),
 )
 

@@ -7,8 +7,8 @@ import io
 import zipfile
 from pathlib import Path
 
-import xlsxwriter  # type: ignore[import-untyped]
 import pytest
+import xlsxwriter  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image

@@ -186,9 +186,9 @@ def test_of_a_huge_text_no_more_is_kept_than_a_cell_may_hold() -> None:
     ("code", "number", "shown"),
     [
         ("dd.mm.yyyy", 45351, "2024-02-29"),
-        ('[$-F800]dddd\\, mmmm dd\\, yyyy', 45351, "2024-02-29"),
+        ("[$-F800]dddd\\, mmmm dd\\, yyyy", 45351, "2024-02-29"),
         ("m/d/yy h:mm AM/PM", 45351.75, "2024-02-29T18:00:00"),
-        ("[$-411]ggge\"年\"m\"月\"d\"日\"", 45351, "2024-02-29"),
+        ('[$-411]ggge"年"m"月"d"日"', 45351, "2024-02-29"),
         ("[h]:mm:ss", 1.5, "36:00:00"),
         ("[mm]:ss.0", 0.0001, "0:00:08.64"),
         ("General", 45351, "45351"),
@@ -215,7 +215,9 @@ def test_a_format_says_whether_a_number_is_a_date(tmp_path: Path, code: str, num
     assert cells(path) == [["k", shown]]
 
 
-@pytest.mark.parametrize(("built_in", "shown"), [(14, "2024-02-29"), (2, "45351"), (46, "1088424:00:00"), (57, "2024-02-29")])
+@pytest.mark.parametrize(
+    ("built_in", "shown"), [(14, "2024-02-29"), (2, "45351"), (46, "1088424:00:00"), (57, "2024-02-29")]
+)
 def test_formats_that_a_workbook_need_not_write_down(tmp_path: Path, built_in: int, shown: str) -> None:
     path = tmp_path / "t.xlsx"
     with xlsxwriter.Workbook(path) as workbook:

@@ -86,7 +86,7 @@ def read_mapping(text: str | None) -> dict[str, str | None] | None:
 
 def _no_mapping(why: str) -> InvalidInput:
     return InvalidInput(
-        f"mapping cannot be read: {why}; send for instance {{\"Art.-Nr.\": \"sku\"}}",
+        f'mapping cannot be read: {why}; send for instance {{"Art.-Nr.": "sku"}}',
         field="mapping",
         code="MAPPING_INVALID",
     )
