@@ -38,6 +38,10 @@ class UploadOptions:
     mapping: Mapping[str, str | None] | None = None
     """What columns of a table are to be taken for; None for one that is not used. The others are found out."""
 
+    def of_table(self) -> dict[str, str | None]:
+        """What is said of how a table is written."""
+        return {"encoding": self.encoding, "delimiter": self.delimiter, "sheet": self.sheet}
+
     def to_json(self) -> dict[str, Any]:
         """The same for a request's fingerprint, in which a mapping is only if there is one."""
         values = asdict(self)
@@ -79,6 +83,8 @@ class TakenFiles:
     mapping: dict[str, str | None] | None = None
     """What each column of a table was taken for."""
     failed: tuple[RefusedFile, ...] = ()
+    is_new: bool = True
+    """Was a job made just now, and not by the same request before?"""
 
 
 class Intake(ABC):

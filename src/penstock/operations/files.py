@@ -1,4 +1,4 @@
-"""Keeping uploaded files: bytes on disk by their SHA-256, a record in the database.
+"""``app.files``: what was uploaded. The bytes are on disk by their SHA-256, a record is in the database.
 
 The bytes are written to a temporary name, flushed to the disk and then renamed, before the record is written: so a
 record never points at bytes that are not whole. Interrupted in between, a file without a record is left, which costs
@@ -12,89 +12,64 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
 from uuid import UUID
+
+from uuid_utils.compat import uuid7
 
 from penstock.errors import FileNotFound, PayloadTooLarge
 from penstock.lifecycle.bounds import FILE_NAME, MEDIA_TYPE, OWNER
-from penstock.lifecycle.callers import SYSTEM, Caller
-from penstock.lifecycle.files import path_of
+from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.files import StoredFile, path_of
+from penstock.lifecycle.identifiers import Identifier, read_file_id
+from penstock.lifecycle.intake import Readable
 from penstock.lifecycle.payloads import storable_text
 from penstock.private_files import make_private_folder
+from penstock.store.engine import Store
+from penstock.store.host import Host
 from penstock.store.queries import files as queries
-from penstock.store.transaction import Transaction
 
 _READ_AT_ONCE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class KeptBytes:
-    """Bytes that are safely on disk; no record of them is written yet."""
+class Files:
+    """The files that a caller sees."""
 
-    sha256: str
-    size_bytes: int
+    def __init__(self, host: Host, caller: Caller) -> None:
+        self._host = host
+        self._caller = caller
 
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """An uploaded file."""
-
-    id: UUID
-    user_id: str | None
-    name: str
-    media_type: str | None
-    size_bytes: int
-    sha256: str
-    created_at: datetime
-
-
-class Readable(Protocol):
-    """Anything bytes can be read from."""
-
-    def read(self, size: int, /) -> bytes:
-        """Up to ``size`` bytes; none at the end."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReceivedBytes:
-    """Bytes on disk that somebody looks at before they are kept."""
-
-    path: Path
-    target: Path
-    sha256: str
-    size_bytes: int
-
-    def keep(self) -> KeptBytes:
-        """Flush them to the disk, and give them their name."""
-        _flush(self.path)
-        make_private_folder(self.target.parent)
-        self.path.replace(self.target)
-        _flush(self.target.parent)
-        return KeptBytes(self.sha256, self.size_bytes)
-
-
-class FileStore:
-    """A folder that keeps bytes by their SHA-256."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def keep(self, stream: Readable, *, max_bytes: int | None = None) -> KeptBytes:
-        """Write a stream to disk, at most ``max_bytes`` bytes of it."""
-        with self.receive(stream, max_bytes=max_bytes) as received:
+    def keep(
+        self,
+        stream: Readable,
+        *,
+        name: str,
+        owner: str | None = None,
+        media_type: str | None = None,
+        max_bytes: int | None = None,
+    ) -> StoredFile:
+        """Keep an uploaded file; hand the answer to ``submit`` as ``file``. Whose it is goes as for a job."""
+        with self.receive(stream, name=name, owner=owner, media_type=media_type, max_bytes=max_bytes) as received:
             return received.keep()
 
     @contextmanager
-    def receive(self, stream: Readable, *, max_bytes: int | None = None) -> Iterator[ReceivedBytes]:
-        """A stream on disk, at most ``max_bytes`` bytes of it: gone behind the block, unless it was kept meanwhile."""
-        make_private_folder(self.directory)
-        handle, name = tempfile.mkstemp(dir=self.directory, prefix=".incoming-")
-        path = Path(name)
+    def receive(
+        self,
+        stream: Readable,
+        *,
+        name: str,
+        owner: str | None = None,
+        media_type: str | None = None,
+        max_bytes: int | None = None,
+    ) -> Iterator[ReceivedFile]:
+        """The same for a file that is looked at first: behind the block nothing of it is left, unless it was kept."""
+        whose = self._caller.acts_for(owner)
+        digest, size = sha256(), 0
+        make_private_folder(self._folder)
+        handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=".incoming-")
+        path = Path(temporary)
         try:
-            digest, size = sha256(), 0
             with os.fdopen(handle, "wb") as out:
                 while chunk := stream.read(_READ_AT_ONCE):
                     size += len(chunk)
@@ -104,13 +79,66 @@ class FileStore:
                         )
                     digest.update(chunk)
                     out.write(chunk)
-            yield ReceivedBytes(path, self.path(digest.hexdigest()), digest.hexdigest(), size)
+            new = _new_file(whose, name, media_type or None, size, digest.hexdigest())
+            yield ReceivedFile(self._host.store, new, path.absolute(), path_of(self._folder, new.sha256))
         finally:
             path.unlink(missing_ok=True)
 
-    def path(self, digest: str) -> Path:
-        """Where the bytes of that SHA-256 are."""
-        return path_of(self.directory, digest)
+    def get(self, file_id: Identifier) -> StoredFile:
+        """The record of a kept file."""
+        identifier: UUID = read_file_id(file_id)
+        row = self._host.store.read(
+            lambda transaction: queries.file_by_id(transaction, identifier, self._caller), single_statement=True
+        )
+        if row is None:
+            raise FileNotFound(f"there is no file {identifier}")
+        return StoredFile(*row)
+
+    def path(self, file: StoredFile | Identifier) -> Path:
+        """Where the bytes of a kept file are; its record is read unless it is given."""
+        stored_file = file if isinstance(file, StoredFile) else self.get(file)
+        return path_of(self._folder, stored_file.sha256).absolute()
+
+    @property
+    def _folder(self) -> Path:
+        return self._host.settings.files_directory
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedFile:
+    """An uploaded file on disk that is not kept yet."""
+
+    _store: Store
+    _new: queries.NewFile
+    path: Path
+    """Where its bytes are, until it is kept."""
+    _target: Path
+
+    @property
+    def id(self) -> UUID:
+        """What its id will be."""
+        return self._new.id
+
+    @property
+    def name(self) -> str:
+        """The last part of its name."""
+        return self._new.name
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of its bytes."""
+        return self._new.sha256
+
+    def keep(self) -> StoredFile:
+        """Keep it for good: flush it to the disk, give it its name, and record it."""
+        _flush(self.path)
+        make_private_folder(self._target.parent)
+        self.path.replace(self._target)
+        _flush(self._target.parent)
+        created_at = self._store.write(
+            lambda transaction: queries.insert_file(transaction, self._new), single_statement=True
+        )
+        return StoredFile(*self._new, created_at)
 
 
 def _flush(path: Path) -> None:
@@ -122,42 +150,13 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-def plain_name(name: str) -> str:
-    """The last part of a name, as text that can be stored."""
-    return storable_text(name.replace("\\", "/").rpartition("/")[2]).strip()
-
-
-def record_file(
-    transaction: Transaction,
-    kept_bytes: KeptBytes,
-    *,
-    file_id: UUID,
-    name: str,
-    owner: str | None,
-    media_type: str | None,
-) -> StoredFile:
-    """Record a file whose bytes are kept; only the last part of its name is, and only as text."""
-    plain = plain_name(name)
+def _new_file(owner: str | None, name: str, media_type: str | None, size_bytes: int, digest: str) -> queries.NewFile:
+    """A record to be written; only the last part of a name is kept, and only as text."""
+    plain = storable_text(name.replace("\\", "/").rpartition("/")[2]).strip()
     FILE_NAME.require(plain)
     if owner is not None:
         OWNER.require(owner)
     if media_type:
         MEDIA_TYPE.require(media_type)
-    new = queries.NewFile(
-        id=file_id,
-        user_id=owner,
-        name=plain,
-        media_type=media_type or None,
-        size_bytes=kept_bytes.size_bytes,
-        sha256=kept_bytes.sha256,
-    )
-    queries.insert_file(transaction, new)
-    return get_file(transaction, file_id, SYSTEM)
-
-
-def get_file(transaction: Transaction, file_id: UUID, caller: Caller) -> StoredFile:
-    """The record of a file the caller may see."""
-    row = queries.file_by_id(transaction, file_id, caller)
-    if row is None:
-        raise FileNotFound(f"there is no file {file_id}")
-    return StoredFile(*row)
+    file_id: UUID = uuid7()
+    return queries.NewFile(file_id, owner, plain, media_type, size_bytes, digest)

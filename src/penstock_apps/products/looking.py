@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.errors import InvalidInput
 from penstock.ingest import (
@@ -15,39 +16,35 @@ from penstock.ingest import (
     TableShape,
     UploadOptions,
     detect_type,
-    look_at_archive,
-    look_at_table,
+    look_at_file,
     open_table,
 )
 from penstock_apps.products.headers import map_headers
+from penstock_apps.products.payloads import ArchiveParams, PictureParams, TableParams
 
-_TABLES = (FileType.DELIMITED, FileType.XLSX)
 _ROWS_LOOKED_AT = 50
 _EXAMPLES = 3
 _EXAMPLE_CHARACTERS = 60
 _LOOKED_UP_BY = frozenset(("sku", "gtin", "title"))
 
 
+class FileToLookAt(NamedTuple):
+    """A file, where it is until it is kept."""
+
+    id: str
+    name: str
+    sha256: str
+    path: Path
+
+
 @dataclass(frozen=True, slots=True)
 class FilesToLookAt:
     """Files that were sent together, and what their sender says of them."""
 
-    paths: tuple[Path, ...]
-    names: tuple[str, ...]
+    files: Sequence[FileToLookAt]
     table_limits: TableLimits
     archive_limits: ArchiveLimits
     options: UploadOptions
-
-
-@dataclass(frozen=True, slots=True)
-class FilesSeen:
-    """What they are: a table, an archive, or pictures."""
-
-    is_archive: bool = False
-    shape: TableShape | None = None
-    """Of a table."""
-    mapping: dict[str, str | None] | None = None
-    """What each column of it is taken for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,53 +64,66 @@ class ColumnsSeen:
     shape: TableShape
 
 
-def look_at_files(files: FilesToLookAt) -> FilesSeen:
-    """Find out what files are, and refuse what cannot be used; runs in a process of its own."""
-    types = [detect_type(path, name) for path, name in zip(files.paths, files.names, strict=True)]
-    tables = sum(file_type in _TABLES for file_type in types)
-    archives = types.count(FileType.ARCHIVE)
-    if len(types) > 1 and tables + archives:
-        if len(types) in (tables, archives):
-            what = "table" if tables else "archive"
-            message, code = f"{len(types)} {what}s were sent: send one at a time, each is a job", "TOO_MANY_FILES"
-        else:
-            message, code = "tables, archives and pictures were sent together: send them apart", "MIXED_FILES"
-        raise InvalidInput(message, field="file", code=code)
-    if files.options.mapping is not None and not tables:
+def look_at_files(request: FilesToLookAt) -> TableParams | ArchiveParams | PictureParams:
+    """What a job over these files is submitted with; what cannot be used is refused."""
+    if len(request.files) > 1:
+        _require_pictures(request)
+        return _of_pictures(request)
+    [file] = request.files
+    found_file = look_at_file(
+        file.path, file.name, request.table_limits, request.archive_limits, **request.options.of_table()
+    )
+    if found_file.shape is None and found_file.type is not FileType.ARCHIVE:
+        return _of_pictures(request)
+    if found_file.shape is None:
+        _require_no_mapping(request)
+        return ArchiveParams(file_id=file.id, name=file.name, archive=file.sha256)
+    mapping = map_headers(found_file.shape.headers, request.options.mapping or {})
+    if not _LOOKED_UP_BY & set(mapping.values()):
+        raise _nothing_to_look_up(file.name, found_file.shape)
+    return TableParams(
+        file_id=file.id, name=file.name, sha256=file.sha256, shape=found_file.shape.to_json(), mapping=mapping
+    )
+
+
+def _require_pictures(request: FilesToLookAt) -> None:
+    """Of several files each has to be a picture."""
+    types = [detect_type(file.path, file.name) for file in request.files]
+    archives, pictures = types.count(FileType.ARCHIVE), types.count(FileType.IMAGE)
+    if pictures == len(types):
+        return
+    if pictures == 0 and archives in (0, len(types)):
+        what = "archive" if archives else "table"
+        message, code = f"{len(types)} {what}s were sent: send one at a time, each is a job", "TOO_MANY_FILES"
+    else:
+        message, code = "tables, archives and pictures were sent together: send them apart", "MIXED_FILES"
+    raise InvalidInput(message, field="file", code=code)
+
+
+def _of_pictures(request: FilesToLookAt) -> PictureParams:
+    _require_no_mapping(request)
+    return PictureParams(pictures=[{"sha256": file.sha256, "name": file.name} for file in request.files])
+
+
+def _require_no_mapping(request: FilesToLookAt) -> None:
+    if request.options.mapping is not None:
         raise InvalidInput(
-            f"mapping says what the columns of a table are, and {files.names[0]!r} is none: leave it out",
+            f"mapping says what the columns of a table are, and {request.files[0].name!r} is none: leave it out",
             field="mapping",
             code="MAPPING_INVALID",
         )
-    if archives:
-        look_at_archive(files.paths[0], files.names[0], files.archive_limits)
-        return FilesSeen(is_archive=True)
-    return _look_at_table(files) if tables else FilesSeen()
 
 
-def _look_at_table(files: FilesToLookAt) -> FilesSeen:
-    [name] = files.names
-    shape = _shape_of(files)
-    mapping = map_headers(shape.headers, files.options.mapping or {})
-    if not _LOOKED_UP_BY & set(mapping.values()):
-        headers = ", ".join(repr(header[:40]) for header in shape.headers[:10])
-        raise InvalidInput(
-            f"no column of {name!r} holds article numbers, barcode numbers or titles (its first line has "
-            f"{headers}): name one 'sku', 'gtin' or 'title', or say in mapping which one it is",
-            field="file",
-            code="NO_PRODUCT_COLUMN",
-        )
-    return FilesSeen(shape=shape, mapping=mapping)
-
-
-def look_at_columns(files: FilesToLookAt) -> ColumnsSeen:
-    """What the columns of a table are taken for, and some of what they hold; runs in a process of its own.
-
-    A table that could not be used is looked at all the same: perhaps only a mapping is missing.
-    """
-    shape = _shape_of(files)
-    mapping = map_headers(shape.headers, files.options.mapping or {})
-    rows = [row.cells for row in islice(open_table(files.paths[0], shape, files.table_limits).rows(), _ROWS_LOOKED_AT)]
+def look_at_columns(request: FilesToLookAt) -> ColumnsSeen:
+    """What the columns of a table are taken for, and some of what they hold; nothing else is asked of the table."""
+    [file] = request.files
+    shape = look_at_file(
+        file.path, file.name, request.table_limits, request.archive_limits, **request.options.of_table()
+    ).shape
+    if shape is None:
+        raise InvalidInput(f"{file.name!r} is no table: it has no columns", field="file", code="NOT_A_TABLE")
+    mapping = map_headers(shape.headers, request.options.mapping or {})
+    rows = [row.cells for row in islice(open_table(file.path, shape, request.table_limits).rows(), _ROWS_LOOKED_AT)]
     good_rows = [cells for cells in rows if cells]
     columns = [
         Column(header, mapping[header], _examples(cells[at] for cells in good_rows))
@@ -122,14 +132,17 @@ def look_at_columns(files: FilesToLookAt) -> ColumnsSeen:
     return ColumnsSeen(columns, shape)
 
 
-def _shape_of(files: FilesToLookAt) -> TableShape:
-    [path], [name], options = files.paths, files.names, files.options
-    return look_at_table(
-        path, name, files.table_limits, encoding=options.encoding, delimiter=options.delimiter, sheet=options.sheet
-    )
-
-
 def _examples(cells: Iterable[str]) -> list[str]:
     """The first different texts of a column."""
     texts = (" ".join(cell[:_EXAMPLE_CHARACTERS].split()) for cell in cells)
     return list(dict.fromkeys(text for text in texts if text))[:_EXAMPLES]
+
+
+def _nothing_to_look_up(name: str, shape: TableShape) -> InvalidInput:
+    headers = ", ".join(repr(header[:40]) for header in shape.headers[:10])
+    return InvalidInput(
+        f"no column of {name!r} holds article numbers, barcode numbers or titles (its first line has {headers}): name "
+        "one 'sku', 'gtin' or 'title', or say in mapping which one it is",
+        field="file",
+        code="NO_PRODUCT_COLUMN",
+    )
