@@ -43,8 +43,8 @@ else:
 __all__ = [
     "ArchiveLimits", "DecodedText", "FileType", "HandedFile", "Intake", "NO_DELIMITER", "OLE", "RefusedFile", "Row",
     "SeenFile", "Sender", "Source", "SourceSettings", "Table", "TableLimits", "TableShape", "TakenFiles",
-    "UploadOptions", "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "archive_limits", "byte_order_mark", "check_zip",
-    "declarable_encoding", "decode_text", "detect_type", "guess_utf_16", "is_image", "known_signature",
+    "UploadOptions", "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "archive_limits", "byte_order_mark",
+    "check_zip", "declarable_encoding", "decode_text", "detect_type", "guess_utf_16", "is_image", "known_signature",
     "look_at_archive", "look_at_file", "open_table", "open_zip", "pictures", "read_member",
     "require_known_places", "source_of", "table_limits",
 ]  # fmt: skip
