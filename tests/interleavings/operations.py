@@ -175,6 +175,8 @@ def _sweeps(those: _Operations) -> None:
         "requeue": maintenance.requeue_due,
         "mend stale": lambda one: maintenance.rescue_stuck(one, _STALE_SECONDS),
     }
+    if kind.policy.hold_limit is not None:
+        parts["cancel held"] = lambda one: maintenance.cancel_held(one, kind)
     if kind.policy.wait_limit is not None:
         parts["fail waiting"] = lambda one: maintenance.fail_waiting(one, kind)
     if kind.policy.run_limit is not None:

@@ -40,7 +40,7 @@ def _policy(**rules: Any) -> Policy:
 
 
 _LIMITS: dict[str, Any] = {
-    "wait_limit": LIMIT, "run_limit": LIMIT, "abandon_after": LIMIT, "prune_result": True,
+    "hold_limit": LIMIT, "wait_limit": LIMIT, "run_limit": LIMIT, "abandon_after": LIMIT, "prune_result": True,
 }  # fmt: skip
 KINDS = {
     kind.name: kind

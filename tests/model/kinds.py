@@ -15,8 +15,8 @@ KINDS = (
     Rules("listed", plans=True, retries=1, reprocess=True, run_limit=100),
     Rules("bulk", has_finalizer=True, retries=1, abandon_after=300, prune_result=True),
     Rules(
-        "limited", has_finalizer=True, retries=1, reprocess=True, queue_limit=3, wait_limit=60, run_limit=120,
-        abandon_after=200,
+        "limited", has_finalizer=True, retries=1, reprocess=True, queue_limit=3, hold_limit=70, wait_limit=60,
+        run_limit=120, abandon_after=200,
     ),
     # Its backoff is longer than what it may wait, and what it may run.
     Rules("hurried", retries=2, backoff=90, reprocess=True, queue_limit=2, wait_limit=60, run_limit=80),
@@ -28,7 +28,7 @@ DEPLOYMENTS = (
     Rules("again", retries=3, reprocess=True),
     Rules("again", retries=0, run_limit=50),
     Rules("planned", retries=0, reprocess=True),
-    Rules("planned", plans=True, retries=2, wait_limit=60),
+    Rules("planned", plans=True, retries=2, hold_limit=60, wait_limit=60),
     Rules("listed", has_finalizer=True, retries=1, reprocess=True),
     Rules("bulk", retries=1, reprocess=True),
     Rules("limited", plans=True, has_finalizer=True, retries=3, reprocess=True, queue_limit=1, wait_limit=200),
@@ -51,6 +51,7 @@ def kind_of(rules: Rules) -> Kind:
         reprocess=rules.reprocess,
         priority=rules.priority,
         queue_limit=rules.queue_limit,
+        hold_limit=rules.hold_limit,
         wait_limit=rules.wait_limit,
         run_limit=rules.run_limit,
         abandon_after=rules.abandon_after,

@@ -101,6 +101,7 @@ class Rules:
     reprocess: bool = False
     priority: int = 0
     queue_limit: int | None = None
+    hold_limit: float | None = None
     wait_limit: float | None = None
     run_limit: float | None = None
     abandon_after: float | None = None
@@ -854,6 +855,7 @@ class Model:
                 [one for one in self._in_hand() if one[1].lock_expires_at and one[1].lock_expires_at < self.now]
             ),
             "retries_due": self._requeue(),
+            "never_submitted": sum(self._cancel_held(job) for job in list(self.jobs.values())),
             "waited_too_long": sum(self._fail_waiting(job) for job in list(self.jobs.values())),
             "ran_too_long": sum(self._fail_running(job) for job in list(self.jobs.values())),
             "abandoned": sum(self._expire(job) for job in self.jobs.values()),
@@ -876,6 +878,13 @@ class Model:
 
     def _past(self, moment: datetime | None, limit: float | None) -> bool:
         return limit is not None and moment is not None and moment < self.now - timedelta(seconds=limit)
+
+    def _cancel_held(self, job: Job) -> bool:
+        """``hold_limit``: it was created, and nobody submitted it in time."""
+        if job.state is not S.CREATED or not self._past(job.created_at, self.rules[job.kind].hold_limit):
+            return False
+        self.cancel(job.id, SYSTEM, SOME_TEXT)
+        return True
 
     def _fail_waiting(self, job: Job) -> bool:
         """``wait_limit``: no worker took it in time after its turn. Who follows is not judged by itself."""

@@ -57,7 +57,7 @@ from penstock.store.transaction import Transaction
 from penstock.testing.drive import MAX_BYTES
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
 
-RULES = Policy(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
+RULES = Policy(reprocess=True, hold_limit=60, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
 KIND, RUNS = (Kind.of(name, lambda item: None, RULES) for name in ("kind0", "kind1"))
 OTHER = "kind2"
 LATER = 1000.0
@@ -197,6 +197,7 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "succeed followers": lambda one: single_flight.succeed_followers(one, [job_id(RUNNING)], SYSTEM),
     "fail followers": lambda one: single_flight.fail_followers(one, [job_id(RUNNING)], SYSTEM),
     "requeue due": maintenance.requeue_due,
+    "cancel held": lambda one: maintenance.cancel_held(one, KIND),
     "fail waiting": lambda one: maintenance.fail_waiting(one, KIND),
     "fail overrunning": lambda one: maintenance.fail_overrunning(one, RUNS),
     "abandon unused": lambda one: maintenance.abandon_unused(one, RUNS),

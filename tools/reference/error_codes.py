@@ -113,6 +113,13 @@ ON_JOBS = {
     "NO_PROVIDER": OnJobs(
         "item", "TERMINAL", "", "no retailer is described: set `PRODUCT_PROVIDERS`, then reprocess with `permanent`"
     ),
+    "NO_PROVIDER_UNDERSTANDS": OnJobs(
+        "item",
+        "TERMINAL",
+        "",
+        "no retailer has an address for what is known of the product: give its row a number, a barcode or a title that "
+        "one is asked by, or add the address, then reprocess with `permanent`",
+    ),
     "PRODUCT_NOT_FOUND": OnJobs("item", "by tries", "", "NOT_FOUND: no retailer has it by what was asked last"),
     "PROVIDER_ANSWER_UNREADABLE": OnJobs(
         "item", "TERMINAL", "", "a retailer's answer is no JSON, too large or not as described"
@@ -204,6 +211,10 @@ OF_CALLS = {
     "JOB_TYPE_MISSING": ("InvalidInput", "an upload does not say in `jobType` which kind it is for, and has to"),
     "JOB_TYPE_UNKNOWN": ("InvalidInput", "`jobType` names no kind that takes files"),
     "JOB_TYPE_WRONG": ("InvalidInput", "`jobType` says one thing and the file is another"),
+    "MAPPING_INVALID": (
+        "InvalidInput",
+        "`mapping` is no JSON object, does not fit the columns or the fields, or comes with a file that is no table",
+    ),
     "MIXED_FILES": ("InvalidInput", "tables, archives and pictures were sent together; send them apart"),
     "NOT_AN_ARCHIVE": ("InvalidInput", "a file that begins like a ZIP cannot be read as one"),
     "NOT_A_TABLE": ("InvalidInput", "a file is no table: binary, an old or locked workbook, or without an end"),

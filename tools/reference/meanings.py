@@ -52,6 +52,7 @@ KIND_OPTIONS = {
     "reprocess": "whether items of a finished job may run again in a new run",
     "priority": "jobs of the kind with a higher number go first, from -32768 to 32767",
     "queue_limit": "the most jobs of the kind that may wait; one more fails at once with `QUEUE_OVERLOAD`",
+    "hold_limit": "the longest a job that was only created may wait to be submitted; then the system cancels it",
     "wait_limit": "the longest a job may wait for a worker; then it fails with `QUEUE_WAIT_EXCEEDED`",
     "run_limit": "the longest a job may run; then it fails with `JOB_TIMEOUT`",
     "abandon_after": "how long a result waits to be committed before the job is abandoned",

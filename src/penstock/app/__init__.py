@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.lifecycle.files import StoredFile
     from penstock.lifecycle.transport import Message
     from penstock.operations.ages import Ages
-    from penstock.operations.files import Files
+    from penstock.operations.files import Files, ReceivedFile
     from penstock.operations.import_jobs import PastJob
     from penstock.operations.maintenance import MaintenanceReport
     from penstock.operations.outbox import Backlog
@@ -44,7 +44,7 @@ else:
             "penstock.app.penstock": "Penstock",
             "penstock.app.system": "System",
             "penstock.operations.ages": "Ages",
-            "penstock.operations.files": "Files",
+            "penstock.operations.files": "Files ReceivedFile",
             "penstock.lifecycle.files": "StoredFile",
             "penstock.operations.import_jobs": "PastJob",
             "penstock.operations.maintenance": "MaintenanceReport",
@@ -62,5 +62,6 @@ else:
 __all__ = [
     "Ages", "Backlog", "BoundApp", "ChildProcesses", "ErrorGroup", "Files", "ItemCursor", "ItemRow", "Items",
     "JobCursor", "JobFilter", "JobPage", "Jobs", "LaneSample", "Limits", "MaintenanceReport", "Message", "Messages",
-    "PastJob", "Penstock", "StoredFile", "SubmitOptions", "Summary", "System", "TimeRange", "WorkerSeen",
+    "PastJob", "Penstock", "ReceivedFile", "StoredFile", "SubmitOptions", "Summary", "System", "TimeRange",
+    "WorkerSeen",
 ]  # fmt: skip

@@ -52,6 +52,8 @@ class PolicyOptions(TypedDict, total=False):
     """Jobs of the kind with a higher number go first, from -32768 to 32767; 0 unless it is said."""
     queue_limit: int | None
     """The most jobs of the kind that may wait; one more fails at once with ``QUEUE_OVERLOAD``."""
+    hold_limit: Duration | None
+    """The longest a job that was only created may wait to be submitted; then the system cancels it."""
     wait_limit: Duration | None
     """The longest a job may wait for a worker; then it fails with ``QUEUE_WAIT_EXCEEDED``."""
     run_limit: Duration | None
@@ -83,6 +85,7 @@ class Policy:
     reprocess: bool = False
     priority: int = 0
     queue_limit: int | None = None
+    hold_limit: float | None = None
     wait_limit: float | None = None
     run_limit: float | None = None
     abandon_after: float | None = None
@@ -114,7 +117,7 @@ class Policy:
 
 
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Policy)}
-_DURATIONS = ("timeout", "wait_limit", "run_limit", "abandon_after")
+_DURATIONS = ("timeout", "hold_limit", "wait_limit", "run_limit", "abandon_after")
 _BOUNDS = (bounds.RETRIES, bounds.NOT_FOUND_RETRIES, bounds.CONCURRENCY, bounds.QUEUE_LIMIT, bounds.PRIORITY)
 
 

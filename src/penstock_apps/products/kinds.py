@@ -141,7 +141,7 @@ class ProductPictures:
         params = job.params
         if "archive" in params:
             path = self._app.acting_as(SYSTEM).files.path(UUID(params["file_id"]))
-            archive = ArchiveToRead(path, self._files.archive_limits, after)
+            archive = ArchiveToRead(path, params["name"], self._files.archive_limits, after)
             for head, content in self._files.archived_pictures(archive):
                 yield Planned(self._picture_input(params["name"], job.owner, head, content), {"title": head.name})
         else:

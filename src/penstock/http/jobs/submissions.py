@@ -24,7 +24,14 @@ from penstock.http.auth import Submitting, count_less
 from penstock.http.bodies import BodyRefused, BodyRequest, limit_body
 from penstock.http.errors import documented
 from penstock.http.forms import StartForm
-from penstock.http.jobs.submission_schemas import FilesRefused, FilesTaken, JobAccepted, SourceAsked, upload_body
+from penstock.http.jobs.submission_schemas import (
+    FilesRefused,
+    FilesTaken,
+    JobAccepted,
+    SourceAsked,
+    read_mapping,
+    upload_body,
+)
 from penstock.http.responses import Json
 from penstock.http.routing import Router
 from penstock.lifecycle.callers import owner
@@ -34,7 +41,7 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.vocabularies import QUEUE_STATE, TASKS
 
 MAX_FILES = 1_000
-_OPTIONS = ("jobType", "encoding", "delimiter", "sheet")
+_OPTIONS = ("jobType", "encoding", "delimiter", "sheet", "mapping")
 _LARGEST_QUESTION = 64 * 1024
 IdempotencyKey = Annotated[
     str | None,
@@ -160,14 +167,20 @@ def _take_upload(kinds: Kinds, intakes: dict[str, Intake], form: FormData, sende
             raise InvalidInput(f"{name} is a text, not a file", field=name)
         texts[name] = value or None
     files = [part for part in form.getlist("file") if isinstance(part, UploadFile)]
-    options = UploadOptions(texts["jobType"], texts["encoding"], texts["delimiter"], texts["sheet"])
+    options = UploadOptions(
+        texts["jobType"], texts["encoding"], texts["delimiter"], texts["sheet"], read_mapping(texts["mapping"])
+    )
     handed_files = [HandedFile(file.file, file.filename or "upload", file.content_type) for file in files]
     return choose_intake(kinds, intakes, options.job_type).take_files(handed_files, options, sender)
 
 
 def _take_source(kinds: Kinds, intakes: dict[str, Intake], source_request: SourceAsked, sender: Sender) -> TakenFiles:
     options = UploadOptions(
-        source_request.job_type, source_request.encoding, source_request.delimiter, source_request.sheet
+        source_request.job_type,
+        source_request.encoding,
+        source_request.delimiter,
+        source_request.sheet,
+        source_request.mapping,
     )
     return choose_intake(kinds, intakes, source_request.job_type).take_source(source_request.source, options, sender)
 
