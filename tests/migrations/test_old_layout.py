@@ -20,7 +20,7 @@ from penstock.testing.fault_points import StoppedDead, stop_migration_dead_at
 from tests.migrations.layouts import make_old_layout, tables_by_schema
 from tests.sizes import size
 
-CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0001")
+CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0002")
 QUICK = Patience(lock_timeout=0.5, wait=1.0)
 JOB = "00000000-0000-0000-0000-000000000007"
 
