@@ -381,5 +381,5 @@ def test_an_application_says_so_before_the_database_is_opened(empty: Callable[[]
     assert app.jobs.list() == []
     with pytest.raises(ConfigurationError, match="before the database is opened"):
         app.add_migrations("recipes", "penstock_apps.recipes", "0001")
-    assert current_revision(store, CATALOGS) == "0001"
+    assert current_revision(store, CATALOGS) == CATALOGS.head
     app.close()

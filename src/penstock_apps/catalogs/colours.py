@@ -68,9 +68,9 @@ def in_srgb(picture: Image.Image, profile: object) -> Image.Image:
     mode, to_srgb = transform
     if mode != picture.mode and {mode, picture.mode} & {"CMYK", "LAB"}:
         return picture.convert("RGB")  # the profile is of another picture
-    converted = ImageCms.applyTransform(picture if picture.mode == mode else picture.convert(mode), to_srgb)
-    assert converted is not None, "it is not converted in place"
-    return converted
+    in_colours = ImageCms.applyTransform(picture if picture.mode == mode else picture.convert(mode), to_srgb)
+    assert in_colours is not None, "it is not converted in place"
+    return in_colours
 
 
 @lru_cache(maxsize=16)

@@ -39,7 +39,7 @@ def catalogs_commands() -> None:
 @catalogs_group.command("list")
 def list_catalogs(user: AsUser = None) -> None:
     """List the catalogs, with what their last scans found and what they ask."""
-    with _installed() as catalogs:
+    with _open_catalogs() as catalogs:
         after = None
         while page := catalogs.repository.all(by=_caller(user), after=after, limit=_PAGE):
             for catalog in page:
@@ -66,7 +66,7 @@ def scan(
     penstock catalogs scan 0198c0de-0000-4000-8000-000000000000
     penstock catalogs scan 0198c0de-0000-4000-8000-000000000000 --max-removed 120
     """
-    with _installed() as catalogs:
+    with _open_catalogs() as catalogs:
         print(catalogs.start_scan(catalog, max_removed, by=_caller(user)).id)
 
 
@@ -89,14 +89,14 @@ def change(
         raise InvalidInput("say what is to be different: --name or --folder", code="USAGE")
     if name is not None and not 1 <= len(name) <= 255:
         raise InvalidInput("a name has 1 to 255 characters", field="name", code="USAGE")
-    with _installed() as catalogs:
+    with _open_catalogs() as catalogs:
         catalogs.change(catalog, name=name, source_directories=folder or None, by=_caller(user))
 
 
 @catalogs_group.command()
 def delete(catalog: CatalogId, user: AsUser = None) -> None:
     """Forget a catalog and what is known of its photos; jobs that work on it are canceled. The files stay."""
-    with _installed() as catalogs:
+    with _open_catalogs() as catalogs:
         catalogs.remove(catalog, by=_caller(user))
 
 
@@ -124,7 +124,7 @@ def _caller(user: str | None) -> Caller:
 
 
 @contextmanager
-def _installed() -> Iterator[Catalogs]:
+def _open_catalogs() -> Iterator[Catalogs]:
     from penstock import Penstock
     from penstock_apps.catalogs.application import catalogs
 

@@ -22,7 +22,6 @@ _SIDEWAYS = (5, 6, 7, 8)
 def facts_of(path: Path, bounds: Bounds) -> PhotoFacts:
     """All a scan keeps of a photo, as JSON."""
     version = version_of(path)
-    _, size, modified = version
     with open_picture(path, bounds) as picture:
         exif = picture.getexif()
         orientation = orientation_of(exif)
@@ -45,8 +44,8 @@ def facts_of(path: Path, bounds: Bounds) -> PhotoFacts:
             "latitude": latitude,
             "longitude": longitude,
             "perceptual_hash": f"{looks:016x}",
-            "size": size,
-            "modified": modified,
+            "size": version.size,
+            "modified": version.mtime_ns,
             "sha256": sha256,
         }
 

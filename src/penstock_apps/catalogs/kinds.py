@@ -104,7 +104,7 @@ class CatalogKind:
         if job.progress.total < self._max_per_job:
             return result
         last = max(path_key(path_in(item.input)) for item in job.items())
-        return requeued(result, self._jobs.go_on(catalog_id, self._work(job), job, {"after": last}))
+        return hand_on(result, self._jobs.go_on(catalog_id, self._work(job), job, {"after": last}))
 
 
 class Thumbnails(CatalogKind):
@@ -167,9 +167,9 @@ class Duplicates(CatalogKind):
             if record.group_id is not None:
                 group_ids[record.key] = record.group_id
         groups = groups_of(photos, near=near)
-        regrouped: dict[str, str | None] = dict.fromkeys(group_ids)
-        regrouped |= {path_key(photo.path): group.best.sha256 for group in groups for photo in group.photos}
-        changes = {key: group for key, group in regrouped.items() if group_ids.get(key) != group}
+        new_group_ids: dict[str, str | None] = dict.fromkeys(group_ids)
+        new_group_ids |= {path_key(photo.path): group.best.sha256 for group in groups for photo in group.photos}
+        changes = {key: group for key, group in new_group_ids.items() if group_ids.get(key) != group}
         self._photos.group(catalog_id, changes, guard)
         largest = sorted(groups, key=lambda group: -len(group.photos))[:_MAX_DETAILS]
         return {
@@ -189,8 +189,8 @@ class Duplicates(CatalogKind):
 
     def _keep_hashes(self, catalog_id: UUID) -> tuple[str, int]:
         """A catalog's hashes in a kept file: its SHA-256, by which a process finds it, and how many there are."""
-        found = {photo.perceptual_hash for photo in self._photos.all(catalog_id)} - {NO_HASH}
-        hashes = array("Q", sorted(found))
+        distinct = {photo.perceptual_hash for photo in self._photos.all(catalog_id)} - {NO_HASH}
+        hashes = array("Q", sorted(distinct))
         file = self._app.acting_as(SYSTEM).files.keep(io.BytesIO(hashes.tobytes()), name="hashes", owner=None)
         return file.sha256, len(hashes)
 
@@ -219,7 +219,7 @@ class Tagging(CatalogKind):
             yield path_in(item.input), item.input["facts"]["sha256"], item.result
 
 
-def requeued(result: Result, job_id: UUID) -> Result:
+def hand_on(result: Result, job_id: UUID) -> Result:
     """The result of a job whose remaining work another one does."""
     result["status"] = "requeued"
     result["continued_by"] = str(job_id)

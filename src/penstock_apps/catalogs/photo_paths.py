@@ -38,8 +38,8 @@ def path_data(path: str) -> PathData:
 
 def path_in(data: Mapping[str, object]) -> str:
     """The path that :func:`path_data` has written down."""
-    encoded = cast("str | None", data.get("path_base64"))
-    return cast("str", data["path"]) if encoded is None else os.fsdecode(base64.b64decode(encoded))
+    base64_text = cast("str | None", data.get("path_base64"))
+    return cast("str", data["path"]) if base64_text is None else os.fsdecode(base64.b64decode(base64_text))
 
 
 def path_bytes(path: str) -> bytes | None:

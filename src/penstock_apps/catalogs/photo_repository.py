@@ -107,10 +107,10 @@ class PhotoRepository:
 
         def replace(connection: Connection, batch: Sequence[tuple[str, Mapping[str, JSON]]]) -> int:
             by_key = {path_key(path): (path, photo_facts) for path, photo_facts in batch}
-            known = _known(connection, catalog_id, list(by_key))
+            rows_before = _rows_of(connection, catalog_id, list(by_key))
             for table in (photos, unreadable_photos):
                 _forget(connection, table, catalog_id, list(by_key))
-            rows = [_row(catalog_id, key, *entry, known.get(key)) for key, entry in by_key.items()]
+            rows = [_row(catalog_id, key, *entry, rows_before.get(key)) for key, entry in by_key.items()]
             connection.execute(insert(photos), rows)
             return len(rows)
 
@@ -212,7 +212,7 @@ class PhotoRepository:
         return self._app.in_transaction(lambda connection: connection.execute(query).all(), reads=True)
 
 
-def _known(connection: Connection, catalog_id: UUID, keys: Sequence[str]) -> dict[str, AnyRow]:
+def _rows_of(connection: Connection, catalog_id: UUID, keys: Sequence[str]) -> dict[str, AnyRow]:
     """What tags and groups are known of photos, by their keys."""
     query = select(photos).where(photos.c.catalog_id == catalog_id, photos.c.path_sha256.in_(keys))
     rows: Sequence[AnyRow] = connection.execute(query).all()
@@ -241,8 +241,10 @@ def _photo(row: AnyRow) -> PhotoRecord:
     )
 
 
-def _row(catalog_id: UUID, key: str, path: str, facts: Mapping[str, JSON], known: AnyRow | None) -> dict[str, object]:
-    same = known if known is not None and known.sha256 == facts["sha256"] else None
+def _row(
+    catalog_id: UUID, key: str, path: str, facts: Mapping[str, JSON], row_before: AnyRow | None
+) -> dict[str, object]:
+    same = row_before if row_before is not None and row_before.sha256 == facts["sha256"] else None
     return {
         "catalog_id": catalog_id,
         "path_sha256": key,

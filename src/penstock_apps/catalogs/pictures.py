@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image, ImageFile, UnidentifiedImageError
 
@@ -23,6 +24,14 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "HEIF")
 _TRUNCATION_WORDS = ("truncated", "unexpected end", "broken data stream", "image file is truncated", "not enough data")
 _HEIF_BRANDS = frozenset((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"))
 _READ_AT_ONCE = 1 << 20
+
+
+class FileVersion(NamedTuple):
+    """What is different once somebody has written to a file, or put another in its place."""
+
+    inode: int
+    size: int
+    mtime_ns: int
 
 
 @contextmanager
@@ -66,11 +75,11 @@ def content_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def version_of(path: Path) -> tuple[int, int, int]:
-    """What is different once somebody has written to a file, or put another in its place."""
+def version_of(path: Path) -> FileVersion:
+    """A file as it is now."""
     with _failures_of(path):
         status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    return FileVersion(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ class Removal:
 
 
 def decide_removal(
-    known: Collection[str],
+    known_paths: Collection[str],
     present: Collection[str],
     walk: Walk,
     directories: Collection[str],
@@ -41,7 +41,7 @@ def decide_removal(
     known_below = dict.fromkeys(roots, 0)
     forget: list[str] = []
     out_of_sight = 0
-    for path in known:
+    for path in known_paths:
         root = next((root for root in roots if is_below(path, root)), None)
         if root is None:
             forget.append(path)  # its folder is no longer the catalog's

@@ -261,5 +261,5 @@ def _matches(if_none_match: str | None, etag: str) -> bool:
     >>> _matches('W/"a", "b"', '"a"'), _matches("*", '"a"'), _matches('"b"', '"a"'), _matches(None, '"a"')
     (True, True, False, False)
     """
-    known = {tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")}
-    return bool(known & {etag, "*"})
+    etags = {tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")}
+    return bool(etags & {etag, "*"})

@@ -15,7 +15,7 @@ from penstock_apps.catalogs.catalog_jobs import CatalogJobs
 from penstock_apps.catalogs.failures import FINAL_CODES
 from penstock_apps.catalogs.folders import PhotoFile, Walk, require_a_folder
 from penstock_apps.catalogs.handlers import scan_photo
-from penstock_apps.catalogs.kinds import CatalogKind, requeued, summarize
+from penstock_apps.catalogs.kinds import CatalogKind, hand_on, summarize
 from penstock_apps.catalogs.payloads import LastScan, PhotoFacts, ScanInput, ScanParams, ScanResult
 from penstock_apps.catalogs.photo_paths import is_below, path_data, path_in, path_key
 from penstock_apps.catalogs.photo_repository import Guard, PhotoRepository, UnreadablePhoto
@@ -68,14 +68,19 @@ class Scan(CatalogKind):
         # Somebody may have given the catalog other folders since the job was started.
         directories = self._catalogs.get(catalog_id, by=SYSTEM).source_directories
         require_a_folder(directories)
-        known = {photo.path for photo in self._photos.all(catalog_id)}
+        known_paths = {photo.path for photo in self._photos.all(catalog_id)}
         walk = Walk(directories)
         present = set[str]()
         for file in walk.files():
             job.check()
             present.add(file.path)
         removal = decide_removal(
-            known, present, walk, directories, share=self._removed_share, max_removed=job.params.get("max_removed")
+            known_paths,
+            present,
+            walk,
+            directories,
+            share=self._removed_share,
+            max_removed=job.params.get("max_removed"),
         )
 
         def is_there(path: str) -> bool:
@@ -89,7 +94,7 @@ class Scan(CatalogKind):
             "new": counts["new"],
             "changed": counts["changed"],
             "removed": self._photos.remove(catalog_id, removal.forget, guard),
-            "unchanged": max(0, len(present & known) - counts["changed"] - counts["no longer readable"]),
+            "unchanged": max(0, len(present & known_paths) - counts["changed"] - counts["no longer readable"]),
             "missing": removal.missing,
             "out_of_sight": removal.out_of_sight,
             "unreadable_folders": [storable_text(path) for path in sorted(walk.unreadable)[:_MAX_FOLDERS]],
@@ -99,7 +104,7 @@ class Scan(CatalogKind):
         self._remember(job, catalog_id, result, guard)
         if job.progress.total >= self._max_per_job:
             more = {"first_job": str(_first_job(job))}
-            return requeued(result, self._jobs.go_on(catalog_id, self._work(job), job, more))
+            return hand_on(result, self._jobs.go_on(catalog_id, self._work(job), job, more))
         return result
 
     def _keep_unreadable(
@@ -114,8 +119,8 @@ class Scan(CatalogKind):
         So at the end of its last part only what it could not read itself is kept.
         """
         scan_id = _first_job(job)
-        judged = ((photo, photo.error_code in FINAL_CODES) for photo in failures)
-        self._photos.save_unreadable(catalog_id, scan_id, judged, guard)
+        with_finality = ((photo, photo.error_code in FINAL_CODES) for photo in failures)
+        self._photos.save_unreadable(catalog_id, scan_id, with_finality, guard)
         if job.progress.total < self._max_per_job:
             self._photos.forget_unreadable_but(catalog_id, scan_id, guard)
 
