@@ -302,7 +302,7 @@ def test_a_profile_that_is_wrong_changes_nothing(profile: bytes) -> None:
 def test_a_profile_of_another_kind_of_picture_changes_nothing() -> None:
     cmyk = Image.new("CMYK", (4, 4), (0, 255, 255, 0))
     assert in_srgb(cmyk, exchanged_profile()).getpixel((1, 1)) == (255, 0, 0)
-    srgb, lab = (ImageCms.ImageCmsProfile(ImageCms.createProfile(name)) for name in ("sRGB", "LAB"))  # type: ignore[arg-type]
+    srgb, lab = (ImageCms.ImageCmsProfile(ImageCms.createProfile(name)) for name in ("sRGB", "LAB"))
     in_lab = ImageCms.profileToProfile(Image.new("RGB", (4, 4), (200, 30, 30)), srgb, lab, outputMode="LAB")
     assert in_lab is not None
     red, green, blue = in_srgb(in_lab, None).getpixel((1, 1))  # type: ignore[misc]
@@ -327,7 +327,7 @@ def test_a_photo_that_is_written_to_while_it_is_read_is_tried_again(
 ) -> None:
     path = tmp_path / "a.png"
     drawing(1).save(path)
-    real = facts.content_sha256
+    real = content_sha256
 
     def changing(of: Path) -> str:
         digest = real(of)

@@ -14,9 +14,9 @@ from uuid import UUID
 import pytest
 from PIL import Image
 
-from penstock import ItemStatus, JobState
+from penstock import ItemStatus, Job, JobState
 from penstock.errors import JobNotFound, TransitionRefused
-from penstock_apps.catalogs import folders, kinds, scanning
+from penstock_apps.catalogs import kinds, scanning
 from penstock_apps.catalogs.handlers import thumbnail_path
 from tests.applications.catalogs.conftest import ADA, Bench
 
@@ -34,7 +34,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch, folder: Path, error: int) -> Ite
         return scandir(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(folders.os, "scandir", refusing)
+        patch.setattr(os, "scandir", refusing)
         yield
 
 
@@ -227,7 +227,8 @@ def test_a_canceled_scan_keeps_nothing_once_another_has_begun(bench: Bench, monk
     bench.paint("a.png", "b.png")
     catalog = bench.new()
     first = bench.catalogs.start_scan(catalog, by=ADA)
-    save, began = bench.catalogs.photos.save, []
+    save = bench.catalogs.photos.save
+    began: list[Job] = []
 
     def canceled_meanwhile(*arguments: Any) -> int:
         if not began:
