@@ -122,8 +122,9 @@ class Catalogs:
             folders = require_below_roots(source_directories, self.settings.roots)
 
         def operation(connection: DatabaseConnection) -> Catalog:
-            self.repository.lock(connection, catalog_id, by=by)
-            self.repository.change(connection, catalog_id, name, folders)
+            before = self.repository.lock(connection, catalog_id, by=by)
+            others = None if folders == before.source_directories else folders  # the same ones were scanned already
+            self.repository.change(connection, catalog_id, name, others)
             return self.repository.lock(connection, catalog_id, by=by)
 
         return self._app.in_transaction(operation)

@@ -80,10 +80,17 @@ function card(catalog) {
 function lastScan(catalog) {
   const scan = catalog.last_scan;
   if (!scan) return make("p", { class: "hint" }, "Not scanned yet, or not since its folders changed.");
-  const parts = [plural(scan.photos, "photo", "photos")];
-  if (scan.unreadable) parts.push(`${number(scan.unreadable)} could not be read`);
-  if (scan.out_of_sight) parts.push(`${number(scan.out_of_sight)} in folders that could not be read`);
-  return make("p", { class: "hint any" }, `${parts.join(", ")} · `, jobLink(scan.job_id, "scanned"), " ", when(scan.ended_at));
+  return make(
+    "p",
+    { class: "hint any" },
+    plural(scan.photos, "photo", "photos"),
+    scan.unreadable > 0 && [", ", jobLink(`${scan.job_id}#errors`, `${number(scan.unreadable)} could not be read`)],
+    scan.out_of_sight > 0 && `, ${number(scan.out_of_sight)} in folders that could not be read: ${scan.unreadable_folders.join(", ")}`,
+    " · ",
+    jobLink(scan.job_id, "scanned"),
+    " ",
+    when(scan.ended_at),
+  );
 }
 
 /** What the last scan wants to know before it forgets photos. */
@@ -155,8 +162,8 @@ async function remove(catalog) {
   find("#catalogs-title").focus();
 }
 
-function jobLink(id, text) {
-  return make("a", { href: `${root}/ui/jobs/${encodeURIComponent(id)}` }, text);
+function jobLink(place, text) {
+  return make("a", { href: `${root}/ui/jobs/${place}` }, text);
 }
 
 find("#new").addEventListener("click", async () => {
