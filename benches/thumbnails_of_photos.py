@@ -83,7 +83,7 @@ def ours(databases: Databases, files: list[Path]) -> float:
         catalogs = app.install(catalogs_application, CatalogSettings(roots=(folder,), thumbnails_directory=Path(made)))
         app.system.migrate()
         catalog = catalogs.create("bench", [str(folder)], user="ada")
-        catalogs.repository.save(catalog.id, [_facts(number, file) for number, file in enumerate(files)])
+        catalogs.photos.save(catalog.id, [_facts(number, file) for number, file in enumerate(files)], lambda _: None)
         with working(app) as worker:
             assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()

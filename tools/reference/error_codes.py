@@ -135,12 +135,12 @@ OF_CALLS = {
     "APPLICATION_UNKNOWN": ("ConfigurationError", "`PENSTOCK_APPLICATIONS` names an application that is not installed"),
     "BUSY": ("PenstockError", "the work of a key changed hands ten times during one call; call again"),
     "CATALOG_FOLDER_MISSING": (
-        "Permanent", "none of a catalog's folders is there just now; nothing is forgotten for that"
+        "Permanent",
+        "none of a catalog's folders is there just now; nothing is forgotten for that",
     ),
     "CATALOG_JOB_RUNS": (
         "Permanent, TransitionRefused",
-        "another job does this to the catalog already: what a canceled one still finds is not kept, and a scan that "
-        "runs does not hear of `max_removed` any more",
+        "another job does this to the catalog: a canceled one keeps nothing, and one that runs hears no `max_removed`",
     ),
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),
     "CATALOG_ROOT_REFUSED": ("InvalidInput", "a catalog's folder is not below `PENSTOCK_CATALOG_ROOTS`"),
