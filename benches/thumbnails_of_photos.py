@@ -13,6 +13,7 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def ours(databases: Databases, files: list[Path]) -> float:
 
 
 def _facts(number: int, file: Path) -> tuple[str, dict[str, Any]]:
-    facts = {"size": file.stat().st_size, "modified": 0, "sha256": f"{number:064x}"[::-1]}
+    facts = {"size": file.stat().st_size, "modified": 0, "sha256": sha256(file.read_bytes()).hexdigest()}
     return str(file.resolve()), facts | {"perceptual_hash": f"{number:016x}"}
 
 
