@@ -141,7 +141,14 @@ OF_CALLS = {
     "APPLICATION_BROKEN": ("ConfigurationError", "the entry point of an application leads to none"),
     "APPLICATION_UNKNOWN": ("ConfigurationError", "`PENSTOCK_APPLICATIONS` names an application that is not installed"),
     "BUSY": ("PenstockError", "the work of a key changed hands ten times during one call; call again"),
-    "CATALOG_FOLDER_MISSING": ("Permanent", "a catalog's folder is not there just now; nothing is forgotten for that"),
+    "CATALOG_FOLDER_MISSING": (
+        "Permanent",
+        "none of a catalog's folders is there just now; nothing is forgotten for that",
+    ),
+    "CATALOG_JOB_RUNS": (
+        "Permanent, TransitionRefused",
+        "another job does this to the catalog: a canceled one keeps nothing, and one that runs hears no `max_removed`",
+    ),
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),
     "CATALOG_ROOT_REFUSED": ("InvalidInput", "a catalog's folder is not below `PENSTOCK_CATALOG_ROOTS`"),
     "PAGE_EMPTY": ("InvalidInput", "a page that a client has opened itself was sent without a word of it"),
