@@ -97,7 +97,9 @@ def test_a_change_says_what_was_given_and_what_is_to_go() -> None:
         {"title": ""}, {"title": "x" * 501}, {"servings": 1001}, {"servings": -1}, {"servings": "4"},
         {"prep_time_minutes": 1.5}, {"prep_minutes": True}, {"source_type": "book"}, {"steps": [{"step_number": 1}]},
         {"steps": [1]}, {"ingredients": [1]}, {"ingredients": [{"text": "x" * 1001}]}, {"tags": [{"id": 1}]},
-        {"ingredients": ["x"] * 501}, {"ingredients": [{"quantity": float("inf")}]}, {"parse_job_id": "nonsense"},
+        {"ingredients": ["x"] * 5_001}, {"ingredients": [{"quantity": float("inf")}]},
+            {"ingredients": [{"quantity": float("nan")}]}, {"ingredients": [{"quantity_to": float("nan")}]},
+            {"title": "  "}, {"title": "\u200b\n"}, {"parse_job_id": "nonsense"},
         {"ingredients": [{"quantity": -1}]}, {"notes": ["x" * 10_001]},
     ],
 )  # fmt: skip

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
+from penstock_apps.recipes.limits import MAX_LINES
 from penstock_apps.recipes.parsing import headings, library
 from penstock_apps.recipes.parsing.ingredients import Ingredient, read_ingredient
 from penstock_apps.recipes.parsing.page_view import PageView
-from penstock_apps.recipes.parsing.recipe import MAX_LINES, FoundRecipe, ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import FoundRecipe, ParsedRecipe
 from penstock_apps.recipes.parsing.sections import key_of, read_parts, split_steps, with_sections_of
 from penstock_apps.recipes.parsing.titles import tidy_title
 
@@ -52,20 +53,22 @@ def _filled(recipe: ParsedRecipe, other: ParsedRecipe) -> ParsedRecipe:
 
 
 def _by_rules(recipe: ParsedRecipe, rules: ParsedRecipe, own_rules: frozenset[str]) -> ParsedRecipe:
-    changes: dict[str, object] = {}
-    if "title" in own_rules and rules.title:
-        changes["title"] = rules.title
-    if "ingredients" in own_rules and _weight(rules.ingredients) >= _MOST_OF * _weight(recipe.ingredients):
-        changes["ingredients"] = rules.ingredients or recipe.ingredients
-    for rule, name in (("prep_time", "prep_minutes"), ("cook_time", "cook_minutes"), ("total_time", "total_minutes")):
-        value = getattr(rules, name)
-        if rule in own_rules and value is not None:
-            changes[name] = value
-    if not recipe.steps:
-        changes |= {"steps": rules.steps, "step_sections": []}
-    if not recipe.ingredients:
-        changes["ingredients"] = rules.ingredients
-    return replace(recipe, **changes)
+    """What the rules of a site say, where they are its own, and what there is not without them."""
+
+    def knows(rule: str, value: object) -> bool:
+        return rule in own_rules and bool(value)
+
+    has_more = _weight(rules.ingredients) >= _MOST_OF * _weight(recipe.ingredients)
+    takes_ingredients = not recipe.ingredients or (knows("ingredients", rules.ingredients) and has_more)
+    return replace(
+        recipe,
+        title=rules.title if knows("title", rules.title) else recipe.title,
+        ingredients=rules.ingredients if takes_ingredients else recipe.ingredients,
+        steps=recipe.steps or rules.steps,
+        prep_minutes=rules.prep_minutes if knows("prep_time", rules.prep_minutes) else recipe.prep_minutes,
+        cook_minutes=rules.cook_minutes if knows("cook_time", rules.cook_minutes) else recipe.cook_minutes,
+        total_minutes=rules.total_minutes if knows("total_time", rules.total_minutes) else recipe.total_minutes,
+    )
 
 
 def _by_lists(recipe: ParsedRecipe, view: PageView, *, may_add: bool) -> ParsedRecipe:
@@ -90,7 +93,8 @@ def _knows_more(shown: Sequence[str], marked: Sequence[Ingredient]) -> bool:
     others = [line for line in shown if key_of(line) not in keys]
     has_most = len(shown) - len(others) >= _MOST_OF * len(marked)
     has_more = len(marked) < len(shown) < 2 * len(marked)
-    return has_more and has_most and sum(read_ingredient(line).quantity is not None for line in others) >= _MOST_OF * len(others)
+    with_amount = [line for line in others if read_ingredient(line).quantity is not None]
+    return has_more and has_most and len(with_amount) >= _MOST_OF * len(others)
 
 
 def _weight(ingredients: Sequence[Ingredient]) -> int:

@@ -28,8 +28,8 @@ _UNITS_BY_LANGUAGE: dict[float, tuple[str, ...]] = {
     ),
     _MINUTE: (
         "m min mins minute minutes minuts mn", "minuten", "minuto minutos", "minuti", "minuut", "minut minuter",
-        "minutter", "minuta minuty", "perc", "dk dakika", "мин минута минуты минут", "λεπτό λεπτά", "分 分間 分钟 分鐘 분",
-        "minuutti minuuttia",
+        "minutter", "minuta minuty", "perc", "dk dakika", "мин минута минуты минут", "λεπτό λεπτά",
+        "分 分間 分钟 分鐘 분", "minuutti minuuttia",
     ),
     _SECOND: (
         "s sec secs second seconds", "sek sekunde sekunden", "seconde secondes seconden", "segundo segundos",
@@ -61,8 +61,10 @@ _ABOUT = re.compile(
     r"bis zu|moins de|plus de|menos de|más de)\s*+)+",
     re.IGNORECASE,
 )
-_ONE = {"a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "half an": 0.5, "half a": 0.5, "eine": 1.0, "une": 1.0,
-        "una": 1.0, "un": 1.0}  # fmt: skip
+_ONE = {
+    "a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "half an": 0.5, "half a": 0.5,
+    "eine": 1.0, "une": 1.0, "una": 1.0, "un": 1.0,
+}  # fmt: skip
 _IN_WORDS = "|".join(sorted(_ONE, key=len, reverse=True))
 _PART = re.compile(
     rf"(?:(?P<low>{NUMBER})\s*+{TO}\s*+)?(?P<number>{NUMBER}|\b(?:{_IN_WORDS})\b)\s*+-?(?P<unit>[^\W\d_]++)?\.?", re.I

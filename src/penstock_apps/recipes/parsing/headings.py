@@ -16,8 +16,19 @@ from penstock_apps.recipes.parsing.titles import without_recipe
 
 _MAX_LINES = 5_000
 _LONGEST_HEADING = 80
-_LONGEST_LINE = 300
-_LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6, "legend": 6, "caption": 6, "dt": 6, "strong": 7, "b": 7}
+_LEVELS = {
+    "h1": 1,
+    "h2": 2,
+    "h3": 3,
+    "h4": 4,
+    "h5": 5,
+    "h6": 6,
+    "legend": 6,
+    "caption": 6,
+    "dt": 6,
+    "strong": 7,
+    "b": 7,
+}
 _ITEMS = ("li", "tr")
 _BULLETS = "▢☐□◦•·*- "
 

@@ -13,11 +13,11 @@ _LEAST_PARTS = 3
 
 
 def ingredient_lines(texts: Sequence[str]) -> list[str]:
-    """A line for each ingredient; a text that has several of them is taken apart.
+    r"""A line for each ingredient; a text that has several of them is taken apart.
 
-    >>> ingredient_lines(["1 cup flour\\n2 eggs\\nSalt"]), ingredient_lines(["100 g flour, 2 eggs, 1 tsp salt"])
+    >>> ingredient_lines(["1 cup flour\n2 eggs\nSalt"]), ingredient_lines(["100 g flour, 2 eggs, 1 tsp salt"])
     (['1 cup flour', '2 eggs', 'Salt'], ['100 g flour', '2 eggs', '1 tsp salt'])
-    >>> ingredient_lines(["1 cup flour,\\n  sifted", "2 eggs"])
+    >>> ingredient_lines(["1 cup flour,\n  sifted", "2 eggs"])
     ['1 cup flour, sifted', '2 eggs']
     """
     result: list[str] = []

@@ -6,7 +6,7 @@ What is not understood becomes the name, whole: a cook can read it, and nothing 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -53,13 +53,11 @@ _WORDS: dict[str, int | Fraction] = {
     "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "half": Fraction(1, 2), "quarter": Fraction(1, 4),
     "dozen": 12,
 }  # fmt: skip
-_AMOUNT = re.compile(
-    rf"(?P<first>{NUMBER})(?:\s*+{TO}\s*+(?P<last>{NUMBER}))?(?!\d|[.,/]\d|\s*%)", re.IGNORECASE
-)
+_AMOUNT = re.compile(rf"(?P<first>{NUMBER})(?:\s*+{TO}\s*+(?P<last>{NUMBER}))?(?!\d|[.,/]\d|\s*%)", re.IGNORECASE)
 _THOUSANDTHS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _FINE = frozenset({"gram", "milligram", "millilitre"})
 _COARSE = frozenset({"kilogram", "litre"})
-"""Of these nobody counts thousandths of the one, nor takes thousands of the other: 1.500 g and 1,500 kg are the same."""
+"""Nobody counts thousandths of a gram, nor takes thousands of kilograms: 1.500 g and 1,500 kg are the same."""
 _ABOUT = re.compile(r"(?:about|approximately|approx\.?|around|circa|ca\.?|roughly|~)\s++", re.I)
 _WORD = r"[^\W\d_]++\.?"
 _LETTERS = re.compile(rf"\s*+(?:-\s*+)?({_WORD})(?:\s++({_WORD}))?(?:\s++({_WORD}))?")

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from lxml import html
 
 from penstock_apps.recipes.addresses import host_of
+from penstock_apps.recipes.limits import MAX_LINES
 from penstock_apps.recipes.parsing.durations import minutes
 from penstock_apps.recipes.parsing.ingredients import Ingredient
-from penstock_apps.recipes.parsing.recipe import MAX_LINES, ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import ParsedRecipe
 from penstock_apps.recipes.parsing.schema_org import servings
 from penstock_apps.recipes.parsing.sections import read_ingredients, read_parts, section_in
 from penstock_apps.recipes.parsing.texts import lines, plain
@@ -78,18 +79,20 @@ def read_by_rules(tree: html.HtmlElement, address: str) -> SiteRules | None:
 
 def _own_rules(address: str) -> frozenset[str]:
     """The fields that the rules of this site read in a way of their own."""
+    host = host_of(address).removeprefix("www.")
+    if "." not in host or host.rpartition(".")[2].isdigit():
+        return frozenset()  # no site of the web is called so: the library need not be loaded
     try:
         from recipe_scrapers import SCRAPERS, AbstractScraper
     except ImportError:
         return frozenset()
-    rules = SCRAPERS.get(host_of(address).removeprefix("www."))
+    rules = SCRAPERS.get(host)
     if rules is None:
         return frozenset()
     # The library wraps the methods of a class, its parents' too, and puts them back into it: where a method is from is
     # said by its name alone.
-    return frozenset(
-        name for name in _FIELDS if not unwrap(getattr(rules, name)).__qualname__.startswith(f"{AbstractScraper.__name__}.")
-    )
+    in_general = f"{AbstractScraper.__name__}."
+    return frozenset(name for name in _FIELDS if not unwrap(getattr(rules, name)).__qualname__.startswith(in_general))
 
 
 def _read(scraper: AbstractScraper) -> ParsedRecipe:

@@ -9,8 +9,9 @@ from lxml import html
 from lxml.etree import ParserError, iterwalk
 
 from penstock.lifecycle import JSON
+from penstock_apps.recipes.limits import MAX_LINES
 from penstock_apps.recipes.parsing.ingredient_lists import ingredient_lines
-from penstock_apps.recipes.parsing.recipe import MAX_LINES, ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import ParsedRecipe
 from penstock_apps.recipes.parsing.repetitions import said_once
 from penstock_apps.recipes.parsing.schema_org import Node, is_recipe
 from penstock_apps.recipes.parsing.sections import read_ingredients
@@ -31,6 +32,7 @@ _LINE_END = "\x00"
 """Which no text has: the line ends of a page's source mean nothing."""
 _PARSER = html.HTMLParser(encoding="utf-8", collect_ids=False)
 _DEEPEST = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Words:

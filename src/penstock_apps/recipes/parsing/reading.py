@@ -23,7 +23,8 @@ Argument = TypeVar("Argument")
 Value = TypeVar("Value")
 
 _PART_UNREADABLE = "Part of the page's data could not be read."
-_SEVERAL = "The page has several recipes; this is the one it is called by, or else the fullest."
+_SEVERAL = "The page has several recipes; this is the fullest of them."
+_CALLED = "The page has several recipes; this is the one that it is called by."
 _NOT_ANSWERED = "The language model could not be asked; this is what the page says itself."
 _PARTIAL = {
     "ingredients": "No ingredients were found.",
@@ -121,8 +122,9 @@ def _fullest(nodes: list[Node], view: PageView, strategy: str, warnings: tuple[s
     recipes = [read(node, view.address) for node in nodes]
     whole = {recipe.title: recipe for recipe in sorted(recipes, key=lambda one: one.weight) if recipe.is_whole}
     if len(whole) > 1:
-        best = view.recipe_it_is_called_by(whole) or max(recipes, key=lambda recipe: recipe.weight)
-        yield FoundRecipe(best, strategy, warnings=(*warnings, _SEVERAL))
+        named = view.recipe_it_is_called_by(whole)
+        warnings = (*warnings, _SEVERAL if named is None else _CALLED)
+        yield FoundRecipe(named or max(recipes, key=lambda recipe: recipe.weight), strategy, warnings=warnings)
     elif recipes:
         yield FoundRecipe(max(recipes, key=lambda recipe: recipe.weight), strategy, warnings=warnings)
 

@@ -9,10 +9,6 @@ from penstock_apps.recipes.parsing.ingredients import Ingredient
 from penstock_apps.recipes.payloads import RecipeData, RecipeResult
 
 
-MAX_LINES = 5_000
-"""Of ingredients, and of steps: more are left out, with a warning."""
-
-
 @dataclass(slots=True)
 class ParsedRecipe:
     """What a page says; lists are empty and values None where it says nothing."""

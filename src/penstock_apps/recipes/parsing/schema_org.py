@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urljoin
 
 from penstock.lifecycle import JSON
+from penstock_apps.recipes.limits import MAX_LINES
 from penstock_apps.recipes.parsing.durations import minutes
 from penstock_apps.recipes.parsing.ingredient_lists import ingredient_lines
-from penstock_apps.recipes.parsing.recipe import MAX_LINES, ParsedRecipe
+from penstock_apps.recipes.parsing.recipe import ParsedRecipe
 from penstock_apps.recipes.parsing.repetitions import said_once, steps_said_once
 from penstock_apps.recipes.parsing.sections import Part, is_method, read_ingredients, split_steps
 from penstock_apps.recipes.parsing.texts import lines, plain

@@ -20,7 +20,8 @@ _FOR_THE = re.compile(
 )
 _GENERAL = re.compile(
     r"(?:the )?(?:ingredients?( list)?|you(?:['’]| wi)ll need|what you need|shopping list|"
-    r"zutaten(?:liste)?|das brauchst du|ingrédients?|ingredientes|ingredienti|ingrediënten|benodigdheden|ingrediens(?:er|en)?|"
+    r"zutaten(?:liste)?|das brauchst du|ingrédients?|ingredientes|ingredienti|ingrediënten|benodigdheden|"
+    r"ingrediens(?:er|en)?|"
     r"det skal du bruge|składniki|suroviny|ingrediencie|hozzávalók|ингредиенты|υλικά|malzemeler|材料|食材|재료|"
     r"ainekset|ingrediente|sastojci|sestavine|מצרכים|المكونات)\b",
     re.IGNORECASE,
@@ -29,7 +30,8 @@ _METHOD = re.compile(
     r"(?:instructions?|directions?|method|procedure|preparation|steps?(?: \d+)?|how to (?:make|cook|bake|prepare)|"
     r"zubereitung|anleitung|so geht['’]?s|préparation|étapes?|la recette|preparación|elaboración|instrucciones|pasos|"
     r"modo de (?:preparo|preparação|fazer)|preparação|preparo|preparazione|procedimento|bereiding(?:swijze)?|werkwijze|"
-    r"fremgangsmåde|framgangsmåde|sådan gør du|tilberedning|framgangsmåte|slik gjør du|tillagning|gör så här|instruktioner|"
+    r"fremgangsmåde|framgangsmåde|sådan gør du|tilberedning|framgangsmåte|slik gjør du|tillagning|gör så här|"
+    r"instruktioner|"
     r"przygotowanie|sposób (?:przygotowania|wykonania)|wykonanie|postup|elkészítés|приготовление|εκτέλεση|"
     r"hazırlanışı|yapılışı|作り方|做法|步骤|만드는 법|valmistus|ohje|mod de preparare|priprava|priprema)\b",
     re.IGNORECASE,

@@ -32,7 +32,7 @@ def plain(text: str) -> str:
     if "&" in text:
         text = unescape(unescape(text))  # many pages escape what is escaped already
     if "<" in text:
-        text = _MARK.sub(" ", _BREAK.sub("\n", _SET_FRACTION.sub(r" \1/\2", text)))
+        text = _without_marks(text)
     return " ".join(text.translate(_INVISIBLE).split())
 
 
@@ -44,12 +44,17 @@ def paragraphs(text: str) -> list[str]:
     """
     if "&lt;" in text or "&#" in text:
         text = unescape(text)
-    return [line for part in _MARK.sub(" ", _BREAK.sub("\n", _SET_FRACTION.sub(r" \1/\2", text))).splitlines() if (line := plain(part))]
+    return [line for part in _without_marks(text).splitlines() if (line := plain(part))]
 
 
 def lines(text: str) -> list[str]:
     """The paragraphs of a text, without the numbers people put before steps."""
     return [_without_number(line) for line in paragraphs(text)]
+
+
+def _without_marks(text: str) -> str:
+    """Blocks end lines, and other marks are blanks; a fraction that is set with marks is one still."""
+    return _MARK.sub(" ", _BREAK.sub("\n", _SET_FRACTION.sub(r" \1/\2", text)))
 
 
 def unescape(text: str) -> str:

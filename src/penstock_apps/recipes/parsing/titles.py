@@ -16,14 +16,12 @@ _PARTS = re.compile(r"\s+[|–—·»-]\s+|\s*\|\s*")
 def tidy_title(title: str, site_names: Sequence[str]) -> str:
     """A title without the site's name, or the word recipe, behind a dash.
 
-    >>> tidy_title("Soup | Kitchen", ["Kitchen"]), tidy_title("Soup – Recept", []), tidy_title("Soup - hot", ["Kitchen"])
+    >>> tidy_title("Soup | Kitchen", ["Kitchen"]), tidy_title("Soup – Recept", []), tidy_title("Soup - hot", [])
     ('Soup', 'Soup', 'Soup - hot')
     """
     names = {key_of(name) for name in site_names} - {""}
     while True:
-        last = None
-        for last in _PARTS.finditer(title):
-            pass
+        last = max(_PARTS.finditer(title), key=lambda part: part.start(), default=None)
         shorter = _BEHIND_A_DASH.sub("", title)
         if last is not None and last.start() and key_of(title[last.end() :]) in names:
             shorter = title[: last.start()]
