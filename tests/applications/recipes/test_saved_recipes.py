@@ -86,6 +86,21 @@ def test_where_a_recipe_is_from_is_said_or_known() -> None:
     assert shown({"source_type": "manual"}, job=uuid4())["source_type"] == "manual"
 
 
+def test_sections_are_kept() -> None:
+    recipe = shown(
+        {
+            "ingredients": [{"line": "1 onion", "section": "For the sauce"}],
+            "steps": ["Mix.", {"text": "Chop.", "section": "For the sauce"}],
+        }
+    )
+    assert recipe["ingredients"][0]["section"] == "For the sauce"
+    assert [step.get("section") for step in recipe["steps"]] == [None, "For the sauce"]
+
+
+def test_a_title_is_kept_without_the_blanks_around_it() -> None:
+    assert shown({"title": "  Soup \n"})["title"] == "Soup"
+
+
 def test_a_change_says_what_was_given_and_what_is_to_go() -> None:
     change = RecipeChange.model_validate({"tags": [], "steps": None, "servings": 0, "description": None, "odd": 1})
     assert change.as_kept() == {"tags": None, "steps": None, "servings": None, "description": None}

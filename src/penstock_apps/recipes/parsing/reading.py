@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -56,19 +56,16 @@ def read_page(page: Page | KeptPage) -> Reading:
     """What a page says itself. A stranger wrote it: this runs in a process with limits."""
     text = page.read()
     view = PageView(text, page.address)
-    partial: FoundRecipe | None = None
-    partials: list[ParsedRecipe] = []
-    for candidate in _ways(view):
+    partials: list[FoundRecipe] = []
+    for candidate in _ways(view, partials):
         if candidate.recipe.is_whole:
-            return Reading(complete(candidate, view, partials))
-        partials.append(candidate.recipe)
-        if partial is None or candidate.recipe.weight > partial.recipe.weight:
-            partial = candidate
-    if partial is not None:
-        partial = complete(partial, view, partials)
-        if partial.recipe.is_whole:
-            return Reading(partial)
-    return Reading(partial, words_of(text))
+            return Reading(complete(candidate, view, [found.recipe for found in partials]))
+        partials.append(candidate)
+    if not partials:
+        return Reading(None, words_of(text))
+    fullest = max(partials, key=lambda found: found.recipe.weight)
+    partial = complete(fullest, view, [found.recipe for found in partials])
+    return Reading(partial) if partial.recipe.is_whole else Reading(partial, words_of(text))
 
 
 async def recipe_of(
@@ -101,8 +98,8 @@ async def recipe_of(
     raise failure or PageFailure.NO_RECIPE.error()
 
 
-def _ways(view: PageView) -> Iterator[FoundRecipe]:
-    """What each way finds, in order; later ones are not tried unless somebody asks for more."""
+def _ways(view: PageView, partials: Sequence[FoundRecipe]) -> Iterator[FoundRecipe]:
+    """What each way finds, in order; later ones are not tried unless somebody asks for more than the partial ones."""
     nodes, unread = json_ld.recipe_nodes(view.text)
     yield from _fullest(nodes, view, json_ld.STRATEGY, (_PART_UNREADABLE,) if unread else ())
     tree = view.tree
@@ -114,7 +111,8 @@ def _ways(view: PageView) -> Iterator[FoundRecipe]:
     rules = view.rules
     if rules is not None and rules.recipe.is_whole:
         yield from _of(rules.recipe, library.strategy_of(view.address))
-    yield from _of(by_headings(tree, view.texts, view.lists), "headings")
+    if not any(found.recipe.title for found in partials):  # else what the headings have is put to what the marks have
+        yield from _of(by_headings(tree, view.texts, view.lists), "headings")
 
 
 def _fullest(nodes: list[Node], view: PageView, strategy: str, warnings: tuple[str, ...]) -> Iterator[FoundRecipe]:
