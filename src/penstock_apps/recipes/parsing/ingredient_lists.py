@@ -10,6 +10,7 @@ from penstock_apps.recipes.parsing.texts import paragraphs, plain
 
 _BETWEEN = re.compile(r"[,;•|]\s")
 _LEAST_PARTS = 3
+_LONGEST_WITH_BRACKETS = 2_000
 
 
 def ingredient_lines(texts: Sequence[str]) -> list[str]:
@@ -33,8 +34,22 @@ def ingredient_lines(texts: Sequence[str]) -> list[str]:
 
 
 def _without_double_brackets(line: str) -> str:
-    """Programs put brackets around remarks, also around those that have them."""
-    return line.replace("((", "(").replace("))", ")") if "((" in line else line
+    """Programs put brackets around remarks, also around those that have them; brackets in brackets stay.
+
+    >>> _without_double_brackets("milk ((cold))"), _without_double_brackets("kale ((56 g) torn up)")
+    ('milk (cold)', 'kale ((56 g) torn up)')
+    """
+    start = line.find("((")
+    if start < 0 or len(line) > _LONGEST_WITH_BRACKETS:
+        return line
+    depth = 0
+    for place in range(start, len(line)):
+        depth += (line[place] == "(") - (line[place] == ")")
+        if not depth:
+            is_double = line[place - 1] == ")"
+            inside = line[start + 1 : place] if is_double else line[start : place + 1]
+            return line[:start] + inside + _without_double_brackets(line[place + 1 :])
+    return line
 
 
 def _are_several(lines: Sequence[str]) -> bool:

@@ -51,8 +51,10 @@ RDFA = Words("schema_org_rdfa", "typeof", "typeof", "property")
 def tree_of(page: str) -> html.HtmlElement | None:
     """The page as a tree; None where there is nothing to make one of."""
     # As bytes of an encoding that we name: quicker than text, and what the page says of its own encoding is not asked.
+    # Line ends are one character, as HTML has it: they would come out of the tree as escapes.
+    data = page.encode("utf-8", "replace").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
-        return html.document_fromstring(page.encode("utf-8", "replace"), parser=_PARSER)
+        return html.document_fromstring(data, parser=_PARSER)
     except (ParserError, ValueError):
         return None
 
