@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
 from penstock.errors import (
+    ChangedMeanwhile,
     ConfigurationError,
     FileNotFound,
     InvalidInput,
@@ -49,6 +50,7 @@ STATUSES: dict[type[PenstockError], int] = {
     JobNotFound: 404,
     FileNotFound: 404,
     TransitionRefused: 409,
+    ChangedMeanwhile: 412,
     NotSignedIn: 401,
     NotAllowed: 403,
     TooManyRequests: 429,
@@ -94,6 +96,7 @@ _DESCRIPTIONS = {
     403: "Not for this user.",
     404: "There is no such thing, or it belongs to somebody else.",
     409: "Its state does not allow that.",
+    412: "It is not any more what `If-Match` says; read it again.",
     413: "Larger than the limit.",
     422: "Something in the request is wrong; `field` says what.",
     429: "Too often; `Retry-After` says when again.",
