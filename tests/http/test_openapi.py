@@ -400,7 +400,7 @@ def test_mounted_under_a_prefix_routes_events_and_worker_work(tmp_path: Path) ->
         assert page.json()[0]["job_id"] == str(second.id)
         assert ada.get(page.links["next"]["url"]).json()[0]["job_id"] == str(first.id)
         refused = ada.put(f"/tasks/api/jobs/{first.id}")
-        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, DELETE")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD, DELETE")
         assert ada.get("/tasks/openapi.json").json()["servers"] == [{"url": "/tasks"}]
     app.close()
 
