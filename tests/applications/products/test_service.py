@@ -71,7 +71,7 @@ def test_a_table_becomes_rows_and_each_row_a_result_in_the_grids_shape(market: M
     bad = items[-1]
     assert bad.error_code == "ROW_HAS_NO_PRODUCT"
     assert bad.last_error is not None
-    assert "row 39" in bad.last_error
+    assert "row 40" in bad.last_error
     assert bad.input["cells"]["EAN-13"] == "4,00638E+12"
 
 
@@ -82,7 +82,7 @@ def test_a_row_that_cannot_be_read_is_an_item_and_the_rest_goes_on(market: Marke
     items = market.app.items.list(taken.job.id)
     assert [item.status.value for item in items] == ["DONE", "ERROR", "DONE"]
     assert items[1].error_code == "ROW_TOO_LONG"
-    assert "row 2" in (items[1].last_error or "")
+    assert "row 3" in (items[1].last_error or "")
 
 
 def test_a_shop_that_is_busy_is_asked_again(market: Market) -> None:
