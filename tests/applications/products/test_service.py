@@ -248,3 +248,17 @@ def test_nul_and_broken_unicode_in_a_table_or_a_name_are_said_of_their_row_alone
     codes = [item.error_code for item in market.app.items.list(taken.job.id)]
     assert codes == [None, "ROW_UNREADABLE", "ROW_UNREADABLE", None]
     assert [item.error_code for item in market.app.items.list(picture.job.id)] == ["NO_BARCODE"]
+
+
+def test_a_question_that_no_shop_understands_is_no_try_of_a_row(market: Market) -> None:
+    [retailer] = market.products._retailers
+    search = {"text": f"{market.shop.address}/search?q={{text}}"}
+    retailer._settings = retailer._settings.model_copy(update={"url": search})
+    rows = f"sku,gtin,brand,title\n{KETTLE['id']},{KETTLE['ean']},Millrace,Kettle 1.7 l\nK-1,,,\n"
+    taken = market.take(("products.csv", rows.encode()))
+    market.work()
+    found, unasked = market.app.items.list(taken.job.id)
+    result: Any = found.result
+    assert (found.status.value, found.attempts, result["matched_by"]) == ("DONE", 1, "brand_title")
+    assert (unasked.status.value, unasked.error_code) == ("ERROR", "NO_PROVIDER_UNDERSTANDS")
+    assert len(market.events(taken)) == 1
