@@ -23,7 +23,7 @@ _UNSEEN = (
 )
 _BEGINNING = rf"(?:[\t\r\n]|[\t\r\n{_UNSEEN}]*[{_SIGNS}])"
 _FORMULA = re.compile(_BEGINNING)
-_GUARDED = re.compile(rf"'+{_BEGINNING}")
+_GUARDED_TEXT = re.compile(rf"'+{_BEGINNING}")
 _PART = re.compile(rf"'*[{_UNSEEN}]*[{_SIGNS}]")
 _GUARDED_PART = re.compile(rf"'+[{_UNSEEN}]*[{_SIGNS}]")
 # Each run of what nobody sees ends where the next one begins, so that no text is gone through twice.
@@ -39,7 +39,7 @@ def guard(text: str) -> str:
     >>> guard("=SUM(A1:A9)"), guard(" @now"), guard("-5,20"), guard("'=1"), guard("a;=1")
     ("'=SUM(A1:A9)", "' @now", '-5,20', "''=1", "a;'=1")
     """
-    if _GUARDED.match(text) or (_FORMULA.match(text) and not _NUMBER.fullmatch(text)):
+    if _GUARDED_TEXT.match(text) or (_FORMULA.match(text) and not _NUMBER.fullmatch(text)):
         text = f"'{text}"
     if _SEPARATORS.search(text) is None:
         return text
@@ -58,7 +58,7 @@ def unguard(text: str) -> str:
     if _SEPARATORS.search(text) is not None:
         first, *parts = _SEPARATORS.split(text)
         text = first + "".join(part[1:] if _GUARDED_PART.match(part) else part for part in parts)
-    return text[1:] if _GUARDED.match(text) else text
+    return text[1:] if _GUARDED_TEXT.match(text) else text
 
 
 def may_split(lines: str) -> bool:

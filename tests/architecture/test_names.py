@@ -50,7 +50,6 @@ EXCEPTIONS = {
     ("penstock_apps/documents/reading/pdf.py", "modified"),
     ("penstock_apps/documents/reading/pdf.py", "truncated"),
     ("penstock_apps/documents/reading/plain_text.py", "truncated"),
-    ("penstock_apps/documents/samples.py", "modified"),
     ("penstock_apps/products/schemas.py", "taken"),
     ("penstock_apps/recipes/importing.py", "imported"),
     ("penstock_apps/recipes/payloads.py", "imported"),

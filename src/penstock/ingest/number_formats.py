@@ -16,7 +16,7 @@ _LAST_DAY_BEFORE_1900_02_29 = 59
 _DAY = timedelta(days=1)
 _IN_MILLISECONDS = 86_400_000
 # What stands for itself: quoted, escaped, as wide as another character, repeated, in brackets.
-_LITERALS = re.compile(r'"[^"]*"?|\\.|_.|\*.|\[[^\]]*\]|general', re.IGNORECASE | re.DOTALL)
+_LITERALS = re.compile(r'"[^"]*"?|\\.|_.|\*.|\[[^\]]{0,100}\]|general', re.IGNORECASE | re.DOTALL)
 _ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
 _MOMENT = re.compile(r"[dmyhs]", re.IGNORECASE)
 _ZEROS = re.compile("0{2,}")
@@ -68,7 +68,7 @@ def meaning_of(code: str) -> Meaning:
 
 
 def padded_width(code: str) -> int:
-    """To how many digits a format fills a number up with zeros, as barcodes have them; 0 for every other format.
+    """To how many digits a format fills a number up with zeros; 0 for every other format.
 
     >>> padded_width("0000000000000"), padded_width("0"), padded_width("00.0")
     (13, 0, 0)

@@ -1,7 +1,7 @@
 """What expat meets in a sheet and in the shared strings: kept no further than a cell and a row may go.
 
 The handlers are called five times for each cell, a million times for each hundred thousand rows of ten: so they are
-closures over plain variables, what comes most often is looked at first, and nothing is called that can be written out.
+closures over plain variables, what comes most often is looked at first, and nothing is called that can be number_text out.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class StringReader:
         def text(data: str) -> None:
             nonlocal value
             if is_wanted:
-                value = kept(value, data, room_for) if value else data
+                value = keep_text(value, data, room_for) if value else data
 
         return Handlers(start, end, text)
 
@@ -157,15 +157,15 @@ class SheetReader:
         def text(data: str) -> None:
             nonlocal value
             if is_wanted:
-                value = kept(value, data, room_for) if value else data
+                value = keep_text(value, data, room_for) if value else data
 
         return Handlers(start, end, text)
 
 
-def kept(value: str, data: str, room_for: int) -> str:
+def keep_text(value: str, data: str, room_for: int) -> str:
     """A text and what follows it, up to one character beyond what a cell may hold; what is fed at once may be more.
 
-    >>> kept("ab", "cdef", 4), kept("abcde", "f", 4)
+    >>> keep_text("ab", "cdef", 4), keep_text("abcde", "f", 4)
     ('abcd', 'abcde')
     """
     return value + data[: max(room_for - len(value), 0)]
@@ -184,10 +184,15 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)).encode("utf-8", "ignore").decode().strip("\0"), text)
 
 
-def _row_number(written: str | None, previous: int) -> int:
+def _row_number(number_text: str | None, previous: int) -> int:
     """The number a row says of itself, if it can be: rows are in order."""
-    if written is not None and len(written) <= _MOST_DIGITS and written.isdecimal() and int(written) > previous:
-        return int(written)
+    if (
+        number_text is not None
+        and len(number_text) <= _MOST_DIGITS
+        and number_text.isdecimal()
+        and int(number_text) > previous
+    ):
+        return int(number_text)
     return previous + 1
 
 

@@ -124,13 +124,13 @@ class Workbook:
                 inside = name
             elif name == "xf" and inside == "cellXfs":
                 number = int(attributes.get("numFmtId", 0))
-                if shown := self._shown(number, formats.get(number)):
-                    self._formats[str(count)] = shown
+                if format_number := self._format_of(number, formats.get(number)):
+                    self._formats[str(count)] = format_number
                 count += 1
 
         self._walk_small(part, see)
 
-    def _shown(self, number: int, code: str | None) -> Callable[[str], str] | None:
+    def _format_of(self, number: int, code: str | None) -> Callable[[str], str] | None:
         """How a number is shown under a format; None where it is just that number."""
         match meaning_of_built_in(number) if code is None else meaning_of(code):
             case Meaning.MOMENT:

@@ -50,8 +50,8 @@ class Files:
         max_bytes: int | None = None,
     ) -> StoredFile:
         """Keep an uploaded file; hand the answer to ``submit`` as ``file``. Whose it is goes as for a job."""
-        with self.receive(stream, name=name, owner=owner, media_type=media_type, max_bytes=max_bytes) as received:
-            return received.keep()
+        with self.receive(stream, name=name, owner=owner, media_type=media_type, max_bytes=max_bytes) as received_file:
+            return received_file.keep()
 
     @contextmanager
     def receive(

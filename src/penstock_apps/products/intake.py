@@ -160,8 +160,8 @@ class ProductIntake(Intake):
     def look_at_columns(self, file: HandedFile, options: UploadOptions, user: str | None) -> ColumnsSeen:
         """What the columns of a table are taken for, and some of what they hold; nothing of the file is kept."""
         self.require_enabled()
-        with self._receive(file, user) as received:
-            return self._files.look(look_at_columns, [received], options, user)
+        with self._receive(file, user) as received_file:
+            return self._files.look(look_at_columns, [received_file], options, user)
 
     @property
     def max_body_bytes(self) -> int:

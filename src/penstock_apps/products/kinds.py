@@ -66,8 +66,16 @@ class ProductSearch:
                 "file that describes them, start the workers again, and reprocess the job",
                 code="NO_PROVIDER",
             )
+        understood = self._providers.understood(possible)
+        if not understood:
+            ways = ", ".join(dict.fromkeys(query.strategy.value for query in possible))
+            raise Permanent(
+                f"no retailer can be asked by what is known of the product ({ways}): give its row what they are asked "
+                "by, or add such an address to their description in PRODUCT_PROVIDERS, and reprocess the job",
+                code="NO_PROVIDER_UNDERSTANDS",
+            )
         # Only a question that was answered is followed by the next one, in a later run too.
-        query = choose_query(possible, item.times_not_found)
+        query = choose_query(understood, item.times_not_found)
         events: list[SearchEvent] = []
         try:
             match = await self._providers.look_up(

@@ -39,7 +39,7 @@ class SourceAsked(BaseModel):
         default=None,
         max_length=16_384,
         description="What columns of a table are to be taken for; null for one that is not to be used.",
-        examples=[{"Art.-Nr.": "sku", "Regal": None}],
+        examples=[{"Name": "title", "Shelf": None}],
     )
 
 
@@ -86,7 +86,7 @@ def read_mapping(text: str | None) -> dict[str, str | None] | None:
 
 def _no_mapping(why: str) -> InvalidInput:
     return InvalidInput(
-        f'mapping cannot be read: {why}; send for instance {{"Art.-Nr.": "sku"}}',
+        f'mapping cannot be read: {why}; send for instance {{"Name": "title"}}',
         field="mapping",
         code="MAPPING_INVALID",
     )
@@ -111,7 +111,7 @@ def upload_body(kinds: Sequence[str]) -> dict[str, Any]:
             "contentMediaType": "application/json",
             "description": "What columns of a table are to be taken for, as a JSON object: names of columns to fields, "
             "or null for one that is not to be used. Columns that are left out are found.",
-            "example": '{"Art.-Nr.": "sku", "Regal": null}',
+            "example": '{"Name": "title", "Shelf": null}',
         },
     }
     form = {"type": "object", "required": ["file"], "properties": parts}
