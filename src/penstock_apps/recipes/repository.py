@@ -245,7 +245,7 @@ class RecipeRepository:
         """Change one of somebody's recipes into what ``change`` makes of it; of two at once the later sees both."""
 
         def operation(connection: Connection) -> SavedRecipe:
-            before = _locked(connection, recipe_id, user)
+            before = _lock_recipe(connection, recipe_id, user)
             title, body = change(before)
             _require_storable(title, body)
             after = replace(before, title=title, body=body, updated_at=max(datetime.now(UTC), before.updated_at))
@@ -259,7 +259,7 @@ class RecipeRepository:
         """Forget one of somebody's recipes, unless ``require`` refuses it."""
 
         def operation(connection: Connection) -> None:
-            require(_locked(connection, recipe_id, user))
+            require(_lock_recipe(connection, recipe_id, user))
             connection.execute(delete(saved_recipe).where(_theirs(recipe_id, user)))
 
         self._app.in_transaction(operation)
@@ -300,7 +300,7 @@ def _theirs(recipe_id: RecipeId, user: str) -> ColumnElement[bool]:
     return (column == recipe_id) & (saved_recipe.c.user_id == user)
 
 
-def _locked(connection: Connection, recipe_id: RecipeId, user: str) -> SavedRecipe:
+def _lock_recipe(connection: Connection, recipe_id: RecipeId, user: str) -> SavedRecipe:
     """One of somebody's recipes, which nobody else changes before this transaction ends."""
     query = select(saved_recipe).where(_theirs(recipe_id, user)).with_for_update()  # SQLite has one writer anyway
     row = connection.execute(query).one_or_none()

@@ -53,7 +53,7 @@ def saved_recipe_routes(recipes: Recipes) -> Router:
     def save_recipe(body: RecipeCreate, who: Submitting) -> Response:
         """With `parse_job_id`, the job it came from is committed in the same transaction: both, or neither."""
         fields = {name: value for name, value in body.as_kept().items() if value is not None}
-        return _shown(recipes.save(who.user or "", body.title, fields, body.parse_job_id), 201)
+        return _answer(recipes.save(who.user or "", body.title, fields, body.parse_job_id), 201)
 
     @routes.get("", summary="Your recipes", response_model=list[RecipeShown], responses=documented(401, 422, 503))
     def list_recipes(
@@ -72,7 +72,7 @@ def saved_recipe_routes(recipes: Recipes) -> Router:
     @routes.get("/{recipe_id}", summary="One recipe", response_model=RecipeShown, responses=_READ_PROBLEMS)
     def get_recipe(recipe_id: RecipeId, who: SignedIn) -> Response:
         """As it was saved. The header `ETag` says which state of it this is."""
-        return _shown(recipes.repository.get_saved(recipe_id, who.user or ""))
+        return _answer(recipes.repository.get_saved(recipe_id, who.user or ""))
 
     @routes.patch(
         "/{recipe_id}", summary="Change a recipe", response_model=RecipeShown,
@@ -92,7 +92,7 @@ def saved_recipe_routes(recipes: Recipes) -> Router:
             fields = {**before.body, **body.as_kept()}
             return title, {name: value for name, value in fields.items() if value is not None}
 
-        return _shown(recipes.repository.change(recipe_id, who.user or "", change))
+        return _answer(recipes.repository.change(recipe_id, who.user or "", change))
 
     @routes.delete(
         "/{recipe_id}", status_code=204, summary="Remove a recipe", responses=documented(401, 404, 412, 422, 503)
@@ -105,7 +105,7 @@ def saved_recipe_routes(recipes: Recipes) -> Router:
     return routes
 
 
-def _shown(recipe: SavedRecipe, status: int = 200) -> Response:
+def _answer(recipe: SavedRecipe, status: int = 200) -> Response:
     return Json(show_recipe(recipe), status, headers={"ETag": etag_of(recipe)})
 
 

@@ -23,12 +23,12 @@ _MOST_OF = 0.7
 _CUT = f"More than {MAX_LINES:,} ingredients or steps: the others were left out."
 
 
-def complete(found: FoundRecipe, view: PageView, partials: Sequence[ParsedRecipe]) -> FoundRecipe:
+def complete(candidate: FoundRecipe, view: PageView, partials: Sequence[ParsedRecipe]) -> FoundRecipe:
     """A recipe with all that its page says; ``partials`` are what less sure or less whole ways have found of it."""
-    recipe = found.recipe
+    recipe = candidate.recipe
     for partial in partials:
         if partial is not recipe and key_of(partial.title) == key_of(recipe.title):
-            recipe = _filled(recipe, partial)
+            recipe = _fill_blanks(recipe, partial)
     is_by_rule = False
     if library.has_own_rules(view.address) and view.rules is not None:
         recipe = _by_rules(recipe, view.rules.recipe, view.rules.own_rules)
@@ -39,10 +39,12 @@ def complete(found: FoundRecipe, view: PageView, partials: Sequence[ParsedRecipe
             parts = headings.lines_with_headings(view.tree, view.texts)
             recipe = replace(recipe, ingredients=with_sections_of(recipe.ingredients, parts))
     recipe = replace(recipe, title=tidy_title(recipe.title, view.site_names))
-    return replace(found, recipe=recipe, warnings=(*found.warnings, _CUT) if recipe.is_cut else found.warnings)
+    return replace(
+        candidate, recipe=recipe, warnings=(*candidate.warnings, _CUT) if recipe.is_cut else candidate.warnings
+    )
 
 
-def _filled(recipe: ParsedRecipe, other: ParsedRecipe) -> ParsedRecipe:
+def _fill_blanks(recipe: ParsedRecipe, other: ParsedRecipe) -> ParsedRecipe:
     """A recipe with what another one of the same name says besides."""
     missing = {
         field.name: getattr(other, field.name)
@@ -60,14 +62,19 @@ def _by_rules(recipe: ParsedRecipe, rules: ParsedRecipe, own_rules: frozenset[st
 
     has_more = _weight(rules.ingredients) >= _MOST_OF * _weight(recipe.ingredients)
     takes_ingredients = not recipe.ingredients or (knows("ingredients", rules.ingredients) and has_more)
+    prep_minutes = rules.prep_minutes if knows("prep_time", rules.prep_minutes) else recipe.prep_minutes
+    cook_minutes = rules.cook_minutes if knows("cook_time", rules.cook_minutes) else recipe.cook_minutes
+    total_minutes = rules.total_minutes if knows("total_time", rules.total_minutes) else recipe.total_minutes
+    if total_minutes == (recipe.prep_minutes or 0) + (recipe.cook_minutes or 0):
+        total_minutes = None  # the sum of what it consists of, which may be other times now
     return replace(
         recipe,
         title=rules.title if knows("title", rules.title) else recipe.title,
         ingredients=rules.ingredients if takes_ingredients else recipe.ingredients,
         steps=recipe.steps or rules.steps,
-        prep_minutes=rules.prep_minutes if knows("prep_time", rules.prep_minutes) else recipe.prep_minutes,
-        cook_minutes=rules.cook_minutes if knows("cook_time", rules.cook_minutes) else recipe.cook_minutes,
-        total_minutes=rules.total_minutes if knows("total_time", rules.total_minutes) else recipe.total_minutes,
+        prep_minutes=prep_minutes,
+        cook_minutes=cook_minutes,
+        total_minutes=total_minutes,
     )
 
 
@@ -82,17 +89,17 @@ def _by_lists(recipe: ParsedRecipe, view: PageView, *, may_add: bool) -> ParsedR
     return recipe
 
 
-def _knows_more(shown: Sequence[str], marked: Sequence[Ingredient]) -> bool:
+def _knows_more(page_lines: Sequence[str], known_ingredients: Sequence[Ingredient]) -> bool:
     """Has a list of the page nearly all that the marks have, and more of it? Twice as much is another system of units.
 
     Of one or two ingredients that the marks have, it may say otherwise.
     """
-    if len(marked) < _FEW:
-        return len(shown) >= _FEW
-    keys = {key_of(ingredient.text) for ingredient in marked}
-    others = [line for line in shown if key_of(line) not in keys]
-    has_most = len(shown) - len(others) >= _MOST_OF * len(marked)
-    has_more = len(marked) < len(shown) < 2 * len(marked)
+    if len(known_ingredients) < _FEW:
+        return len(page_lines) >= _FEW
+    keys = {key_of(ingredient.text) for ingredient in known_ingredients}
+    others = [line for line in page_lines if key_of(line) not in keys]
+    has_most = len(page_lines) - len(others) >= _MOST_OF * len(known_ingredients)
+    has_more = len(known_ingredients) < len(page_lines) < 2 * len(known_ingredients)
     with_amount = [line for line in others if read_ingredient(line).quantity is not None]
     return has_more and has_most and len(with_amount) >= _MOST_OF * len(others)
 

@@ -61,11 +61,11 @@ _ABOUT = re.compile(
     r"bis zu|moins de|plus de|menos de|más de)\s*+)+",
     re.IGNORECASE,
 )
-_ONE = {
+_NUMERALS = {
     "a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "half an": 0.5, "half a": 0.5,
     "eine": 1.0, "une": 1.0, "una": 1.0, "un": 1.0,
 }  # fmt: skip
-_IN_WORDS = "|".join(sorted(_ONE, key=len, reverse=True))
+_IN_WORDS = "|".join(sorted(_NUMERALS, key=len, reverse=True))
 _PART = re.compile(
     rf"(?:(?P<low>{NUMBER})\s*+{TO}\s*+)?(?P<number>{NUMBER}|\b(?:{_IN_WORDS})\b)\s*+-?(?P<unit>[^\W\d_]++)?\.?", re.I
 )
@@ -88,9 +88,9 @@ def minutes(text: object) -> int | None:
     text = plain_characters(" ".join(text.split()))
     if text.isascii() and text.isdecimal():
         return _sane(float(text))
-    packed = "".join(text.split()).upper()
-    both = _TWO_ISO.fullmatch(packed)
-    value = _iso(packed if both is None else both[2])
+    compact = "".join(text.split()).upper()
+    both = _TWO_ISO.fullmatch(compact)
+    value = _iso(compact if both is None else both[2])
     return _sane(_in_words(text) if value is None else value)
 
 
@@ -123,7 +123,7 @@ def _amount(text: str, start: int) -> tuple[float | None, int]:
     """Numbers with their units, the largest first, from a place on; and where they end."""
     total, last_unit, end = 0.0, 100 * _DAY, start
     while (part := _PART.match(text, end if end == start else _behind_and(text, end))) is not None:
-        number = _upper_end(part["low"], _ONE.get(part["number"].lower()) or read_number(part["number"]))
+        number = _upper_end(part["low"], _NUMERALS.get(part["number"].lower()) or read_number(part["number"]))
         unit = _MINUTES.get(_bare(part["unit"] or ""))
         if part["unit"] is None and last_unit == _HOUR and part["low"] is None and part["number"].isdecimal():
             unit = _MINUTE  # 1h30

@@ -62,10 +62,10 @@ def lists_of(tree: html.HtmlElement, texts: TextReader) -> PageLists:
                 goal = None  # the list has ended; one that has not begun may have its title in between
             else:
                 section = heading.rstrip(" :") or None
-        elif goal is not None and len(goal) < _MAX_LINES and (found := _lines(element, texts)):
+        elif goal is not None and len(goal) < _MAX_LINES and (new_lines := _lines(element, texts)):
             around = _container(element) if around is None else around
             if around in element.iterancestors():
-                goal.extend((line, section) for line in found)
+                goal.extend((line, section) for line in new_lines)
     return lists
 
 

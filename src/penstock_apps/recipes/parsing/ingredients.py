@@ -117,7 +117,7 @@ class _Amount(NamedTuple):
     first: float | None
     last: float | None
     rest: str
-    written: tuple[str, ...] = ()
+    notation: tuple[str, ...] = ()
 
 
 def _amount(text: str) -> _Amount:
@@ -139,12 +139,12 @@ def _amount(text: str) -> _Amount:
 
 def _in_its_language(amount: _Amount, unit: str | None) -> _Amount:
     """What a point or a comma before three digits means: the measure says which language it is."""
-    if not amount.written or not all(map(_THOUSANDTHS.fullmatch, amount.written)):
+    if not amount.notation or not all(map(_THOUSANDTHS.fullmatch, amount.notation)):
         return amount
     if unit in _FINE:
-        factor = 1_000.0 if "." in amount.written[0] else 1.0
+        factor = 1_000.0 if "." in amount.notation[0] else 1.0
     elif unit in _COARSE:
-        factor = 0.001 if "," in amount.written[0] else 1.0
+        factor = 0.001 if "," in amount.notation[0] else 1.0
     else:
         return amount
     return amount._replace(first=amount.first and amount.first * factor, last=amount.last and amount.last * factor)

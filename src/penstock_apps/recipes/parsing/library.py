@@ -102,7 +102,7 @@ def _read(scraper: AbstractScraper) -> ParsedRecipe:
     return ParsedRecipe(
         title=(_text(scraper.title) or "")[:500],
         description=_text(scraper.description),
-        ingredients=_grouped(scraper, ingredients) or read_ingredients(ingredients[:MAX_LINES]),
+        ingredients=_read_groups(scraper, ingredients) or read_ingredients(ingredients[:MAX_LINES]),
         steps=steps[:MAX_LINES],
         yields=yields,
         servings=servings([yields]) if yields else None,
@@ -115,7 +115,7 @@ def _read(scraper: AbstractScraper) -> ParsedRecipe:
     )
 
 
-def _grouped(scraper: AbstractScraper, ingredients: list[str]) -> list[Ingredient]:
+def _read_groups(scraper: AbstractScraper, ingredients: list[str]) -> list[Ingredient]:
     """The ingredients with their sections; none where the library does not place all of them."""
     groups = _ask(scraper.ingredient_groups)
     if not isinstance(groups, list) or len(groups) < 2:

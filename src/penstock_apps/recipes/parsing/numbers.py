@@ -10,8 +10,8 @@ _SLASHES = str.maketrans({"⁄": "/", "∕": "/", "–": "-", "—": "-", "−":
 # None of them gives back what it has taken: what people write here has no bound but the length of a line.
 FRACTION = r"\d++\s*+/\s*+\d++"
 _MIXED_NUMBER = rf"\d++(?:\s++|-|\s*+(?:and|&|und|et|y|e|i|en|og|och)\s*+){FRACTION}"
-_GROUPED = r"[1-9]\d{0,2}(?:,\d{3})+(?!\d)|[1-9]\d{0,2}(?:\.\d{3}){2,}(?!\d)"
-NUMBER = rf"{_MIXED_NUMBER}|{FRACTION}|{_GROUPED}|\d++(?:[.,]\d++)?|\.\d++"
+_THOUSANDS = r"[1-9]\d{0,2}(?:,\d{3})+(?!\d)|[1-9]\d{0,2}(?:\.\d{3}){2,}(?!\d)"
+NUMBER = rf"{_MIXED_NUMBER}|{FRACTION}|{_THOUSANDS}|\d++(?:[.,]\d++)?|\.\d++"
 TO = r"(?:-|to|or|bis|oder|à|a|ou|o|tot|till|til|do|до)"
 """What stands between the ends of a range."""
 _PARTS_OF_MIXED = re.compile(r"(\d++)\D++(\d++)\s*+/\s*+(\d++)")
@@ -52,7 +52,7 @@ def _read_number(text: str) -> float | None:
         parts = _PARTS_OF_MIXED.fullmatch(text)
         if parts:
             return round(float(int(parts[1]) + Fraction(int(parts[2]), int(parts[3]))), 4)
-        if re.fullmatch(_GROUPED, text):
+        if re.fullmatch(_THOUSANDS, text):
             return float(text.replace(",", "").replace(".", ""))
         return round(float(Fraction("".join(text.split()).replace(",", "."))), 4)
     except (ValueError, ZeroDivisionError, OverflowError):

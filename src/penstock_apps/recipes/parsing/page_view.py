@@ -54,7 +54,7 @@ class PageView:
             return None
         for title in page_titles(self.tree, self.texts):
             key = key_of(title)
-            named = [recipe for name, recipe in recipes.items() if (own := key_of(name)) and (own in key)]
-            if named:
-                return max(named, key=lambda recipe: len(recipe.title))
+            matches = [recipe for name, recipe in recipes.items() if (own := key_of(name)) and (own in key)]
+            if matches:
+                return max(matches, key=lambda recipe: len(recipe.title))
         return None

@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 
 _PART_UNREADABLE = "Part of the page's data could not be read."
 _SEVERAL = "The page has several recipes; this is the fullest of them."
-_CALLED = "The page has several recipes; this is the one that it is called by."
+_TITLE_RECIPE = "The page has several recipes; this is the one that it is called by."
 _NOT_ANSWERED = "The language model could not be asked; this is what the page says itself."
 _PARTIAL = {
     "ingredients": "No ingredients were found.",
@@ -59,12 +59,12 @@ def read_page(page: Page | KeptPage) -> Reading:
     partials: list[FoundRecipe] = []
     for candidate in _ways(view, partials):
         if candidate.recipe.is_whole:
-            return Reading(complete(candidate, view, [found.recipe for found in partials]))
+            return Reading(complete(candidate, view, [partial.recipe for partial in partials]))
         partials.append(candidate)
     if not partials:
         return Reading(None, words_of(text))
-    fullest = max(partials, key=lambda found: found.recipe.weight)
-    partial = complete(fullest, view, [found.recipe for found in partials])
+    fullest = max(partials, key=lambda candidate: candidate.recipe.weight)
+    partial = complete(fullest, view, [partial.recipe for partial in partials])
     return Reading(partial) if partial.recipe.is_whole else Reading(partial, words_of(text))
 
 
@@ -111,18 +111,20 @@ def _ways(view: PageView, partials: Sequence[FoundRecipe]) -> Iterator[FoundReci
     rules = view.rules
     if rules is not None and rules.recipe.is_whole:
         yield from _of(rules.recipe, library.strategy_of(view.address))
-    if not any(found.recipe.title for found in partials):  # else what the headings have is put to what the marks have
+    if not any(
+        partial.recipe.title for partial in partials
+    ):  # else what the headings have is put to what the marks have
         yield from _of(by_headings(tree, view.texts, view.lists), "headings")
 
 
 def _fullest(nodes: list[Node], view: PageView, strategy: str, warnings: tuple[str, ...]) -> Iterator[FoundRecipe]:
     """Of several recipes the one that the page is called by, or else the fullest."""
     recipes = [read(node, view.address) for node in nodes]
-    whole = {recipe.title: recipe for recipe in sorted(recipes, key=lambda one: one.weight) if recipe.is_whole}
+    whole = {recipe.title: recipe for recipe in sorted(recipes, key=lambda recipe: recipe.weight) if recipe.is_whole}
     if len(whole) > 1:
-        named = view.recipe_it_is_called_by(whole)
-        warnings = (*warnings, _SEVERAL if named is None else _CALLED)
-        yield FoundRecipe(named or max(recipes, key=lambda recipe: recipe.weight), strategy, warnings=warnings)
+        title_recipe = view.recipe_it_is_called_by(whole)
+        warnings = (*warnings, _SEVERAL if title_recipe is None else _TITLE_RECIPE)
+        yield FoundRecipe(title_recipe or max(recipes, key=lambda recipe: recipe.weight), strategy, warnings=warnings)
     elif recipes:
         yield FoundRecipe(max(recipes, key=lambda recipe: recipe.weight), strategy, warnings=warnings)
 

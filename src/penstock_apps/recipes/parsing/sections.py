@@ -106,19 +106,19 @@ def with_sections_of(ingredients: list[Ingredient], page_parts: Iterator[Part]) 
     places: dict[str, deque[int]] = {}
     for place, ingredient in enumerate(ingredients):
         places.setdefault(key_of(ingredient.text), deque()).append(place)
-    found: dict[int, str | None] = {}
+    page_sections: dict[int, str | None] = {}
     for line, section in page_parts:
         waiting = places.get(key_of(line))
         if waiting:
-            found[waiting.popleft()] = section
-            if len(found) == len(ingredients):
+            page_sections[waiting.popleft()] = section
+            if len(page_sections) == len(ingredients):
                 break
-    names = {section for section in found.values() if section}
-    if len(set(found.values())) < 2 or not names or len(found) < 0.7 * len(ingredients):
+    names = {section for section in page_sections.values() if section}
+    if len(set(page_sections.values())) < 2 or not names or len(page_sections) < 0.7 * len(ingredients):
         return ingredients
     section = None
-    grouped = []
+    result = []
     for place, ingredient in enumerate(ingredients):
-        section = found.get(place, section)
-        grouped.append(replace(ingredient, section=section))
-    return grouped
+        section = page_sections.get(place, section)
+        result.append(replace(ingredient, section=section))
+    return result

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from penstock_apps.recipes.parsing.sections import key_of
 
 _WORD = r"(?:recipes?|recept|rezepte?|recetas?|recettes?|ricett[ae]|receitas?|opskrift|oppskrift|przepis|resept|рецепт)"
-_BEHIND_A_DASH = re.compile(rf"\s*[|–—·:-]\s*(?:the\s+|das\s+)?{_WORD}\s*$", re.IGNORECASE)
-_BEHIND = re.compile(rf"\s+{_WORD}\s*$", re.IGNORECASE)
-_PARTS = re.compile(r"\s+[|–—·»-]\s+|\s*\|\s*")
+# Titles are plain: they have single blanks, and none at their ends.
+_BEHIND_A_DASH = re.compile(rf"[|–—·:-] ?(?:the |das )?{_WORD}$", re.IGNORECASE)
+_BEHIND = re.compile(rf" {_WORD}$", re.IGNORECASE)
+_PARTS = re.compile(r" [|–—·»-] | ?\| ?")
 
 
 def tidy_title(title: str, site_names: Sequence[str]) -> str:
