@@ -152,6 +152,8 @@ OF_CALLS = {
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),
     "CATALOG_ROOT_REFUSED": ("InvalidInput", "a catalog's folder is not below `PENSTOCK_CATALOG_ROOTS`"),
     "PAGE_EMPTY": ("InvalidInput", "a page that a client has opened itself was sent without a word of it"),
+    "PICTURE_COUNT": ("InvalidInput", "no photo of a recipe was sent, or more than 8 of one"),
+    "PICTURE_NOT_FOUND": ("FileNotFound", "a job has no such photo, or it is somebody else's, or not kept any more"),
     "RECIPE_NOT_FOUND": ("FileNotFound", "there is no such saved recipe, or it belongs to somebody else"),
     "URL_INVALID": ("InvalidInput", "what was given is not the address of a page"),
     "OLD_QUEUE_UNREADABLE": ("ConfigurationError", "the table `recipe_parse_jobs` of the old queue cannot be read"),

@@ -99,7 +99,8 @@ def _add_upload(routes: Router, app: Penstock, with_intake: Iterable[Kind]) -> N
         responses=documented(400, 401, 403, 413, 422, 429, 503),
         openapi_extra=upload_body(sorted(by_name)) | (form.extra() if isinstance(form, StartForm) else {}),
     )
-    @limit_body(app.settings.max_body_bytes, is_spooled=True)
+    # One more file than is taken, so that it is refused in our own words.
+    @limit_body(app.settings.max_body_bytes, is_spooled=True, max_files=MAX_FILES + 1)
     async def submit_files(request: Request, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Files become a job of the kind that `jobType` names, or that their content tells.
 
@@ -187,8 +188,7 @@ def _take_source(kinds: Kinds, intakes: dict[str, Intake], source_request: Sourc
 
 @asynccontextmanager
 async def _form(request: Request) -> AsyncIterator[FormData]:
-    # One more than is taken, so that it is refused in our own words.
-    form = await BodyRequest(request.scope, request.receive, max_files=MAX_FILES + 1).form()
+    form = await BodyRequest(request.scope, request.receive).form()
     try:
         yield form
     finally:
