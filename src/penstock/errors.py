@@ -8,6 +8,7 @@
     │   └── PayloadTooLarge     … or is larger than the configured bound
     ├── KindUnknown             no kind of that name is registered here
     ├── JobNotFound             no such job, or it belongs to somebody else
+    │   └── JobPruned           … there was one, and its time is over
     ├── FileNotFound            no such stored file, or it belongs to somebody else
     ├── TransitionRefused       the lifecycle does not allow that now
     ├── NotSignedIn             the caller is unknown: no token, or one that is not valid
@@ -57,6 +58,7 @@ __all__ = [
     "PayloadTooLarge",
     "KindUnknown",
     "JobNotFound",
+    "JobPruned",
     "FileNotFound",
     "TransitionRefused",
     "NotSignedIn",
@@ -146,6 +148,12 @@ class JobNotFound(PenstockError):
     """There is no such job for this caller."""
 
     code = "JOB_NOT_FOUND"
+
+
+class JobPruned(JobNotFound):
+    """There was such a job: it has been kept for as long as its kind says."""
+
+    code = "JOB_PRUNED"
 
 
 class FileNotFound(PenstockError):

@@ -109,12 +109,20 @@ class Items:
         return self._runtime.store.read(question)
 
     def export(self, job_id: Identifier, *, statuses: Sequence[ItemStatus] | None = None) -> Grid:
-        """A job's grid, its lines read as they are asked for."""
-        job = self._runtime.store.read(lambda transaction: self._visible(transaction, job_id), single_statement=True)
+        """A job's grid, its lines read as they are asked for.
+
+        Where the job is pruned meanwhile, the lines end with :class:`JobPruned`, not as if these were all.
+        """
+        identifier: UUID = read_job_id(job_id)
+        job = self._runtime.look_at_job(
+            identifier, self._caller, lambda transaction: self._visible(transaction, identifier)
+        )
         kinds = self._runtime.kinds
         kind = kinds.get(job.kind) if job.kind in kinds else None
         columns, numbers = ((), ()) if kind is None else (kind.columns, kind.number_columns)
-        return Grid(grid.headers(columns), export_rows(self._runtime.store, job.id, columns, statuses), numbers)
+        return Grid(
+            grid.headers(columns), export_rows(self._runtime.store, job.id, self._caller, columns, statuses), numbers
+        )
 
     def _visible(self, transaction: Transaction, job_id: Identifier) -> Job:
         """A job that the caller may see."""

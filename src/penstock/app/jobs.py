@@ -52,8 +52,8 @@ class Jobs:
     def get(self, job_id: Identifier) -> Job:
         """One job as it stands now."""
         identifier, caller = read_job_id(job_id), self._caller
-        return self._runtime.store.read(
-            lambda transaction: read_jobs.get_job(transaction, identifier, caller), single_statement=True
+        return self._runtime.look_at_job(
+            identifier, caller, lambda transaction: read_jobs.get_job(transaction, identifier, caller)
         )
 
     def list(

@@ -13,7 +13,9 @@ from typing import Any
 from uuid import UUID
 
 from penstock.lifecycle import grid
+from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.states import ItemStatus
+from penstock.operations.read_jobs import get_job
 from penstock.store.engine import Store
 from penstock.store.queries.export import ExportRow, rows_to_export
 
@@ -24,9 +26,16 @@ _WEIGHED_ROWS = 8
 
 
 def export_rows(
-    store: Store, job_id: UUID, columns: Sequence[str], statuses: Sequence[ItemStatus] | None = None
+    store: Store,
+    job_id: UUID,
+    caller: Caller,
+    columns: Sequence[str],
+    statuses: Sequence[ItemStatus] | None = None,
 ) -> Generator[list[Any]]:
-    """The lines of a job's grid, in the order of the items; of some statuses alone where they are named."""
+    """The lines of a job's grid, in the order of the items; of some statuses alone where they are named.
+
+    A job's row is deleted before its items, so one that is still there at the end had all its items before.
+    """
 
     def stretch_behind(position: int, size: int) -> list[ExportRow]:
         question = partial(rows_to_export, job_id=job_id, statuses=statuses, position=position, limit=size)
@@ -38,6 +47,7 @@ def export_rows(
             # The next one is read while somebody writes this one.
             coming = reader.submit(stretch_behind, stretch[-1].position, _size_behind(stretch))
             yield from grid.lines(columns, stretch)
+    store.read(partial(get_job, job_id=job_id, caller=caller))
 
 
 def _size_behind(stretch: Sequence[ExportRow]) -> int:

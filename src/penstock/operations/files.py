@@ -7,9 +7,11 @@ room and nothing else; the same content written again takes its place.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,6 +32,8 @@ from penstock.store.queries import files as queries
 from penstock.store.transaction import Transaction
 
 _READ_AT_ONCE = 1 << 20
+_BEING_RECORDED_SECONDS = 3600.0
+"""Bytes that were written so lately may be of a file whose record is still to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +87,43 @@ class FileStore:
             os.fsync(out.fileno())
             target = self.path(digest.hexdigest())
             make_private_folder(target.parent)
-            path.replace(target)
+            with self._locked(fcntl.LOCK_SH):
+                path.replace(target)
             _flush_directory(target.parent)
         return KeptBytes(digest.hexdigest(), size)
 
     def path(self, digest: str) -> Path:
         """Where the bytes of that SHA-256 are."""
         return path_of(self.directory, digest)
+
+    def discard(self, digest: str, *, unless: Callable[[], bool]) -> bool:
+        """Delete the bytes of a SHA-256, unless they are young or somebody says that they are wanted; were they?
+
+        Who keeps a file writes the bytes first and records them then: the same bytes that were written within the last
+        hour are such a file's. While this looks and deletes, no file is put in place.
+        """
+        path = self.path(digest)
+        if not self.directory.is_dir():
+            return False
+        with self._locked(fcntl.LOCK_EX):
+            try:
+                age = time.time() - path.stat().st_mtime
+            except FileNotFoundError:
+                return False
+            if age < _BEING_RECORDED_SECONDS or unless():
+                return False
+            path.unlink(missing_ok=True)
+        return True
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        """Let no other process put files in place while one deletes."""
+        handle = os.open(self.directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, how)
+            yield
+        finally:
+            os.close(handle)
 
     @contextmanager
     def _temporary(self) -> Iterator[tuple[Path, BinaryIO]]:

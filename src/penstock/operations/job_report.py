@@ -70,7 +70,7 @@ def get_report(transaction: Transaction, job_id: UUID, caller: Caller, *, with_t
     """A job with what belongs to its end, in one statement; ``with_trace`` also says where in its code it failed."""
     report_rows = read_job_report(transaction, job_id, caller, failures=FAILURES, with_trace=with_trace)
     if report_rows is None:
-        raise not_found(job_id)
+        raise not_found(transaction, job_id, caller)
     row, ending = report_rows
     failures = sorted(ItemFailure(*failure) for failure in ending.failures or ())
     failed_tasks = [TaskFailure(*failure) for failure in ending.failed_tasks or ()]

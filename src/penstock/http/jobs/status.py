@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from penstock.errors import JobNotFound
 from penstock.http.jobs.report import job_status
 from penstock.http.jobs.schemas import JobStatusResponse
 from penstock.http.service import Service
@@ -24,9 +25,13 @@ def complete_status(job: Job, who: Identity, service: Service) -> JobStatusRespo
     """The status of a job that was just read or changed; it is read again only if there is more to tell of its end."""
     if not has_more_to_tell(job):
         return _status(JobReport(job), who, service)
-    report = service.app.store.read(
-        lambda transaction: get_report(transaction, job.id, who.caller, with_trace=who.admin), single_statement=True
-    )
+    try:
+        report = service.app.store.read(
+            lambda transaction: get_report(transaction, job.id, who.caller, with_trace=who.admin), single_statement=True
+        )
+    except JobNotFound:
+        service.app.acting_as(who.caller).jobs.get(job.id)  # which says so if it was pruned meanwhile
+        raise
     return _status(report, who, service)
 
 
