@@ -31,7 +31,7 @@ from penstock.store.transaction import Transaction
 
 JOBS_AT_ONCE = 200
 ITEMS_AT_ONCE = 2_000
-_CLEARED_AT_ONCE = 500
+CLEARED_AT_ONCE = 500
 """Jobs whose items are deleted together."""
 REMEMBERED_SECONDS = 30 * 86400.0
 """How long it is known of a job that it was pruned."""
@@ -81,6 +81,10 @@ def prune_jobs(
 ) -> int:
     """Delete jobs of a kind that ended in this state longer ago than so many seconds; the answer is how many."""
     job_ids = queries.overdue_jobs(transaction, kind, state, seconds=seconds, limit=limit)
+    if job_ids:
+        keys = queries.lock_keys_of(transaction, job_ids)
+        busy = set(queries.jobs_of_other_keys(transaction, job_ids, keys))
+        job_ids = [job_id for job_id in job_ids if job_id not in busy]
     # Looked at again now that they are locked: a copy may have been made between that look and its lock.
     deleted_jobs = queries.delete_jobs(transaction, job_ids) if job_ids else []
     if not deleted_jobs:
@@ -107,20 +111,20 @@ def clear_some(store: Store, file_users: Sequence[FileUsers], files: FileStore) 
 
     def part(transaction: Transaction) -> int:
         digests.clear()
-        found = queries.leftovers(transaction, limit=_CLEARED_AT_ONCE)
+        found = queries.leftovers(transaction, limit=CLEARED_AT_ONCE)
         if not found:
             return 0
         job_ids = [leftover.id for leftover in found]
-        deleted_count = queries.delete_items_of(transaction, job_ids, limit=ITEMS_AT_ONCE)
-        if deleted_count < ITEMS_AT_ONCE:
-            queries.delete_rest_of(transaction, job_ids)
-            queries.note_cleared(transaction, _without_files(transaction, found, file_users, digests))
-        return len(found)
+        if queries.delete_items_of(transaction, job_ids, limit=ITEMS_AT_ONCE) == ITEMS_AT_ONCE:
+            return CLEARED_AT_ONCE
+        queries.delete_rest_of(transaction, job_ids)
+        # Not those whose file somebody has locked: they are looked at again in the next pass.
+        return queries.note_cleared(transaction, _without_files(transaction, found, file_users, digests))
 
-    found_count = _unless_locked(store, part)
+    cleared_count = _unless_locked(store, part)
     for digest in digests:
         files.discard(digest, unless=partial(_is_recorded, store, digest))
-    return found_count > 0
+    return cleared_count == CLEARED_AT_ONCE
 
 
 def _is_recorded(store: Store, digest: str) -> bool:

@@ -137,6 +137,30 @@ def _delete_jobs(dialect: Dialect) -> ReturningDelete[Any]:
     )
 
 
+def lock_keys_of(transaction: Transaction, job_ids: Sequence[UUID]) -> list[str]:
+    """The idempotency keys that lead to these jobs, locked; not those with which somebody submits just now."""
+    return transaction.values(str, _lock_keys_of(transaction.dialect), {"job_ids": job_ids})
+
+
+@built_once
+def _lock_keys_of(dialect: Dialect) -> Select[Any]:
+    is_meant = dialect.among(idempotency_keys.c.job_id, "job_ids")
+    return select(idempotency_keys.c.key).where(is_meant).with_for_update(skip_locked=True)
+
+
+def jobs_of_other_keys(transaction: Transaction, job_ids: Sequence[UUID], keys: Sequence[str]) -> list[UUID]:
+    """The jobs of these to which other keys lead, too."""
+    parameters = {"job_ids": job_ids, "keys": keys}
+    return transaction.values(UUID, _jobs_of_other_keys(transaction.dialect), parameters)
+
+
+@built_once
+def _jobs_of_other_keys(dialect: Dialect) -> Select[Any]:
+    return select(idempotency_keys.c.job_id).where(
+        dialect.among(idempotency_keys.c.job_id, "job_ids"), ~dialect.among(idempotency_keys.c.key, "keys")
+    )
+
+
 def delete_keys_of(transaction: Transaction, job_ids: Sequence[UUID]) -> int:
     """Delete the idempotency keys that lead to these jobs."""
     return transaction.execute(_delete_keys_of(transaction.dialect), {"job_ids": job_ids})
@@ -307,9 +331,9 @@ def _delete_tasks_of(dialect: Dialect) -> Delete:
     return delete(job_tasks).where(dialect.among(job_tasks.c.job_id, "job_ids"))
 
 
-def note_cleared(transaction: Transaction, job_ids: Sequence[UUID]) -> None:
-    """Nothing is left of those of these jobs that have no items any more."""
-    transaction.execute(_note_cleared(transaction.dialect), {"job_ids": job_ids})
+def note_cleared(transaction: Transaction, job_ids: Sequence[UUID]) -> int:
+    """Nothing is left of those of these jobs that have no items any more; the answer is how many."""
+    return transaction.execute(_note_cleared(transaction.dialect), {"job_ids": job_ids})
 
 
 @built_once
