@@ -139,12 +139,12 @@ class Runtime:
     def prune_rules(self) -> PruneRules:
         """How long what is over is kept."""
         settings = self.settings
-        keep_for = _kept(settings.keep_jobs_for)
+        keep_for = _seconds_kept(settings.keep_jobs_for)
         failed = settings.keep_failed_jobs_for
         return PruneRules(
             self.kinds,
-            Retention(keep_for, keep_for if failed is None else _kept(failed)),
-            keep_keys_for=_kept(settings.keep_idempotency_keys_for),
+            Retention(keep_for, keep_for if failed is None else _seconds_kept(failed)),
+            keep_keys_for=_seconds_kept(settings.keep_idempotency_keys_for),
             file_users=self.file_users,
         )
 
@@ -188,7 +188,7 @@ class Runtime:
             migrate(store, self._schemas)
 
 
-def _kept(duration: str) -> float | None:
+def _seconds_kept(duration: str) -> float | None:
     return None if duration == FOREVER else seconds(duration)
 
 

@@ -36,12 +36,12 @@ _IMPORTED_AT_ONCE = 500
 
 def _differences(before: Mapping[tuple[str, str], PrunedCount], after: Sequence[PrunedCount]) -> list[PrunedCount]:
     """What was counted in between."""
-    grown = []
+    new_counts = []
     for count in after:
         old = before.get((count.kind, count.state), PrunedCount(count.kind, count.state, 0, 0))
         if count.jobs > old.jobs:
-            grown.append(count._replace(jobs=count.jobs - old.jobs, items=count.items - old.items))
-    return grown
+            new_counts.append(count._replace(jobs=count.jobs - old.jobs, items=count.items - old.items))
+    return new_counts
 
 
 class System:

@@ -46,4 +46,4 @@ def seconds_kept(policy: Policy, default: Retention) -> dict[JobState, float]:
     by_state[JobState.FAILED] = retention.keep_failed_for
     if policy.abandon_after is not None:
         by_state[JobState.SUCCEEDED] = None
-    return {state: kept for state, kept in by_state.items() if kept is not None}
+    return {state: seconds for state, seconds in by_state.items() if seconds is not None}

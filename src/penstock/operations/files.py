@@ -87,7 +87,7 @@ class FileStore:
             os.fsync(out.fileno())
             target = self.path(digest.hexdigest())
             make_private_folder(target.parent)
-            with self._locked(fcntl.LOCK_SH):
+            with self._lock(fcntl.LOCK_SH):
                 path.replace(target)
             _flush_directory(target.parent)
         return KeptBytes(digest.hexdigest(), size)
@@ -105,7 +105,7 @@ class FileStore:
         path = self.path(digest)
         if not self.directory.is_dir():
             return False
-        with self._locked(fcntl.LOCK_EX):
+        with self._lock(fcntl.LOCK_EX):
             try:
                 age = time.time() - path.stat().st_mtime
             except FileNotFoundError:
@@ -116,7 +116,7 @@ class FileStore:
         return True
 
     @contextmanager
-    def _locked(self, how: int) -> Iterator[None]:
+    def _lock(self, how: int) -> Iterator[None]:
         """Let no other process put files in place while one deletes."""
         handle = os.open(self.directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -111,15 +111,15 @@ def clear_some(store: Store, file_users: Sequence[FileUsers], files: FileStore) 
 
     def part(transaction: Transaction) -> int:
         digests.clear()
-        found = queries.leftovers(transaction, limit=CLEARED_AT_ONCE)
-        if not found:
+        leftover_jobs = queries.leftovers(transaction, limit=CLEARED_AT_ONCE)
+        if not leftover_jobs:
             return 0
-        job_ids = [leftover.id for leftover in found]
+        job_ids = [leftover.id for leftover in leftover_jobs]
         if queries.delete_items_of(transaction, job_ids, limit=ITEMS_AT_ONCE) == ITEMS_AT_ONCE:
             return CLEARED_AT_ONCE
         queries.delete_rest_of(transaction, job_ids)
         # Not those whose file somebody has locked: they are looked at again in the next pass.
-        return queries.note_cleared(transaction, _without_files(transaction, found, file_users, digests))
+        return queries.note_cleared(transaction, _without_files(transaction, leftover_jobs, file_users, digests))
 
     cleared_count = _unless_locked(store, part)
     for digest in digests:
@@ -132,18 +132,18 @@ def _is_recorded(store: Store, digest: str) -> bool:
 
 
 def _without_files(
-    transaction: Transaction, found: Sequence[Leftover], file_users: Sequence[FileUsers], digests: list[str]
+    transaction: Transaction, leftover_jobs: Sequence[Leftover], file_users: Sequence[FileUsers], digests: list[str]
 ) -> list[UUID]:
     """Delete the records of files that nobody has any more; the answer is the jobs for which that is done."""
-    file_ids = sorted({leftover.file_id for leftover in found if leftover.file_id is not None})
+    file_ids = sorted({leftover.file_id for leftover in leftover_jobs if leftover.file_id is not None})
     if not file_ids:
-        return [leftover.id for leftover in found]
-    used = {file_id for which in file_users for file_id in which(file_ids)}
-    unused = [file_id for file_id in queries.free_files(transaction, file_ids) if file_id not in used]
-    digests += queries.delete_unused_files(transaction, unused)
+        return [leftover.id for leftover in leftover_jobs]
+    used_ids = {file_id for which in file_users for file_id in which(file_ids)}
+    unused_ids = [file_id for file_id in queries.free_files(transaction, file_ids) if file_id not in used_ids]
+    digests += queries.delete_unused_files(transaction, unused_ids)
     # Somebody submits work for one of the others just now, or it has gone with another job.
-    busy = set(queries.existing_files(transaction, file_ids)) - set(unused) - used
-    return [leftover.id for leftover in found if leftover.file_id not in busy]
+    busy = set(queries.existing_files(transaction, file_ids)) - set(unused_ids) - used_ids
+    return [leftover.id for leftover in leftover_jobs if leftover.file_id not in busy]
 
 
 def _forget_keys(transaction: Transaction, seconds: float) -> int:

@@ -12,7 +12,7 @@ from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ItemRole
 from penstock.operations.control import require_ours
-from penstock.operations.read_jobs import get_job, items, not_found
+from penstock.operations.read_jobs import get_job, items
 from penstock.operations.request import Request
 from penstock.operations.submit import submit
 from penstock.store.queries.prune import keep_jobs
@@ -30,6 +30,8 @@ def rerun(transaction: Transaction, kinds: Kinds, job_id: UUID, caller: Caller, 
     A job with a plan makes its items anew. One that followed another has none of its own: it is given its leader's,
     which did the same work.
     """
+    get_job(transaction, job_id, caller)  # nothing of a job that the caller may not see is locked
+    keep_jobs(transaction, [job_id])
     job = get_job(transaction, job_id, caller)
     if not job.finished:
         raise TransitionRefused(f"job {job_id} is {job.state.value}: wait until it is over, or cancel it first")
@@ -44,8 +46,6 @@ def rerun(transaction: Transaction, kinds: Kinds, job_id: UUID, caller: Caller, 
         title=job.title,
     )
     work_of = job.leader_id or job.id
-    if len(keep_jobs(transaction, list({job.id, work_of}))) < len({job.id, work_of}):
-        raise not_found(transaction, job_id, caller)
     has_plan = deciding_item(transaction, work_of, _PLAN) is not None
     given_items = None if kind.single_step or has_plan else _inputs(transaction, work_of)
     return submit(transaction, kind, job.params, request, items=given_items, max_bytes=max_bytes).job

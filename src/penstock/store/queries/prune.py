@@ -89,9 +89,9 @@ def _is_canceled(state: JobState) -> bool:
 
 
 def _overdue(dialect: Dialect, *, canceled: bool) -> tuple[ColumnElement[bool], ...]:
-    covered, ended_at = (JOB_IS_CANCELED, jobs.c.canceled_at) if canceled else (JOB_IS_DONE, jobs.c.completed_at)
+    condition, ended_at = (JOB_IS_CANCELED, jobs.c.canceled_at) if canceled else (JOB_IS_DONE, jobs.c.completed_at)
     long_ago = dialect.later(dialect.now(), -bindparam("seconds", type_=Float))
-    return covered, jobs.c.kind == bindparam("kind"), jobs.c.state == bindparam("state"), ended_at < long_ago
+    return condition, jobs.c.kind == bindparam("kind"), jobs.c.state == bindparam("state"), ended_at < long_ago
 
 
 def _leads() -> ColumnElement[bool]:
@@ -264,14 +264,16 @@ def _pruned_at(_: Dialect, sight: Visibility) -> Select[Any]:
     return select(pruned_jobs.c.pruned_at).where(is_meant, visible_to(sight, pruned_jobs.c.user_id))
 
 
-def keep_jobs(transaction: Transaction, job_ids: Sequence[UUID]) -> list[UUID]:
-    """The jobs of these that are there; none of them goes before this transaction ends."""
-    return transaction.values(UUID, _keep_jobs(transaction.dialect), {"job_ids": job_ids})
+def keep_jobs(transaction: Transaction, job_ids: Sequence[UUID]) -> None:
+    """None of these jobs changes or goes before this transaction ends, nor does the one whose items are theirs: while
+    a job refers to another, that one is not pruned.
+    """
+    transaction.values(UUID, _keep_jobs(transaction.dialect), {"job_ids": job_ids})
 
 
 @built_once
 def _keep_jobs(dialect: Dialect) -> Select[Any]:
-    return select(jobs.c.id).where(dialect.among(jobs.c.id, "job_ids")).with_for_update(read=True, key_share=True)
+    return select(jobs.c.id).where(dialect.among(jobs.c.id, "job_ids")).with_for_update(read=True)
 
 
 # What belonged to them ------------------------------------------------------------------------------------------------
@@ -308,10 +310,10 @@ def delete_items_of(transaction: Transaction, job_ids: Sequence[UUID], *, limit:
 @built_once
 def _delete_items_of(dialect: Dialect) -> Delete:
     old = job_items.alias("old")
-    found = (
+    old_rows = (
         select(old.c.id).where(dialect.among(old.c.job_id, "job_ids")).limit(_LIMIT).with_for_update(skip_locked=True)
     )
-    return delete(job_items).where(job_items.c.id.in_(found.correlate(None)))
+    return delete(job_items).where(job_items.c.id.in_(old_rows.correlate(None)))
 
 
 def delete_rest_of(transaction: Transaction, job_ids: Sequence[UUID]) -> int:
@@ -402,8 +404,8 @@ def delete_old_keys(transaction: Transaction, *, seconds: float, limit: int) -> 
 def _delete_old_keys(dialect: Dialect) -> Delete:
     old = idempotency_keys.alias("old")
     is_active = exists().where(jobs.c.id == old.c.job_id, ~(JOB_IS_DONE | JOB_IS_CANCELED)).correlate(old)
-    found = _oldest(dialect, old, old.c.key, old.c.created_at).where(~is_active)
-    return delete(idempotency_keys).where(idempotency_keys.c.key.in_(found.correlate(None)))
+    old_rows = _oldest(dialect, old, old.c.key, old.c.created_at).where(~is_active)
+    return delete(idempotency_keys).where(idempotency_keys.c.key.in_(old_rows.correlate(None)))
 
 
 def forget_deleted(transaction: Transaction, *, seconds: float, limit: int) -> int:
@@ -414,12 +416,12 @@ def forget_deleted(transaction: Transaction, *, seconds: float, limit: int) -> i
 @built_once
 def _forget_deleted(dialect: Dialect) -> Delete:
     old = pruned_jobs.alias("old")
-    found = _oldest(dialect, old, old.c.id, old.c.pruned_at).where(~old.c.has_leftovers)
-    return delete(pruned_jobs).where(pruned_jobs.c.id.in_(found.correlate(None)))
+    old_rows = _oldest(dialect, old, old.c.id, old.c.pruned_at).where(~old.c.has_leftovers)
+    return delete(pruned_jobs).where(pruned_jobs.c.id.in_(old_rows.correlate(None)))
 
 
 def _oldest(dialect: Dialect, table: FromClause, key: ColumnElement[Any], moment: ColumnElement[Any]) -> Select[Any]:
     """The keys of the oldest rows, locked; not those that others have locked."""
     long_ago = dialect.later(dialect.now(), -bindparam("seconds", type_=Float))
-    found = select(key).select_from(table).where(moment < long_ago)
-    return found.order_by(moment).limit(_LIMIT).with_for_update(skip_locked=True, of=table)
+    old_rows = select(key).select_from(table).where(moment < long_ago)
+    return old_rows.order_by(moment).limit(_LIMIT).with_for_update(skip_locked=True, of=table)
