@@ -24,7 +24,6 @@ from benches.workload import KIND, RESULT_TEXT, application
 from penstock import Penstock
 from penstock.clock import ManualClock
 from penstock.lifecycle import outcomes
-from penstock.operations.files import FileStore
 from penstock.operations.prune import PruneRules
 from penstock.store.tables import job_items
 from penstock.testing.drive import Workbench
@@ -93,7 +92,7 @@ def _claims(bench: Workbench, seconds: float) -> list[float]:
 @contextmanager
 def _pruning(app: Penstock, folder: Path) -> Iterator[None]:
     """The duty of a worker, in a thread of its own."""
-    pruner = Pruner(app.store, PruneRules(app.kinds), FileStore(folder))
+    pruner = Pruner(app.store, PruneRules(app.kinds), folder)
     duty = Loop("pruner", PRUNER_SECONDS, lambda: _turn(pruner), rest=PRUNER_RESTS)
     duty.run_once()
     duty.start()

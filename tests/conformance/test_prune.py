@@ -24,7 +24,6 @@ from penstock.lifecycle.retention import FOR_EVER, Retention
 from penstock.lifecycle.states import JobState
 from penstock.operations import control, prune
 from penstock.operations.export import export_rows
-from penstock.operations.files import FileStore, record_file
 from penstock.operations.prune import JOBS_AT_ONCE, PruneRules, count_overdue, count_pruned, prune_some
 from penstock.operations.read_jobs import get_job
 from penstock.operations.reprocess import reprocess
@@ -65,12 +64,12 @@ def bench(bench: Workbench) -> Workbench:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> FileStore:
-    return FileStore(tmp_path / "kept")
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "kept"
 
 
-def prune_all(bench: Workbench, files: FileStore, rules: PruneRules = RULES) -> None:
-    while prune_some(bench.store, rules, files):
+def prune_all(bench: Workbench, folder: Path, rules: PruneRules = RULES) -> None:
+    while prune_some(bench.store, rules, folder):
         pass
 
 
@@ -93,7 +92,7 @@ def rows(bench: Workbench, table: Any) -> int:
     return bench.store.read(lambda one: one.values(int, select(func.count()).select_from(table)))[0]
 
 
-def test_each_end_is_kept_for_as_long_as_its_kind_says(bench: Workbench, folder: FileStore) -> None:
+def test_each_end_is_kept_for_as_long_as_its_kind_says(bench: Workbench, folder: Path) -> None:
     done, failed = ended(bench, "short"), ended(bench, "short", FAILED)
     canceled = bench.submit("short", owner="ann").job
     write(bench, control.cancel, canceled.id, SYSTEM)
@@ -112,7 +111,7 @@ def test_each_end_is_kept_for_as_long_as_its_kind_says(bench: Workbench, folder:
     assert [is_there(bench, job) for job in (forever, unsaid)] == [True, False]
 
 
-def test_a_result_that_waits_for_its_owner_is_used_or_abandoned_first(bench: Workbench, folder: FileStore) -> None:
+def test_a_result_that_waits_for_its_owner_is_used_or_abandoned_first(bench: Workbench, folder: Path) -> None:
     job = ended(bench, "mailbox")
     bench.clock.advance(2 * DAY)
     prune_all(bench, folder)
@@ -122,7 +121,7 @@ def test_a_result_that_waits_for_its_owner_is_used_or_abandoned_first(bench: Wor
     assert not is_there(bench, job)
 
 
-def test_all_that_is_theirs_goes_and_is_counted(bench: Workbench, folder: FileStore) -> None:
+def test_all_that_is_theirs_goes_and_is_counted(bench: Workbench, folder: Path) -> None:
     many = bench.submit("bulk", items=[{"n": n} for n in range(3 * JOBS_AT_ONCE)], idempotency_key="i").job
     while items := bench.claim("bulk", size=500):
         bench.record(items, DONE)
@@ -140,7 +139,7 @@ def test_all_that_is_theirs_goes_and_is_counted(bench: Workbench, folder: FileSt
     assert again.job.id != many.id, "its key has gone with it"
 
 
-def test_who_could_see_it_is_told_and_nobody_else(bench_app: OnStore, bench: Workbench, folder: FileStore) -> None:
+def test_who_could_see_it_is_told_and_nobody_else(bench_app: OnStore, bench: Workbench, folder: Path) -> None:
     job = ended(bench, "short")
     bench.clock.advance(DAY + 1)
     prune_all(bench, folder)
@@ -165,7 +164,7 @@ def test_who_could_see_it_is_told_and_nobody_else(bench_app: OnStore, bench: Wor
     assert forgotten.value.code == "JOB_NOT_FOUND", "after a month nobody knows of it"
 
 
-def test_who_has_its_result_keeps_it(bench: Workbench, folder: FileStore) -> None:
+def test_who_has_its_result_keeps_it(bench: Workbench, folder: Path) -> None:
     """A copy, and a follower, are run again by the items of the job that did the work."""
     source = ended(bench, "short", unique_key="k")
     bench.clock.advance(DAY - 60)
@@ -181,7 +180,7 @@ def test_who_has_its_result_keeps_it(bench: Workbench, folder: FileStore) -> Non
     assert not is_there(bench, source), "the pass after the one that took the last copy"
 
 
-def test_what_a_worker_holds_is_left_alone(bench: Workbench, folder: FileStore) -> None:
+def test_what_a_worker_holds_is_left_alone(bench: Workbench, folder: Path) -> None:
     job = bench.submit("bulk", items=[1]).job
     [held] = bench.claim("bulk", lease=3 * DAY)
     write(bench, control.cancel, job.id, SYSTEM)
@@ -194,7 +193,7 @@ def test_what_a_worker_holds_is_left_alone(bench: Workbench, folder: FileStore) 
     assert rows(bench, job_items) == 0
 
 
-def test_a_worker_that_comes_late_changes_nothing(bench: Workbench, folder: FileStore) -> None:
+def test_a_worker_that_comes_late_changes_nothing(bench: Workbench, folder: Path) -> None:
     job = bench.submit("bulk", items=[1]).job
     [held] = bench.claim("bulk")
     write(bench, control.cancel, job.id, SYSTEM)
@@ -206,7 +205,7 @@ def test_a_worker_that_comes_late_changes_nothing(bench: Workbench, folder: File
     assert bench.record([held], DONE) == set()
 
 
-def test_a_process_that_dies_in_between_leaves_the_rest_to_the_next(bench: Workbench, folder: FileStore) -> None:
+def test_a_process_that_dies_in_between_leaves_the_rest_to_the_next(bench: Workbench, folder: Path) -> None:
     job = bench.submit("bulk", items=[1, 2, 3]).job
     write(bench, control.cancel, job.id, SYSTEM)
     bench.clock.advance(DAY + 1)
@@ -217,7 +216,7 @@ def test_a_process_that_dies_in_between_leaves_the_rest_to_the_next(bench: Workb
     assert [rows(bench, table) for table in (job_items, job_events)] == [0, 0]
 
 
-def test_what_somebody_has_locked_waits_for_nobody(bench: Workbench, folder: FileStore) -> None:
+def test_what_somebody_has_locked_waits_for_nobody(bench: Workbench, folder: Path) -> None:
     kept, gone = ended(bench, "short"), ended(bench, "short")
     bench.clock.advance(DAY + 1)
     if bench.store.dialect.is_embedded:
@@ -231,7 +230,7 @@ def test_what_somebody_has_locked_waits_for_nobody(bench: Workbench, folder: Fil
     assert not is_there(bench, kept)
 
 
-def test_a_new_run_comes_first_or_not_at_all(bench: Workbench, folder: FileStore) -> None:
+def test_a_new_run_comes_first_or_not_at_all(bench: Workbench, folder: Path) -> None:
     job, other = ended(bench, "short", FAILED), ended(bench, "short", FAILED)
     bench.clock.advance(8 * DAY)
     write(bench, reprocess, SHORT, job.id, owner("ann"))
@@ -243,7 +242,7 @@ def test_a_new_run_comes_first_or_not_at_all(bench: Workbench, folder: FileStore
         bench.store.write(lambda one: rerun(one, RULES.kinds, other.id, owner("ann"), max_bytes=1_000))
 
 
-def test_an_export_that_is_under_way_does_not_end_as_if_it_were_whole(bench: Workbench, folder: FileStore) -> None:
+def test_an_export_that_is_under_way_does_not_end_as_if_it_were_whole(bench: Workbench, folder: Path) -> None:
     job = bench.submit("bulk", items=[{"n": n} for n in range(120)]).job
     while items := bench.claim("bulk", size=500):
         bench.record(items, DONE)
@@ -255,7 +254,7 @@ def test_an_export_that_is_under_way_does_not_end_as_if_it_were_whole(bench: Wor
         list(lines)
 
 
-def test_keys_are_forgotten_by_their_age_but_not_before_their_job_is_over(bench: Workbench, folder: FileStore) -> None:
+def test_keys_are_forgotten_by_their_age_but_not_before_their_job_is_over(bench: Workbench, folder: Path) -> None:
     over, waiting = ended(bench, "forever", idempotency_key="over"), bench.submit("forever", idempotency_key="waits")
     bench.clock.advance(31 * DAY)
     prune_all(bench, folder, rules_of(FOREVER, keys=30 * DAY))
@@ -267,15 +266,15 @@ def test_keys_are_forgotten_by_their_age_but_not_before_their_job_is_over(bench:
 
 
 @contextmanager
-def _kept(bench: Workbench, folder: FileStore, content: bytes = b"a,b") -> Iterator[tuple[UUID, Path]]:
-    kept_bytes = folder.keep(io.BytesIO(content))
-    record = write(bench, record_file, kept_bytes, name="t.csv", owner="ann", media_type=None)
-    path = folder.path(kept_bytes.sha256)
+def _kept(bench: Workbench, folder: Path, content: bytes = b"a,b") -> Iterator[tuple[UUID, Path]]:
+    files = OnStore(bench.store, folder).files
+    record = files.keep(io.BytesIO(content), name="t.csv", owner="ann")
+    path = files.path(record)
     os.utime(path, (0, 0))  # not of a file whose record is still to come
     yield record.id, path
 
 
-def test_a_file_goes_with_the_last_job_that_has_it(bench: Workbench, folder: FileStore) -> None:
+def test_a_file_goes_with_the_last_job_that_has_it(bench: Workbench, folder: Path) -> None:
     with _kept(bench, folder) as (file_id, path), _kept(bench, folder, b"other") as (unused, others_path):
         first = ended(bench, "short", file_id=file_id)
         bench.clock.advance(DAY / 2)
@@ -294,7 +293,7 @@ def test_a_file_goes_with_the_last_job_that_has_it(bench: Workbench, folder: Fil
         assert unused != file_id
 
 
-def test_bytes_stay_while_another_record_has_them_or_may_be_about_to(bench: Workbench, folder: FileStore) -> None:
+def test_bytes_stay_while_another_record_has_them_or_may_be_about_to(bench: Workbench, folder: Path) -> None:
     with _kept(bench, folder) as (file_id, path), _kept(bench, folder) as (same_bytes, _):
         ended(bench, "short", file_id=file_id)
         bench.clock.advance(DAY + 1)
@@ -308,7 +307,7 @@ def test_bytes_stay_while_another_record_has_them_or_may_be_about_to(bench: Work
         assert rows(bench, files_table) == 0
 
 
-def test_an_application_keeps_what_its_own_tables_have(bench: Workbench, folder: FileStore) -> None:
+def test_an_application_keeps_what_its_own_tables_have(bench: Workbench, folder: Path) -> None:
     with _kept(bench, folder) as (file_id, path):
         ended(bench, "short", file_id=file_id)
         bench.clock.advance(DAY + 1)
@@ -317,7 +316,7 @@ def test_an_application_keeps_what_its_own_tables_have(bench: Workbench, folder:
         assert rows(bench, files_table) == 1
 
 
-def test_a_file_that_is_being_submitted_stays(bench: Workbench, folder: FileStore) -> None:
+def test_a_file_that_is_being_submitted_stays(bench: Workbench, folder: Path) -> None:
     with _kept(bench, folder) as (file_id, path):
         ended(bench, "short", file_id=file_id)
         bench.clock.advance(DAY + 1)
@@ -333,7 +332,7 @@ def test_a_file_that_is_being_submitted_stays(bench: Workbench, folder: FileStor
         assert not path.exists()
 
 
-def test_the_same_transaction_reads_what_was_pruned_as_one_does_alone(bench: Workbench, folder: FileStore) -> None:
+def test_the_same_transaction_reads_what_was_pruned_as_one_does_alone(bench: Workbench, folder: Path) -> None:
     job = ended(bench, "short")
     bench.clock.advance(DAY + 1)
     prune_all(bench, folder)
@@ -341,7 +340,7 @@ def test_the_same_transaction_reads_what_was_pruned_as_one_does_alone(bench: Wor
         bench.store.read(lambda one: get_job(one, job.id, SYSTEM))
 
 
-def test_a_claim_goes_on_beside_it(bench: Workbench, folder: FileStore) -> None:
+def test_a_claim_goes_on_beside_it(bench: Workbench, folder: Path) -> None:
     ended(bench, "short")
     bench.clock.advance(DAY + 1)
     bench.submit("short")

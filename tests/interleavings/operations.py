@@ -16,7 +16,6 @@ from penstock.lifecycle.states import ItemStatus, JobState
 from penstock.lifecycle.transport import Message
 from penstock.operations import control, heartbeat, maintenance, outbox
 from penstock.operations.claim import Care, claim
-from penstock.operations.files import FileStore
 from penstock.operations.items import item_texts
 from penstock.operations.plan import add_planned
 from penstock.operations.prune import clear_some, prune_jobs
@@ -201,7 +200,7 @@ def _sweeps(those: _Operations) -> None:
 
 
 def _prunes(those: _Operations, parts: dict[str, Part], kind: str, seconds: float) -> None:
-    stage, files = those.stage, FileStore(Path("no-files"))
+    stage, files = those.stage, Path("no-files")
     for state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELED):
         parts[f"prune {state.value}"] = partial(prune_jobs, kind=kind, state=state, seconds=seconds)
     those.add("clear away", lambda _slot: clear_some(stage.store, (), files), by_worker=True, passes_over=True)

@@ -6,14 +6,11 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
 from typing import TypeVar
-from uuid import UUID
 
 from penstock.app.child_processes import ChildProcesses
 from penstock.clock import Clock
-from penstock.errors import ConfigurationError, JobNotFound, LibraryMissing
-from penstock.lifecycle.callers import Caller
+from penstock.errors import ConfigurationError, LibraryMissing
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.quantities import seconds
 from penstock.lifecycle.retention import Retention
@@ -22,7 +19,6 @@ from penstock.logs import hand_to_logging
 from penstock.messages.in_process import InProcessMessages
 from penstock.messages.subscriptions import Subscriptions
 from penstock.operations.prune import FileUsers, PruneRules
-from penstock.operations.read_jobs import say_if_pruned
 from penstock.settings import Settings, load_settings
 from penstock.settings.retention import FOREVER
 from penstock.store.callers_connection import CallersConnection
@@ -126,14 +122,6 @@ class Runtime:
             return self.store.write(operation)
         with self.store.use_connection(connection) as transaction:
             return operation(transaction)
-
-    def look_at_job(self, job_id: UUID, caller: Caller, question: Callable[[Transaction], Answer]) -> Answer:
-        """Ask about one job in a single statement; one that is not there is told from one that was pruned."""
-        try:
-            return self.store.read(question, single_statement=True)
-        except JobNotFound:
-            self.store.read(partial(say_if_pruned, job_id=job_id, caller=caller), single_statement=True)
-            raise
 
     @property
     def prune_rules(self) -> PruneRules:

@@ -17,7 +17,6 @@ from penstock.lifecycle.states import JobState
 from penstock.operations import ended_sessions, outbox, read_items, read_jobs
 from penstock.operations.ages import Ages, ages
 from penstock.operations.backfill import backfill
-from penstock.operations.files import FileStore
 from penstock.operations.import_jobs import PastJob, import_job
 from penstock.operations.maintenance import MaintenanceReport, sweep
 from penstock.operations.prune import FileUsers, count_overdue, count_pruned, prune_some
@@ -177,7 +176,7 @@ class System:
         if dry_run:
             return overdue
         before = {(count.kind, count.state): count for count in count_pruned(store)}
-        files = FileStore(self._runtime.settings.files_directory)
+        files = self._runtime.settings.files_directory
         more = True
         while more:
             began_at = time.monotonic()

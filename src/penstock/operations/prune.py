@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from uuid import UUID
 
 import structlog
@@ -23,7 +24,7 @@ from penstock.errors import StoreLocked
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.retention import FOR_EVER, Retention, seconds_kept
 from penstock.lifecycle.states import JobState
-from penstock.operations.files import FileStore
+from penstock.operations.files import discard_bytes
 from penstock.store.engine import Store
 from penstock.store.queries import prune as queries
 from penstock.store.queries.prune import Leftover, PrunedCount
@@ -55,14 +56,14 @@ class PruneRules:
         return seconds_kept(kind.policy, self.default)
 
 
-def prune_some(store: Store, rules: PruneRules, files: FileStore) -> bool:
+def prune_some(store: Store, rules: PruneRules, files_directory: Path) -> bool:
     """One small step: some jobs of each kind, some of what is left of those before; is there perhaps more to do?"""
     more = False
     for kind in rules.kinds:
         for state, seconds in rules.seconds_kept(kind).items():
             part = partial(prune_jobs, kind=kind.name, state=state, seconds=seconds)
             more |= _unless_locked(store, part) == JOBS_AT_ONCE
-    more |= clear_some(store, rules.file_users, files)
+    more |= clear_some(store, rules.file_users, files_directory)
     if rules.keep_keys_for is not None:
         more |= _unless_locked(store, partial(_forget_keys, seconds=rules.keep_keys_for)) == JOBS_AT_ONCE
     return more | (_unless_locked(store, _forget_deleted) == JOBS_AT_ONCE)
@@ -105,7 +106,7 @@ def prune_jobs(
     return len(deleted_jobs)
 
 
-def clear_some(store: Store, file_users: Sequence[FileUsers], files: FileStore) -> bool:
+def clear_some(store: Store, file_users: Sequence[FileUsers], files_directory: Path) -> bool:
     """Delete some of what is left of jobs that are gone; is there perhaps more?"""
     digests: list[str] = []
 
@@ -123,7 +124,7 @@ def clear_some(store: Store, file_users: Sequence[FileUsers], files: FileStore) 
 
     cleared_count = _unless_locked(store, part)
     for digest in digests:
-        files.discard(digest, unless=partial(_is_recorded, store, digest))
+        discard_bytes(files_directory, digest, unless=partial(_is_recorded, store, digest))
     return cleared_count == CLEARED_AT_ONCE
 
 

@@ -8,9 +8,11 @@ has a place to go on from: behind the last job that was looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 from penstock.errors import InvalidInput, JobNotFound, JobPruned
@@ -19,6 +21,7 @@ from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import HistoryEntry, Item, Job
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ItemStatus, JobState
+from penstock.store.engine import Store
 from penstock.store.queries import list_jobs as list_queries
 from penstock.store.queries import prune as prune_queries
 from penstock.store.queries import read_jobs as queries
@@ -26,6 +29,7 @@ from penstock.store.queries.list_jobs import JobConditions, SearchPatterns
 from penstock.store.rows import history_entry_from, item_from, job_from
 from penstock.store.transaction import Transaction
 
+Answer = TypeVar("Answer")
 MAX_SEARCHED = 20_000
 HISTORY_PAGE = 1_000
 """So many lines of a history are read at a time."""
@@ -53,6 +57,15 @@ def say_if_pruned(transaction: Transaction, job_id: UUID, caller: Caller) -> Non
             f"job {job_id} was deleted on {moment:%Y-%m-%d at %H:%M} UTC: it had been kept for as long as jobs of its "
             "kind are"
         )
+
+
+def look_at_job(store: Store, job_id: UUID, caller: Caller, question: Callable[[Transaction], Answer]) -> Answer:
+    """Ask about one job in a single statement; one that is not there is told from one that was pruned."""
+    try:
+        return store.read(question, single_statement=True)
+    except JobNotFound:
+        store.read(partial(say_if_pruned, job_id=job_id, caller=caller), single_statement=True)
+        raise
 
 
 def get_job(transaction: Transaction, job_id: UUID, caller: Caller) -> Job:

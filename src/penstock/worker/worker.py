@@ -23,7 +23,6 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.states import FLOWING
 from penstock.lifecycle.transport import Consumer, Transport
 from penstock.operations import outbox
-from penstock.operations.files import FileStore
 from penstock.operations.maintenance import LastLook, holds_any, rescue_from, sweep
 from penstock.operations.prune import PruneRules
 from penstock.operations.read_jobs import any_in_flight, get_job
@@ -110,9 +109,7 @@ class Worker:
         self._signing = None if job_id is not None else Loop("signing", SIGNING_SECONDS, self._sign)
         # Nor does such a one prune: it is there for one job.
         self._pruner = (
-            None
-            if job_id is not None or prune_rules is None
-            else Pruner(store, prune_rules, FileStore(settings.files_directory))
+            None if job_id is not None or prune_rules is None else Pruner(store, prune_rules, settings.files_directory)
         )
         self._news = threading.Event()
         self._stop_event = threading.Event()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
-from penstock.operations.files import FileStore
 from penstock.operations.prune import PruneRules, prune_some
 from penstock.store.engine import Store
 
@@ -24,11 +24,11 @@ class Pruner:
     """Deletes some of it in each turn."""
 
     def __init__(
-        self, store: Store, rules: PruneRules, files: FileStore, *, clock: Callable[[], float] = time.monotonic
+        self, store: Store, rules: PruneRules, files_directory: Path, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store = store
         self._rules = rules
-        self._files = files
+        self._files_directory = files_directory
         self._clock = clock
         self._due_at = 0.0
 
@@ -37,7 +37,7 @@ class Pruner:
         began_at = self._clock()
         if began_at < self._due_at:
             return False
-        while prune_some(self._store, self._rules, self._files):
+        while prune_some(self._store, self._rules, self._files_directory):
             if self._clock() - began_at >= _TURN_SECONDS:
                 return True
         self._due_at = self._clock() + _IDLE_SECONDS
