@@ -82,6 +82,9 @@ TABLES = {
     "[Celery's own tasks, as one job](../explanation/tracked-celery-tasks.md).",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
     "inbox": "Messages that had their effect, each written in the transaction of it; deleted after two weeks.",
+    "pruned_jobs": "Jobs that were kept for long enough: who asks for one is told for a month. See [how to keep and "
+    "prune](../how-to/keep-and-prune.md).",
+    "pruned_counts": "How many jobs, and items of theirs, were pruned since the database was made.",
     "ended_sessions": "Whose tokens are void although they have not run out. See [sessions that "
     "end](../explanation/server.md#sessions-that-end).",
 }
@@ -262,6 +265,19 @@ COLUMNS = {
         "topic": "the message's",
         "message_id": "the same however often the message comes",
         "accepted_at": "when",
+    },
+    "pruned_jobs": {
+        "id": "the job's",
+        "user_id": "whose it was: others are told that there is no such job",
+        "file_id": "the file it had, which goes when no other job has it",
+        "has_leftovers": "whether its items and its history are still to be deleted",
+        "pruned_at": "when",
+    },
+    "pruned_counts": {
+        "kind": "what kind of job",
+        "state": "how they ended",
+        "jobs": "how many",
+        "items": "and the items that they had",
     },
     "ended_sessions": {
         "subject": "`everybody`, `user:` and a name, or `session:` and the digest of a token",

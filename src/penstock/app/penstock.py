@@ -274,5 +274,6 @@ class Penstock(BoundApp):
             app=self,
             on_failure=runtime.failure_hooks,
             on_sweep=runtime.sweep_hooks,
+            prune_rules=runtime.prune_rules,
             **options,
         )

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from penstock.errors import InvalidInput, JobNotFound, PenstockError, TransitionRefused
+from penstock.errors import FileNotFound, InvalidInput, JobNotFound, PenstockError, TransitionRefused
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.generic import Input, Params, Result
 from penstock.lifecycle.job import Job, Submission, SubmitOutcome
@@ -37,6 +37,7 @@ from penstock.store.host import Host
 from penstock.store.job_changes import change, jobs_with_followers
 from penstock.store.queries import submit as queries
 from penstock.store.queries.control import fail_queued
+from penstock.store.queries.files import hold_file
 from penstock.store.queries.job_items import insert_items
 from penstock.store.queries.submit import NewJob
 from penstock.store.transaction import Transaction
@@ -98,6 +99,8 @@ def submit(
     max_bytes: int,
 ) -> Submission:
     """Record one job and let it flow, or answer with the one that already does the same."""
+    if request.file_id is not None and not hold_file(transaction, request.file_id):
+        raise FileNotFound(f"there is no file {request.file_id} any more: upload it again")
     new = NewJob(request.id or uuid7(), encode(params, max_bytes=max_bytes, at="params"))
     key, key_use = None, None
     if request.idempotency_key is not None:
@@ -153,7 +156,9 @@ def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: C
 
 def is_one_statement(kind: Kind, request: Request) -> bool:
     """Is recording one job a single statement (on a database server), because nothing has to be looked up?"""
-    looked_up = (request.unique_key, request.idempotency_key, request.id, kind.policy.queue_limit)
+    looked_up = (
+        request.unique_key, request.idempotency_key, request.id, request.file_id, kind.policy.queue_limit,
+    )  # fmt: skip
     return all(reason is None for reason in looked_up)
 
 
