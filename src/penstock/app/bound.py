@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import TypedDict, Unpack
 from uuid import UUID
 
@@ -52,6 +53,10 @@ class SubmitOptions(TypedDict, total=False):
     """The kept file it works on."""
     hold: bool
     """Only record the job, until ``jobs.release``."""
+    run_at: datetime | None
+    """Only record it until then; it is released by itself, or before by ``jobs.release``."""
+    delay: Duration | None
+    """The same, so long from now."""
     job_id: Identifier | None
     """The job's id, if it has one already; an id that is in use is refused."""
 
@@ -151,6 +156,7 @@ class BoundApp:
 def _request(caller: Caller, options: SubmitOptions) -> Request:
     """What is asked for, apart from the payloads."""
     file, fresh_for, job_id = options.get("file"), options.get("fresh_for"), options.get("job_id")
+    delay = options.get("delay")
     return Request(
         owner=caller.acts_for(options.get("owner")),
         caller=caller,
@@ -163,6 +169,8 @@ def _request(caller: Caller, options: SubmitOptions) -> Request:
         file_sha256=None if file is None else file.sha256,
         ip_address=options.get("ip_address"),
         hold=options.get("hold", False),
+        run_at=options.get("run_at"),
+        delay=None if delay is None else seconds(delay),
         id=None if job_id is None else read_new_id(job_id, "job_id"),
         title=options.get("title"),
     )

@@ -12,6 +12,7 @@ from penstock.app.child_processes import ChildProcesses
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, LibraryMissing
 from penstock.lifecycle.kind import Kinds
+from penstock.lifecycle.schedules import Schedule
 from penstock.lifecycle.transport import Transport
 from penstock.logs import hand_to_logging
 from penstock.messages.in_process import InProcessMessages
@@ -48,6 +49,8 @@ class Runtime:
         self.failure_hooks: list[OnFailure] = []
         self.sweep_hooks: list[Callable[[], None]] = []
         """What applications want done in each maintenance pass."""
+        self.schedules: dict[str, Schedule] = {}
+        """What this program declares to be submitted again and again, by name."""
         self.engines: list[Engine] = []
         self.child_processes: list[ChildProcesses] = []
         """What applications read files in; they end when this is closed."""

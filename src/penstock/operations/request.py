@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from penstock.errors import InvalidInput
@@ -31,6 +32,10 @@ class Request:
     ip_address: str | None = None
     hold: bool = False
     """Record it, but do not let it flow until ``submit_created``."""
+    run_at: datetime | None = None
+    """Hold it until then."""
+    delay: float | None = None
+    """Hold it for so many seconds."""
     id: UUID | None = None
     """What it is called, where somebody knows it by that name already."""
     title: str | None = None
@@ -43,8 +48,32 @@ class Request:
                 bound.require(value)
         if self.priority is not None:
             bounds.PRIORITY.require(self.priority)
+        self._require_one_time()
         if self.fresh_for is not None and self.unique_key is None:
             raise InvalidInput("fresh_for needs a unique_key: it says which results are the same", field="fresh_for")
+
+    def _require_one_time(self) -> None:
+        if self.run_at is not None and self.run_at.tzinfo is None:
+            raise InvalidInput(
+                f"run_at is {self.run_at.isoformat()}, which has no time zone; give one, like datetime.now(UTC)",
+                field="run_at",
+                code="TIME_ZONE_MISSING",
+            )
+        given = [name for name in ("hold", "run_at", "delay") if getattr(self, name) not in (None, False)]
+        if len(given) > 1:
+            raise InvalidInput(
+                f"{given[0]} and {given[1]} contradict each other: give one of them", field=given[1]
+            )
+
+    @property
+    def is_held(self) -> bool:
+        """Is it recorded without being let flow?"""
+        return self.hold or self.is_delayed
+
+    @property
+    def is_delayed(self) -> bool:
+        """Is it released by itself, at a later time?"""
+        return self.run_at is not None or self.delay is not None
 
     @property
     def kept_title(self) -> str | None:

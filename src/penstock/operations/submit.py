@@ -34,6 +34,7 @@ from penstock.operations.request import Request
 from penstock.operations.single_flight import fail_followers
 from penstock.store.queries import submit as queries
 from penstock.store.queries.control import fail_queued
+from penstock.store.queries.delayed_jobs import set_run_at
 from penstock.store.queries.submit import NewJob
 from penstock.store.transaction import Transaction
 
@@ -69,13 +70,15 @@ def submit(
     return submission
 
 
-def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: Caller) -> bool:
+def submit_created(
+    transaction: Transaction, kind: Kind, job_id: UUID, caller: Caller, *, reason: str | None = None
+) -> bool:
     """SUBMIT for a job that was only recorded; False when it is not there to be submitted.
 
     While another job leads its key, it follows that one.
     """
     try:
-        leads = let_flow(transaction, SUBMIT, job_id, caller)
+        leads = let_flow(transaction, SUBMIT, job_id, caller, reason)
     except (JobNotFound, TransitionRefused):
         return False
     if leads:
@@ -87,7 +90,9 @@ def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: C
 
 def is_one_statement(kind: Kind, request: Request) -> bool:
     """Is recording one job a single statement (on a database server), because nothing has to be looked up?"""
-    looked_up = (request.unique_key, request.idempotency_key, request.id, kind.policy.queue_limit)
+    looked_up = (
+        request.unique_key, request.idempotency_key, request.id, kind.policy.queue_limit, request.run_at, request.delay,
+    )  # fmt: skip
     return all(reason is None for reason in looked_up)
 
 
@@ -159,7 +164,10 @@ def _with_items(
 
 
 def _let_flow(transaction: Transaction, kind: Kind, job: Job, request: Request) -> Job:
-    if request.hold:
+    if request.is_delayed:
+        set_run_at(transaction, job.id, request.run_at, delay=request.delay)
+        return get_job(transaction, job.id, SYSTEM)
+    if request.is_held:
         return job
     if _refused_by_bound(transaction, kind, job.id):
         return get_job(transaction, job.id, SYSTEM)

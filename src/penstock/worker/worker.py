@@ -20,6 +20,7 @@ import structlog
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.schedules import Schedule
 from penstock.lifecycle.states import FLOWING
 from penstock.lifecycle.transport import Consumer, Transport
 from penstock.operations import outbox
@@ -43,6 +44,8 @@ from penstock.worker.lane_samples import LaneSamples
 from penstock.worker.lease_keeper import LeaseKeeper
 from penstock.worker.loop import Loop
 from penstock.worker.quarantine import App
+from penstock.worker.scheduler import SECONDS as SCHEDULER_SECONDS
+from penstock.worker.scheduler import Scheduler
 from penstock.worker.solitude import Solitude
 from penstock.worker.test_signals import TestSignals
 from penstock.worker.watchdog import look_at_duties
@@ -79,6 +82,7 @@ class Worker:
         on_failure: Sequence[OnFailure] = (),
         on_sweep: Sequence[Callable[[], None]] = (),
         dispatchers: Sequence[Dispatcher] = (),
+        schedules: Sequence[Schedule] = (),
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
         self.signals = TestSignals()
@@ -110,6 +114,7 @@ class Worker:
         self._deadline = 0.0
         self._hanging: set[str] = set()
         self._unsubscribed = UnsubscribedMessages()
+        self._scheduler = Scheduler(store, kinds, schedules, max_bytes=settings.max_payload_bytes)
         self._last_look = LastLook(_BEATS_TO_RENEW * settings.heartbeat_seconds)
 
     @property
@@ -155,6 +160,10 @@ class Worker:
                 Loop("messages", 0.0, self._consumer.poll),
                 Loop("subscribers", 0.0, self._consumer.handle),
             ]
+        if self._job_id is None:
+            scheduling = Loop("scheduler", SCHEDULER_SECONDS, self._scheduler.look)
+            scheduling.run_once()  # what came due while nobody worked
+            self._duties.append(scheduling)
         looking_around = Loop("neighbours", self._settings.heartbeat_seconds, self._look_around)
         looking_around.run_once()  # whoever was here before us may have been killed
         self._duties.append(looking_around)
