@@ -11,6 +11,7 @@ from penstock.app.files import Files
 from penstock.app.items import Items
 from penstock.app.jobs import Jobs, WorksOnJob
 from penstock.app.runtime import Runtime
+from penstock.errors import ConfigurationError, InvalidInput
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.generic import Input, Params, Result
 from penstock.lifecycle.identifiers import Identifier, read_new_id
@@ -170,7 +171,15 @@ def _request(caller: Caller, options: SubmitOptions) -> Request:
         ip_address=options.get("ip_address"),
         hold=options.get("hold", False),
         run_at=options.get("run_at"),
-        delay=None if delay is None else seconds(delay),
+        delay=None if delay is None else _seconds_of_delay(delay),
         id=None if job_id is None else read_new_id(job_id, "job_id"),
         title=options.get("title"),
     )
+
+
+def _seconds_of_delay(delay: Duration) -> float:
+    """It may come from a request: what is wrong with it is the asker's to mend."""
+    try:
+        return seconds(delay)
+    except ConfigurationError as error:
+        raise InvalidInput(error.message, field="delay") from None

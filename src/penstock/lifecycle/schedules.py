@@ -114,7 +114,7 @@ class Due:
 def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
-    except (ValueError, OSError) as error:
+    except (KeyError, ValueError, OSError) as error:
         raise ConfigurationError(
             f"{name!r} is not a time zone; name one like Europe/Berlin or UTC", code="TIME_ZONE_UNKNOWN"
         ) from error

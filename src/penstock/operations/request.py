@@ -61,9 +61,7 @@ class Request:
             )
         given = [name for name in ("hold", "run_at", "delay") if getattr(self, name) not in (None, False)]
         if len(given) > 1:
-            raise InvalidInput(
-                f"{given[0]} and {given[1]} contradict each other: give one of them", field=given[1]
-            )
+            raise InvalidInput(f"{given[0]} and {given[1]} contradict each other: give one of them", field=given[1])
 
     @property
     def is_held(self) -> bool:

@@ -16,6 +16,7 @@ from uuid import UUID
 import structlog
 
 from penstock.errors import InvalidInput, PenstockError, StoreUnavailable
+from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Job, SubmitOutcome
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.payloads import encode
@@ -23,7 +24,6 @@ from penstock.lifecycle.schedules import Schedule
 from penstock.operations.read_jobs import get_job
 from penstock.operations.request import Request
 from penstock.operations.submit import submit
-from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.store.engine import Store
 from penstock.store.queries import schedules as queries
 from penstock.store.queries.delayed_jobs import set_run_at
@@ -184,4 +184,6 @@ def _existing(transaction: Transaction, name: str) -> ScheduleRow:
 
 
 def _unknown(name: str) -> InvalidInput:
-    return InvalidInput(f"there is no schedule {name!r}; penstock schedules lists them", field="schedule", code="SCHEDULE_UNKNOWN")
+    return InvalidInput(
+        f"there is no schedule {name!r}; penstock schedules lists them", field="schedule", code="SCHEDULE_UNKNOWN"
+    )
