@@ -9,7 +9,7 @@ import pytest
 
 from penstock.errors import InvalidInput
 from penstock.lifecycle.callers import admin
-from penstock.lifecycle.schedules import Missed, Schedule
+from penstock.lifecycle.schedules import CatchUp, Schedule
 from penstock.operations import schedules
 from penstock.operations.schedules import ScheduleStatus
 from penstock.testing.drive import MAX_BYTES, Workbench
@@ -57,9 +57,9 @@ def test_each_tick_is_one_job(bench: Workbench) -> None:
     assert shown.last_job_id == max(bench.jobs(), key=lambda job: job.run_at or at(0)).id
 
 
-@pytest.mark.parametrize(("missed", "made_good"), [(Missed.ONE, [3]), (Missed.ALL, [1, 2, 3]), (Missed.NONE, [])])
-def test_ticks_that_were_missed(bench: Workbench, missed: Missed, made_good: list[int]) -> None:
-    declare(bench, Schedule("hourly", "0 * * * *", "single", missed=missed))
+@pytest.mark.parametrize(("catch_up", "made_good"), [(CatchUp.ONE, [3]), (CatchUp.ALL, [1, 2, 3]), (CatchUp.NONE, [])])
+def test_ticks_that_were_missed(bench: Workbench, catch_up: CatchUp, made_good: list[int]) -> None:
+    declare(bench, Schedule("hourly", "0 * * * *", "single", catch_up=catch_up))
     bench.clock.advance(3.5 * 3_600)  # nobody was there
     assert due(bench) == len(made_good)
     assert sorted(tick for tick in run_at(bench) if tick) == [at(hour) for hour in made_good]

@@ -11,7 +11,7 @@ from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner, worker
 from penstock.lifecycle.job import ClaimedItem, Job
 from penstock.lifecycle.kind import Kinds
-from penstock.lifecycle.schedules import Missed, Schedule
+from penstock.lifecycle.schedules import CatchUp, Schedule
 from penstock.lifecycle.states import ItemStatus
 from penstock.lifecycle.transport import Message
 from penstock.operations import control, delayed_jobs, heartbeat, maintenance, outbox, schedules
@@ -545,7 +545,7 @@ def release_due(bench: Workbench) -> Operation:
 
 @case
 def submit_of_schedule(bench: Workbench) -> Operation:
-    hourly = Schedule("hourly", "0 * * * *", "single", {"n": 1}, missed=Missed.ALL)
+    hourly = Schedule("hourly", "0 * * * *", "single", {"n": 1}, catch_up=CatchUp.ALL)
     bench.store.write(lambda one: schedules.declare(one, [hourly], max_bytes=MAX_BYTES))
     bench.clock.advance(2 * 3_600)
     return lambda: schedules.submit_due(bench.store, bench.kinds, max_bytes=MAX_BYTES)

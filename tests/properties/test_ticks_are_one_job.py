@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from penstock.clock import ManualClock
-from penstock.lifecycle.schedules import Missed, Schedule
+from penstock.lifecycle.schedules import CatchUp, Schedule
 from penstock.operations import schedules
 from penstock.store.engine import Store, open_store
 from penstock.testing.drive import MAX_BYTES, Workbench
@@ -18,7 +18,7 @@ from penstock.testing.invariants import violations
 from tests.properties.engine_kinds import engine_kinds
 from tests.sizes import size
 
-HOURLY = Schedule("hourly", "0 * * * *", "single", missed=Missed.ALL)
+HOURLY = Schedule("hourly", "0 * * * *", "single", catch_up=CatchUp.ALL)
 PROGRAMS = 4
 TICKS = size(10, 200)
 

@@ -23,7 +23,7 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.kind import Classify, Kind, Kinds
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.policy import Policy, PolicyOptions
-from penstock.lifecycle.schedules import Missed, Schedule
+from penstock.lifecycle.schedules import CatchUp, Schedule
 from penstock.logs import hand_to_logging
 from penstock.operations.maintenance import rescue_from
 from penstock.operations.request import Request
@@ -158,7 +158,7 @@ class Penstock(BoundApp):
         params: JSON = None,
         *,
         tz: str = "UTC",
-        missed: Literal["one", "all", "none"] = "one",
+        catch_up: Literal["one", "all", "none"] = "one",
         owner: str | None = None,
         title: str | None = None,
         priority: int | None = None,
@@ -170,18 +170,18 @@ class Penstock(BoundApp):
 
             app.schedule("nightly", "0 3 * * *", "report", {"of": "yesterday"}, tz="Europe/Berlin")
 
-        Workers see to it. Of ticks that were ``missed``, because none ran, the last ``one``, ``all`` or ``none`` are
-        made good for. A job's ``run_at`` is its tick. With a ``unique_key`` no second job comes while the one before
-        still runs.
+        Workers see to it. They ``catch_up`` with ticks that were missed because none ran: with the last ``one``, with
+        ``all`` or with ``none`` of them. A job's ``run_at`` is its tick. With a ``unique_key`` no second job comes
+        while the one before still runs.
         """
         if name in self._runtime.schedules:
             raise ConfigurationError(f"the schedule {name!r} is declared twice; give one of them another name")
-        if missed not in tuple(Missed):
-            raise ConfigurationError(f"missed is {missed!r}; it must be one of {', '.join(Missed)}")
+        if catch_up not in tuple(CatchUp):
+            raise ConfigurationError(f"catch_up is {catch_up!r}; it must be one of {', '.join(CatchUp)}")
         self.kinds.get(kind)
         Request(owner=owner, priority=priority, unique_key=unique_key, title=title)  # these have bounds
         self._runtime.schedules[name] = Schedule(
-            name, cron, kind, params, tz, Missed(missed), owner, title, priority, unique_key
+            name, cron, kind, params, tz, CatchUp(catch_up), owner, title, priority, unique_key
         )
 
     def install(self, application: Application[Service], settings: BaseSettings | None = None) -> Service:

@@ -32,10 +32,10 @@ def schedules(
     from penstock.errors import InvalidInput
     from penstock.lifecycle.callers import SYSTEM
 
-    chosen = [option for option, is_set in _named(pause, resume, run, remove) if is_set]
-    if len(chosen) > 1:
-        raise InvalidInput(f"{chosen[0]} and {chosen[1]} contradict each other", field=chosen[1])
-    if chosen and name is None:
+    options = [option for option, is_set in _options(pause, resume, run, remove) if is_set]
+    if len(options) > 1:
+        raise InvalidInput(f"{options[0]} and {options[1]} contradict each other", field=options[1])
+    if options and name is None:
         raise InvalidInput("say which schedule: NAME is missing", field="NAME")
     with open_app(app) as penstock:
         if name is None:
@@ -53,7 +53,7 @@ def schedules(
             _show([penstock.schedules.get(name)], as_json)
 
 
-def _named(pause: bool, resume: bool, run: bool, remove: bool) -> tuple[tuple[str, bool], ...]:
+def _options(pause: bool, resume: bool, run: bool, remove: bool) -> tuple[tuple[str, bool], ...]:
     return ("--pause", pause), ("--resume", resume), ("--run", run), ("--remove", remove)
 
 

@@ -31,7 +31,7 @@ MOST_TICKS = 1_000
 _FIELDS = 5
 
 
-class Missed(StrEnum):
+class CatchUp(StrEnum):
     """What becomes of ticks that were missed."""
 
     ONE = "one"
@@ -51,7 +51,7 @@ class Schedule:
     kind: str
     params: JSON = None
     zone: str = "UTC"
-    missed: Missed = Missed.ONE
+    catch_up: CatchUp = CatchUp.ONE
     owner: str | None = None
     title: str | None = None
     priority: int | None = None
@@ -72,7 +72,7 @@ class Schedule:
     @classmethod
     def from_json(cls, name: str, definition: dict[str, Any]) -> Schedule:
         """What was kept."""
-        return cls(name, **definition | {"missed": Missed(definition["missed"])})
+        return cls(name, **definition | {"catch_up": CatchUp(definition["catch_up"])})
 
     def ticks(self, after: datetime) -> Iterator[datetime]:
         """The moments that the expression names, behind another one.
@@ -94,12 +94,13 @@ class Schedule:
         """Which jobs are to be submitted now that the waited-for tick has come, and which tick is waited for next."""
         rest = self.ticks(tick)
         ticks = [tick, *islice(takewhile(lambda later: later <= now, rest), MOST_TICKS - 1)]
-        missed = [late for late in ticks if now - late > LATE]
-        wanted = {Missed.ALL: missed, Missed.ONE: missed[-1:], Missed.NONE: []}[self.missed]
-        in_time = ticks[len(missed) :]
-        if in_time and self.missed is Missed.ONE:
-            wanted = []  # the one in time stands for those that were missed
-        return Due((*wanted, *in_time), self.first_tick(ticks[-1]))
+        late_ticks = [late for late in ticks if now - late > LATE]
+        ticks_in_time = ticks[len(late_ticks) :]
+        if self.catch_up is CatchUp.NONE:
+            late_ticks = []
+        if self.catch_up is CatchUp.ONE:  # one in time stands for those that were missed
+            late_ticks = [] if ticks_in_time else late_ticks[-1:]
+        return Due((*late_ticks, *ticks_in_time), self.first_tick(ticks[-1]))
 
 
 @dataclass(frozen=True, slots=True)

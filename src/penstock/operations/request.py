@@ -59,9 +59,9 @@ class Request:
                 field="run_at",
                 code="TIME_ZONE_MISSING",
             )
-        given = [name for name in ("hold", "run_at", "delay") if getattr(self, name) not in (None, False)]
-        if len(given) > 1:
-            raise InvalidInput(f"{given[0]} and {given[1]} contradict each other: give one of them", field=given[1])
+        times = [name for name in ("hold", "run_at", "delay") if getattr(self, name) not in (None, False)]
+        if len(times) > 1:
+            raise InvalidInput(f"{times[0]} and {times[1]} contradict each other: give one of them", field=times[1])
 
     @property
     def is_held(self) -> bool:

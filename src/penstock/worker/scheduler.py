@@ -24,13 +24,13 @@ class Scheduler:
     def __init__(self, store: Store, kinds: Kinds, schedules: Iterable[Schedule], *, max_bytes: int) -> None:
         self._store = store
         self._kinds = kinds
-        self._undeclared = tuple(schedules)
+        self._new_schedules = tuple(schedules)
         self._max_bytes = max_bytes
 
     def look(self) -> None:
         """One turn; the first one writes down what this program declares."""
-        if self._undeclared:
-            self._store.write(partial(declare, schedules=self._undeclared, max_bytes=self._max_bytes), bounded=True)
-            self._undeclared = ()
+        if self._new_schedules:
+            self._store.write(partial(declare, schedules=self._new_schedules, max_bytes=self._max_bytes), bounded=True)
+            self._new_schedules = ()
         release_due(self._store, self._kinds)
         submit_due(self._store, self._kinds, max_bytes=self._max_bytes)

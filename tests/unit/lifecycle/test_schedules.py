@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from penstock.errors import ConfigurationError
-from penstock.lifecycle.schedules import MOST_TICKS, Missed, Schedule
+from penstock.lifecycle.schedules import MOST_TICKS, CatchUp, Schedule
 
 
 def utc(text: str) -> datetime:
@@ -45,31 +45,31 @@ NOW = utc("2026-05-01T12:00:30")
 
 
 @pytest.mark.parametrize(
-    ("missed", "waited_for", "expected"),
+    ("catch_up", "waited_for", "expected"),
     [
-        (Missed.ONE, "2026-05-01T12:00", ["12:00"]),
-        (Missed.ONE, "2026-05-01T11:57", ["12:00"]),  # the one in time stands for those before
-        (Missed.ALL, "2026-05-01T11:57", ["11:57", "11:58", "11:59", "12:00"]),
-        (Missed.NONE, "2026-05-01T11:57", ["12:00"]),
+        (CatchUp.ONE, "2026-05-01T12:00", ["12:00"]),
+        (CatchUp.ONE, "2026-05-01T11:57", ["12:00"]),  # the one in time stands for those before
+        (CatchUp.ALL, "2026-05-01T11:57", ["11:57", "11:58", "11:59", "12:00"]),
+        (CatchUp.NONE, "2026-05-01T11:57", ["12:00"]),
     ],
 )
-def test_what_is_due(missed: Missed, waited_for: str, expected: list[str]) -> None:
-    due = Schedule("s", "* * * * *", "k", missed=missed).due(utc(waited_for), NOW)
+def test_what_is_due(catch_up: CatchUp, waited_for: str, expected: list[str]) -> None:
+    due = Schedule("s", "* * * * *", "k", catch_up=catch_up).due(utc(waited_for), NOW)
     assert [tick.strftime("%H:%M") for tick in due.ticks] == expected
     assert due.next_tick == utc("2026-05-01T12:01")
 
 
 @pytest.mark.parametrize(
-    ("missed", "expected"), [(Missed.ONE, ["10:00"]), (Missed.ALL, ["09:00", "10:00"]), (Missed.NONE, [])]
+    ("catch_up", "expected"), [(CatchUp.ONE, ["10:00"]), (CatchUp.ALL, ["09:00", "10:00"]), (CatchUp.NONE, [])]
 )
-def test_where_nothing_is_in_time(missed: Missed, expected: list[str]) -> None:
-    due = Schedule("s", "0 * * * *", "k", missed=missed).due(utc("2026-05-01T09:00"), utc("2026-05-01T10:59"))
+def test_where_nothing_is_in_time(catch_up: CatchUp, expected: list[str]) -> None:
+    due = Schedule("s", "0 * * * *", "k", catch_up=catch_up).due(utc("2026-05-01T09:00"), utc("2026-05-01T10:59"))
     assert [tick.strftime("%H:%M") for tick in due.ticks] == expected
     assert due.next_tick == utc("2026-05-01T11:00")
 
 
 def test_a_year_of_minutes_is_made_good_for_in_stretches() -> None:
-    schedule = Schedule("s", "* * * * *", "k", missed=Missed.ALL)
+    schedule = Schedule("s", "* * * * *", "k", catch_up=CatchUp.ALL)
     first = utc("2025-05-01T00:00")
     due = schedule.due(first, NOW)
     assert len(due.ticks) == MOST_TICKS
@@ -77,7 +77,7 @@ def test_a_year_of_minutes_is_made_good_for_in_stretches() -> None:
 
 
 def test_what_is_kept_is_the_same_schedule() -> None:
-    schedule = Schedule("s", "0 3 * * *", "k", {"of": "day"}, "Asia/Tokyo", Missed.ALL, "ann", "Title", 3, "key")
+    schedule = Schedule("s", "0 3 * * *", "k", {"of": "day"}, "Asia/Tokyo", CatchUp.ALL, "ann", "Title", 3, "key")
     assert Schedule.from_json("s", schedule.as_json()) == schedule
 
 

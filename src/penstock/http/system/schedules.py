@@ -16,7 +16,7 @@ from penstock.http.errors import documented
 from penstock.http.responses import Json
 from penstock.http.routing import Router
 from penstock.lifecycle import bounds
-from penstock.lifecycle.schedules import Missed
+from penstock.lifecycle.schedules import CatchUp
 from penstock.operations.schedules import ScheduleStatus
 
 routes = Router(prefix="/api/schedules", tags=["operating"])
@@ -34,7 +34,7 @@ class ScheduleShown:
     zone: Annotated[str, Field(examples=["Europe/Berlin"])]
     kind: str
     params: Any
-    missed: Annotated[Missed, Field(description="Which of the ticks that were missed are made good for.")]
+    catch_up: Annotated[CatchUp, Field(description="Which of the ticks that were missed are made good for.")]
     owner: str | None
     title: str | None
     priority: int | None
@@ -56,7 +56,7 @@ class ScheduleRun:
 @routes.get("", summary="List the schedules", response_model=list[ScheduleShown], responses=documented(401, 403, 503))
 def list_schedules(_who: Admin, service: AService) -> Response:
     """By name, each with its next tick and what it came to last."""
-    return Json([_shown(status) for status in service.app.schedules.list()])
+    return Json([_schedule_report(status) for status in service.app.schedules.list()])
 
 
 @routes.post(
@@ -68,7 +68,7 @@ def list_schedules(_who: Admin, service: AService) -> Response:
 def pause_schedule(name: Name, _who: Admin, service: AService) -> Response:
     """Nothing is submitted until it is resumed."""
     service.app.schedules.pause(name)
-    return Json(_shown(service.app.schedules.get(name)))
+    return Json(_schedule_report(service.app.schedules.get(name)))
 
 
 @routes.post(
@@ -80,7 +80,7 @@ def pause_schedule(name: Name, _who: Admin, service: AService) -> Response:
 def resume_schedule(name: Name, _who: Admin, service: AService) -> Response:
     """It goes on with the next tick; those that came meanwhile were not wanted."""
     service.app.schedules.resume(name)
-    return Json(_shown(service.app.schedules.get(name)))
+    return Json(_schedule_report(service.app.schedules.get(name)))
 
 
 @routes.post(
@@ -102,7 +102,7 @@ def remove_schedule(name: Name, _who: Admin, service: AService) -> Response:
     return Response(status_code=204)
 
 
-def _shown(status: ScheduleStatus) -> ScheduleShown:
+def _schedule_report(status: ScheduleStatus) -> ScheduleShown:
     schedule = status.schedule
     return ScheduleShown(
         name=schedule.name,
@@ -110,7 +110,7 @@ def _shown(status: ScheduleStatus) -> ScheduleShown:
         zone=schedule.zone,
         kind=schedule.kind,
         params=schedule.params,
-        missed=schedule.missed,
+        catch_up=schedule.catch_up,
         owner=schedule.owner,
         title=schedule.title,
         priority=schedule.priority,

@@ -32,7 +32,7 @@ class ScheduleRow(NamedTuple):
 
 
 _COLUMNS = tuple(schedules.c[name] for name in ScheduleRow._fields)
-_NAMED = schedules.c.name == bindparam("schedule", type_=String)
+_BY_NAME = schedules.c.name == bindparam("schedule", type_=String)
 
 
 class DueSchedule(NamedTuple):
@@ -60,7 +60,7 @@ def lock_schedule(transaction: Transaction, name: str) -> ScheduleRow | None:
 
 @built_once
 def _lock_schedule(_: Dialect) -> Select[Any]:
-    return select(*_COLUMNS).where(_NAMED).with_for_update()
+    return select(*_COLUMNS).where(_BY_NAME).with_for_update()
 
 
 def insert_schedule(transaction: Transaction, name: str, kind: str, definition: str, next_at: datetime | None) -> None:
@@ -92,7 +92,7 @@ def redefine(transaction: Transaction, name: str, kind: str, definition: str, ne
 def _redefine(dialect: Dialect) -> Update:
     return (
         update(schedules)
-        .where(_NAMED)
+        .where(_BY_NAME)
         .values(
             kind=bindparam("kind", type_=String),
             definition=dialect.json(bindparam("definition", type_=Text)),
@@ -122,7 +122,7 @@ def lock_due(transaction: Transaction, name: str) -> DueSchedule | None:
 def _lock_due(dialect: Dialect) -> Select[Any]:
     return (
         select(schedules.c.definition, schedules.c.next_at, dialect.now().label("now"))
-        .where(_NAMED, schedules.c.next_at <= dialect.now(), ~schedules.c.is_paused)
+        .where(_BY_NAME, schedules.c.next_at <= dialect.now(), ~schedules.c.is_paused)
         .with_for_update(skip_locked=True)
     )
 
@@ -146,7 +146,7 @@ def _move_on(dialect: Dialect) -> Update:
     last_at, job = bindparam("last_at", type_=Moment), bindparam("job", type_=Identifier)
     return (
         update(schedules)
-        .where(_NAMED)
+        .where(_BY_NAME)
         .values(
             next_at=bindparam("next_at", type_=Moment),
             last_at=case((last_at.is_not(None), last_at), else_=schedules.c.last_at),
@@ -167,7 +167,7 @@ def set_paused(transaction: Transaction, name: str, *, paused: bool, next_at: da
 def _set_paused(dialect: Dialect) -> Update:
     return (
         update(schedules)
-        .where(_NAMED)
+        .where(_BY_NAME)
         .values(
             is_paused=bindparam("paused", type_=Boolean),
             next_at=bindparam("next_at", type_=Moment),
@@ -183,4 +183,4 @@ def delete_schedule(transaction: Transaction, name: str) -> bool:
 
 @built_once
 def _delete_schedule(_: Dialect) -> Delete:
-    return delete(schedules).where(_NAMED)
+    return delete(schedules).where(_BY_NAME)
