@@ -81,7 +81,8 @@ TABLES = {
     "[Celery's own tasks, as one job](../explanation/tracked-celery-tasks.md).",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
     "inbox": "Messages that had their effect, each written in the transaction of it; deleted after two weeks.",
-    "schedules": "What is submitted again and again, as programs declared it: [later, and again and again](../how-to/run-later-and-again.md).",
+    "schedules": "What is submitted again and again, as programs declared it: [later, and again and "
+    "again](../how-to/run-later-and-again.md).",
     "ended_sessions": "Whose tokens are void although they have not run out. See [sessions that "
     "end](../explanation/server.md#sessions-that-end).",
 }
