@@ -159,6 +159,13 @@ OF_CALLS = {
     "OLD_QUEUE_UNREADABLE": ("ConfigurationError", "the table `recipe_parse_jobs` of the old queue cannot be read"),
     "PHOTO_NOT_FOUND": ("FileNotFound", "there is no such photo in the catalog"),
     "THUMBNAIL_NOT_MADE": ("FileNotFound", "no thumbnails job has made this one yet"),
+    "CRON_NOT_UNDERSTOOD": (
+        "ConfigurationError",
+        "a schedule's cron expression cannot be read; the message has one that can",
+    ),
+    "SCHEDULE_UNKNOWN": ("InvalidInput", "there is no schedule of that name; `penstock schedules` lists them"),
+    "TIME_ZONE_MISSING": ("InvalidInput", "`run_at` says no time zone: it may be any of two dozen moments"),
+    "TIME_ZONE_UNKNOWN": ("ConfigurationError", "a schedule's `tz` is no time zone"),
     "CONNECTION_AUTOCOMMIT": ("ConfigurationError", "the connection of a caller commits each statement by itself"),
     "CONNECTION_UNSUPPORTED": (
         "ConfigurationError",

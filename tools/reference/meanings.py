@@ -85,6 +85,8 @@ TABLES = {
     "pruned_jobs": "Jobs that were kept for long enough: who asks for one is told for a month. See [how to keep and "
     "prune](../how-to/keep-and-prune.md).",
     "pruned_counts": "How many jobs, and items of theirs, were pruned since the database was made.",
+    "schedules": "What is submitted again and again, as programs declared it: [later, and again and "
+    "again](../how-to/run-later-and-again.md).",
     "ended_sessions": "Whose tokens are void although they have not run out. See [sessions that "
     "end](../explanation/server.md#sessions-that-end).",
 }
@@ -152,6 +154,7 @@ COLUMNS = {
         "recent_seconds": "in how many seconds they did",
         "recent_at": "up to when; what comes next is counted from there",
         "engine": "who moves it, where it is not a worker of ours: `celery`",
+        "run_at": "when it is released by itself; of a schedule's job, the tick it is for",
     },
     "idempotency_keys": {
         "key": "a digest of the owner, or a guest's address, and the key",
@@ -284,5 +287,16 @@ COLUMNS = {
         "issued_before": "tokens of it that were issued until then are void",
         "ended_at": "when, by the database's clock: servers read what is new",
         "forget_at": "when the token of a session has run out, and the row may go; null for users",
+    },
+    "schedules": {
+        "name": "what it is known by",
+        "kind": "of the jobs that are submitted",
+        "definition": "the cron expression, the time zone, the params and the rest of what was declared",
+        "is_paused": "nothing is submitted until it is resumed",
+        "next_at": "its next tick",
+        "last_at": "the tick that was run last",
+        "last_job_id": "the job it led to",
+        "last_error": "why the last tick could not be submitted",
+        "updated_at": "the last change of this row",
     },
 }

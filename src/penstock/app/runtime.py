@@ -14,6 +14,7 @@ from penstock.errors import ConfigurationError, LibraryMissing
 from penstock.lifecycle.kind import Kinds
 from penstock.lifecycle.quantities import seconds
 from penstock.lifecycle.retention import Retention
+from penstock.lifecycle.schedules import Schedule
 from penstock.lifecycle.transport import Transport
 from penstock.logs import hand_to_logging
 from penstock.messages.in_process import InProcessMessages
@@ -53,6 +54,8 @@ class Runtime:
         self.file_users: list[FileUsers] = []
         self.sweep_hooks: list[Callable[[], None]] = []
         """What applications want done in each maintenance pass."""
+        self.schedules: dict[str, Schedule] = {}
+        """What this program declares to be submitted again and again, by name."""
         self.engines: list[Engine] = []
         self.child_processes: list[ChildProcesses] = []
         """What applications read files in; they end when this is closed."""

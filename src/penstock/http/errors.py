@@ -67,7 +67,7 @@ STATUSES: dict[type[PenstockError], int] = {
 """The nearest class counts."""
 
 _CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED"}
-_BY_CODE = {"BUSY": 409, "PENDING_DASHBOARD_DISABLED": 404, "SOURCE_UNAVAILABLE": 503}
+_BY_CODE = {"BUSY": 409, "SCHEDULE_UNKNOWN": 404, "PENDING_DASHBOARD_DISABLED": 404, "SOURCE_UNAVAILABLE": 503}
 _DEFECT = "something went wrong here, not in your request; the request id leads to it in the server's log"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 

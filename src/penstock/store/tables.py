@@ -12,6 +12,8 @@ Two ideas carry the claim:
 ``job_items`` and ``job_events`` carry no foreign key: each row is written in the transaction that writes its job, and
 the check would lock the job's row once for every item inserted.
 
+``jobs.run_at`` is when a job that was only recorded is released by itself; of a schedule's job, the tick it is for.
+
 ``jobs.engine`` names who moves the job, where that is not us: it has no items that a worker of ours could claim, and
 the tasks that it is made of are in ``job_tasks``.
 """
@@ -134,6 +136,7 @@ jobs = Table(
     _sum("recent_seconds"),
     Column("recent_at", Moment),
     Column("engine", String(16)),
+    Column("run_at", Moment),
     _one_of("state", list(JobState), "state"),
     _one_of("phase", list(Phase), "phase"),
     _one_of("error_type", list(ErrorType), "error_type"),
@@ -186,6 +189,9 @@ Index(
     unique=True, **only_where(JOB_IS_A_GUESTS),
 )  # fmt: skip
 Index("ix_jobs_following", jobs.c.leader_id, **only_where(JOB_FOLLOWS))
+
+JOB_IS_DELAYED = and_(jobs.c.run_at.is_not(None), jobs.c.state == literal_column(f"'{JobState.CREATED}'"))
+Index("ix_jobs_run_at", jobs.c.run_at, **only_where(JOB_IS_DELAYED))
 
 _is_tracked = jobs.c.engine.is_not(None)
 Index("ix_jobs_tracked", jobs.c.state, jobs.c.state_since, **only_where(_is_tracked))
@@ -438,6 +444,21 @@ ended_sessions = Table(
 )
 """Whose tokens are void although they have not run out: everybody's, a user's, or one session's."""
 Index("ix_ended_sessions_ended_at", ended_sessions.c.ended_at)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("name", String(bounds.SCHEDULE.longest), primary_key=True),
+    Column("kind", String(bounds.KIND.longest), nullable=False),
+    Column("definition", Payload, nullable=False),
+    Column("is_paused", Boolean, nullable=False, server_default=text("false")),
+    Column("next_at", Moment),
+    Column("last_at", Moment),
+    Column("last_job_id", Identifier),
+    Column("last_error", Text),
+    Column("updated_at", Moment, nullable=False),
+)
+"""What is submitted again and again: each tick is one job, whoever comes first."""
 
 
 def _unique_names() -> frozenset[str]:

@@ -20,6 +20,7 @@ import structlog
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.schedules import Schedule
 from penstock.lifecycle.states import FLOWING
 from penstock.lifecycle.transport import Consumer, Transport
 from penstock.operations import outbox
@@ -38,6 +39,8 @@ from penstock.store.peers import Presence
 from penstock.worker.bounded_call import BoundedCall
 from penstock.worker.dispatching import Dispatcher
 from penstock.worker.duties.pruner import PRUNER_RESTS, PRUNER_SECONDS, Pruner
+from penstock.worker.duties.scheduler import SECONDS as SCHEDULER_SECONDS
+from penstock.worker.duties.scheduler import Scheduler
 from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.host_load import HostLoad
 from penstock.worker.kind_runners import KindRunners
@@ -83,6 +86,7 @@ class Worker:
         on_sweep: Sequence[Callable[[], None]] = (),
         dispatchers: Sequence[Dispatcher] = (),
         prune_rules: PruneRules | None = None,
+        schedules: Sequence[Schedule] = (),
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
         self.signals = TestSignals()
@@ -119,6 +123,7 @@ class Worker:
         self._hanging: set[str] = set()
         self._unsubscribed = UnsubscribedMessages()
         self._forgotten_kinds = ForgottenKinds()
+        self._scheduler = Scheduler(store, kinds, schedules, max_bytes=settings.max_payload_bytes)
         self._last_look = LastLook(_BEATS_TO_RENEW * settings.heartbeat_seconds)
 
     @property
@@ -166,6 +171,10 @@ class Worker:
                 Loop("messages", 0.0, self._consumer.poll),
                 Loop("subscribers", 0.0, self._consumer.handle),
             ]
+        if self._job_id is None:
+            scheduling = Loop("scheduler", SCHEDULER_SECONDS, self._scheduler.look)
+            scheduling.run_once()  # what came due while nobody worked
+            self._duties.append(scheduling)
         looking_around = Loop("neighbours", self._settings.heartbeat_seconds, self._look_around)
         looking_around.run_once()  # whoever was here before us may have been killed
         self._duties.append(looking_around)

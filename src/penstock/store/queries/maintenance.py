@@ -128,6 +128,7 @@ def _held_too_long(dialect: Dialect) -> Select[Any]:
         jobs.c.state == JobState.CREATED.value,
         _OF_KIND,
         jobs.c.engine.is_(None),
+        jobs.c.run_at.is_(None),  # nobody has to submit one that is released by itself
         jobs.c.created_at < _seconds_ago(dialect),
     )
 
