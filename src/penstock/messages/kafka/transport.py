@@ -14,6 +14,9 @@ from penstock.settings import Settings
 class KafkaMessages:
     """Sends every topic to the broker, and brings those that have subscribers here."""
 
+    at_once = 1_000
+    """All of them are under way together: a hundred at a time were half as many a second."""
+
     def __init__(self, settings: Settings, subscriptions: Subscriptions) -> None:
         self._client = KafkaClient(settings)
         self._subscriptions = subscriptions
