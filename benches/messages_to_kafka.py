@@ -37,9 +37,8 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
             )
     except BrokerUnavailable as reason:
         raise LeftOut(str(reason)) from None
-    notes = [
-        f"{count:,} messages of as many keys, {plan.repetitions} repetitions; one relay, batches of {KafkaMessages.at_once:,}"
-    ]
+    batches = f"one relay, batches of {KafkaMessages.at_once:,}"
+    notes = [f"{count:,} messages of as many keys, {plan.repetitions} repetitions; {batches}"]
     what = "messages of the outbox to Kafka"
     return [by_pairs(NAME, what, databases.name, "messages/s", mine, theirs, notes=notes)]
 

@@ -178,9 +178,7 @@ class Take:
     def messages(self) -> list[queries.TakenMessage]:
         """Those that may be sent, in their order; what is too much for one take is handed back when it ends."""
         return self._store.read(
-            partial(
-                queries.taken_messages, lease=self._lease, messages=self._ids, max_characters=_MAX_CHARACTERS
-            ),
+            partial(queries.taken_messages, lease=self._lease, messages=self._ids, max_characters=_MAX_CHARACTERS),
             single_statement=True,
         )
 
