@@ -70,3 +70,16 @@ def test_a_dialect_that_writes_otherwise_has_statements_of_its_own(opened: Calla
         assert transaction.values(str, wanted) == store.read(lambda one: one.values(str, wanted)) == []
     assert ":kind" in statements[0]
     named.dispose()
+
+
+def test_a_dialect_may_be_working_something_out_in_another_thread(opened: Callable[[str], Store]) -> None:
+    dialect = opened("first.db").engine.dialect
+
+    class WorkedOutMeanwhile:
+        @property  # type: ignore[misc]  # asked for while the settings are looked through
+        def __class__(self) -> type:
+            setattr(dialect, f"worked_out_{len(vars(dialect))}", object())
+            return object
+
+    vars(dialect).update(seen_first=WorkedOutMeanwhile(), seen_last=object())
+    assert prepare(select(jobs.c.title, jobs.c.kind), dialect) is not None

@@ -123,7 +123,8 @@ def _prepare_for_all(statement: Statement, dialect: SQLAlchemyDialect) -> Prepar
 
 def _compiling_dialect(dialect: SQLAlchemyDialect) -> SQLAlchemyDialect:
     """The one that compiles for every dialect of the same class and the same settings: a copy, which nobody changes."""
-    attributes = vars(dialect)
+    # A copy: another thread's first statement may have the dialect work something out, and remember it, meanwhile.
+    attributes = vars(dialect).copy()
     settings = frozenset((name, value) for name, value in attributes.items() if isinstance(value, _SETTINGS))
     json = (attributes.get("_json_serializer"), attributes.get("_json_deserializer"))
     key = (type(dialect), settings, json)
