@@ -178,19 +178,19 @@ def taken_messages(
 @built_once
 def _taken_messages(dialect: Dialect) -> Select[Any]:
     length = func.length(cast(outbox.c.payload, Text))
-    taken = (
+    messages = (
         select(
             outbox.c.id, outbox.c.topic, outbox.c.key, outbox.c.payload, outbox.c.attempts, outbox.c.created_at,
             (func.sum(length).over(order_by=outbox.c.id) - length).label("characters_before"),
         )
         .where(*_still_taken(dialect), ~_is_behind(_earlier.c.lease.is_distinct_from(_LEASE)))
-        .subquery("taken")
+        .subquery("messages")
     )  # fmt: skip
-    columns = [column for column in taken.c if column.name != "characters_before"]
+    columns = [column for column in messages.c if column.name != "characters_before"]
     return (
         select(*columns)
-        .where(taken.c.characters_before < bindparam("max_characters", type_=BigInteger))
-        .order_by(taken.c.id)
+        .where(messages.c.characters_before < bindparam("max_characters", type_=BigInteger))
+        .order_by(messages.c.id)
     )
 
 
