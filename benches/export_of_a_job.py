@@ -29,7 +29,7 @@ from benches.report import Answer, Bar, by_pairs
 from penstock import Penstock
 from penstock.exports.csv_text import csv_chunks
 from penstock.exports.workbook import workbook_chunks
-from penstock.lifecycle.grid import headers
+from penstock.operations.export import headers
 
 NAME = "export"
 BAR_CSV = Bar(0.5)

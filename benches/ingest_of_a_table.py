@@ -32,18 +32,18 @@ from benches.plan import Plan, in_turns, say
 from benches.report import Answer, Bar, by_pairs
 from benches.workload import working
 from penstock import Penstock, Planned
-from penstock.ingest import TableShape, look_at_table, open_table, table_limits
+from penstock.ingest import TableShape, look_at_file, open_table, table_limits
 from penstock.lifecycle.states import Phase
 from penstock.settings import load_settings
 from penstock_apps.products.application import products as products_application
-from penstock_apps.products.planning import planned_rows
+from penstock_apps.products.planning import TableToRead, table_pieces
 from penstock_apps.products.settings import ProductSettings
 
 NAME = "ingest"
 BAR = Bar(0.5)
 BATCH = 5_000
 HEADERS = ("sku", "gtin", "brand", "title", "price", "currency", "stock", "url")
-MAPPING = {name: name for name in HEADERS if name != "stock"}
+MAPPING: dict[str, str | None] = {name: name for name in HEADERS if name != "stock"}
 OWN, PRODUCTS = "table", "csv"
 _LOOK_SECONDS = 0.02
 _MOST_SECONDS = 900.0
@@ -115,10 +115,11 @@ def _gtin(number: int) -> str:
 
 def planned(path: Path, kind: str, shape: TableShape, limits: Any, after: int = 0) -> Iterator[Planned]:
     """What the plan of a kind yields for a table."""
-    table = open_table(path, shape, limits)
     if kind == PRODUCTS:
-        yield from planned_rows(table, MAPPING, after)
+        for piece in table_pieces(TableToRead(path, shape, limits, MAPPING, after)):
+            yield from map(Planned._make, piece)
         return
+    table = open_table(path, shape, limits)
     headers = shape.headers
     for row in table.rows(after):
         given = dict(zip(headers, row.cells, strict=True))
@@ -128,7 +129,8 @@ def planned(path: Path, kind: str, shape: TableShape, limits: Any, after: int = 
 def write_items(table: Path, target: Path, kind: str) -> None:
     """The JSON of every item the plan will make, a line for each: input, tab, canonical fields."""
     limits = table_limits(load_settings())
-    shape = look_at_table(table, table.name, limits)
+    shape = look_at_file(table, table.name, limits).shape
+    assert shape is not None
     with target.open("wb") as file:
         for given, canonical in planned(table, kind, shape, limits):
             file.write(orjson.dumps(given) + b"\t" + orjson.dumps(canonical) + b"\n")
@@ -171,7 +173,8 @@ def ours(databases: Databases, kind: str, table: Path, rows: int) -> Ingested:
         app = open_now.enter_context(_application(url, kind, files))
         with table.open("rb") as stream:
             kept = app.files.keep(stream, name=table.name)
-        shape = look_at_table(table, table.name, table_limits(app.settings))
+        shape = look_at_file(table, table.name, table_limits(app.settings)).shape
+        assert shape is not None
         params: dict[str, Any] = {"file_id": str(kept.id), "sha256": kept.sha256, "name": kept.name}
         params |= {"shape": shape.to_json(), "mapping": MAPPING}
         job = app.submit(kind, params, file=kept, hold=True).job

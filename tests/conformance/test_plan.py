@@ -19,9 +19,9 @@ from penstock.errors import StoreUnavailable
 from penstock.lifecycle import ItemRole
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
-from penstock.operations.items import EncodedItem
 from penstock.operations.plan import add_planned
 from penstock.store.engine import Store
+from penstock.store.queries.job_items import NewItem
 from penstock.store.tables import job_items
 from penstock.store.transaction import Transaction
 from penstock.worker import plan_writer
@@ -162,7 +162,7 @@ class Batches:
         monkeypatch.setattr(plan_writer, "_WAIT_THAT_COUNTS_MS", 1e9)
 
     def _add(
-        self, transaction: Transaction, kind: Kind, claimed: ClaimedItem, items: list[EncodedItem], *, after: int
+        self, transaction: Transaction, kind: Kind, claimed: ClaimedItem, items: list[NewItem], *, after: int
     ) -> int:
         answer = add_planned(transaction, kind, claimed, items, after=after)
         with self._lock:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -24,7 +25,7 @@ from penstock import ItemContext, JobContext, Penstock, load_settings
 from penstock.celery.ticket import Ticket
 from penstock.celery.ticket_dispatcher import TicketDispatcher
 from penstock.celery.ticket_queue import TicketQueue
-from penstock.http.jobs.status import read_status
+from penstock.http.jobs.routes import get_job
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 from penstock.operations.maintenance import holds_any
@@ -149,9 +150,13 @@ ASKED: list[Callable[[Penstock], object]] = [
 
 
 @needs("commits_single_statements")
-def test_each_call_that_promises_one_statement_sends_one(migrated_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_call_that_promises_one_statement_sends_one(
+    migrated_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Planned.may_end.clear()
-    settings = load_settings(database_url=migrated_url, heartbeat_seconds=0.02, jwt_secret="s" * 64)
+    settings = load_settings(
+        database_url=migrated_url, heartbeat_seconds=0.02, jwt_secret="s" * 64, files_directory=tmp_path
+    )
     app = Penstock(settings=settings)
     app.kind("planned")(Planned)
     app.kind("single")(lambda item: None)
@@ -168,8 +173,9 @@ def test_each_call_that_promises_one_statement_sends_one(migrated_url: str, monk
         eventually(lambda: any("lease_keeper" in name for name in list(count.sent)))
         Planned.may_end.set()
         assert app.drain(timeout=PATIENCE)
+        app.files.get(app.files.keep(BytesIO(b"bytes"), name="a.txt").id)
         canceled = app.jobs.cancel(app.submit("single", hold=True).job.id)
-        read_status(canceled.id, Identity("root", admin=True), Service(app))
+        get_job(canceled.id, Identity("root", admin=True), Service(app))
         _, lines, _ = app.items.export(app.jobs.get(job.id).id)
         assert len(list(lines)) == 3
         app.system.sweep()

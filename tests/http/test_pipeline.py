@@ -18,10 +18,10 @@ import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from penstock import ItemContext, Job, JobContext, NotFound, Penstock, Permanent, Planned, Retryable, Settings
-from penstock.app import items
 from penstock.http.items.schemas import ErrorGroupShown
 from penstock.http.jobs.schemas import JobStatusResponse
 from penstock.http.service import Service
+from penstock.operations import export
 from tests.http.conftest import Served, on_sqlite, serving
 from tests.http.shapes import read_as
 
@@ -229,7 +229,7 @@ def test_an_export_begins_before_its_rows_are_read_and_ends_when_nobody_listens(
         finally:
             closed.set()
 
-    monkeypatch.setattr(items, "export_rows", endless_rows)
+    monkeypatch.setattr(export, "export_rows", endless_rows)
     served = serve(worker=False)
     ada, service = served.client(), service_of(served)
     with ada.stream("POST", f"/api/jobs/{job.id}/export", params={"format": file_format}) as answer:

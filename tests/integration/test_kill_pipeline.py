@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import func, select
 
 from penstock import ItemStatus, JobState, Penstock
-from penstock.ingest import look_at_table, table_limits
+from penstock.ingest import look_at_file, table_limits
 from penstock.lifecycle import ItemRole
 from penstock.store.tables import job_items
 from penstock.testing.invariants import violations
@@ -103,7 +103,8 @@ def test_a_table_is_taken_in_whole_whenever_the_worker_is_killed(
     write_table(table, rows)
     app = build(migrated_url)
     app.system.migrate()
-    shape = look_at_table(table, table.name, table_limits(app.settings))
+    shape = look_at_file(table, table.name, table_limits(app.settings)).shape
+    assert shape is not None
     job = app.submit("table", {"file": str(table), "shape": shape.to_json()}).job
     deadline, pause = time.monotonic() + PATIENCE, threading.Event()
     met: list[tuple[int, int]] = []

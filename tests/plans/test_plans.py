@@ -28,7 +28,7 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.operations import control, heartbeat, maintenance, read_items, read_jobs, single_flight
-from penstock.operations.claim import claim_in_one_statement, claim_in_steps
+from penstock.operations.claim import claim_in_steps
 from penstock.operations.job_report import get_report
 from penstock.operations.outbox import backlog, count_unsubscribed
 from penstock.operations.read_items import ItemCursor, TimeRange
@@ -48,6 +48,7 @@ from penstock.store.queries.inbox import delete_old, insert_message
 from penstock.store.queries.outbox import take_messages
 from penstock.store.queries.record import finish_held_items, finish_items
 from penstock.store.queries.rescue import expired_items
+from penstock.store.queries.served_jobs import claim_in_one_statement
 from penstock.store.queries.settle import lock_jobs
 from penstock.store.schema import migrate
 from penstock.store.tables import inbox, job_items, lane_samples, outbox
@@ -321,11 +322,9 @@ def knowing(*priorities: int) -> Watermarks:
 
 
 SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
-    "claim one in one statement": lambda one: claim_in_one_statement(
-        one, "kind0", "w", size=1, lease_seconds=30, marks=knowing(0)
-    ),
+    "claim one in one statement": lambda one: claim_in_one_statement(one, "kind0", knowing(0).claim_looks(), 1, LEASE),
     "claim many in one statement": lambda one: claim_in_one_statement(
-        one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(5, 0)
+        one, "kind0", knowing(5, 0).claim_looks(), 50, LEASE
     ),
     "claim from marks on": lambda one: claim_in_steps(one, "kind0", "w", size=50, lease_seconds=30, marks=knowing(0)),
     "look at the line": lambda one: line_queries.first_turns(one, "kind0", knowing(5, 0).looks(Reach.WHOLE)),

@@ -39,9 +39,12 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
 
 _OPTIONS = {
     ("Penstock", "kind"): ("penstock.lifecycle.policy", "PolicyOptions"),
-    ("Penstock", "submit"): ("penstock.app.bound", "SubmitOptions"),
+    ("Penstock", "submit"): ("penstock.operations.request", "SubmitOptions"),
 }
-_SHOWN_WHOLE = {"Penstock": ("penstock.app.bound", "BoundApp")}
+_SHOWN_WHOLE = {
+    "Penstock": ("penstock.app.bound", "BoundApp"),
+    "BoundApp": ("penstock.operations.submit", "Submitter"),
+}
 _ELSEWHERE = {"Settings": "Its fields are the [settings](settings.md)."}
 
 
@@ -85,7 +88,8 @@ def _with_inherited(one: Named) -> Named:
     if one.name not in _SHOWN_WHOLE:
         return one
     own = {member.name for member in one.members}
-    inherited = (member for member in find(*_SHOWN_WHOLE[one.name]).members if member.name not in own)
+    base = _with_inherited(find(*_SHOWN_WHOLE[one.name]))
+    inherited = (member for member in base.members if member.name not in own)
     return replace(one, members=(*inherited, *one.members))
 
 

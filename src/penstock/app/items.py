@@ -8,14 +8,12 @@ from uuid import UUID
 
 from penstock.app.runtime import Runtime
 from penstock.errors import NotSignedIn
-from penstock.lifecycle import grid
 from penstock.lifecycle.callers import Caller, Visibility
-from penstock.lifecycle.grid import Grid
 from penstock.lifecycle.identifiers import Identifier, read_job_id
 from penstock.lifecycle.job import Item, Job
 from penstock.lifecycle.states import ItemStatus
 from penstock.operations import read_items, read_jobs
-from penstock.operations.export import export_rows
+from penstock.operations.export import Grid, export_grid
 from penstock.operations.read_items import ErrorGroup, ItemCursor, ItemRow, TimeRange
 from penstock.store.transaction import Transaction
 
@@ -110,11 +108,7 @@ class Items:
 
     def export(self, job_id: Identifier, *, statuses: Sequence[ItemStatus] | None = None) -> Grid:
         """A job's grid, its lines read as they are asked for."""
-        job = self._runtime.store.read(lambda transaction: self._visible(transaction, job_id), single_statement=True)
-        kinds = self._runtime.kinds
-        kind = kinds.get(job.kind) if job.kind in kinds else None
-        columns, numbers = ((), ()) if kind is None else (kind.columns, kind.number_columns)
-        return Grid(grid.headers(columns), export_rows(self._runtime.store, job.id, columns, statuses), numbers)
+        return export_grid(self._runtime, read_job_id(job_id), self._caller, statuses=statuses)
 
     def _visible(self, transaction: Transaction, job_id: Identifier) -> Job:
         """A job that the caller may see."""

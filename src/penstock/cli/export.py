@@ -21,7 +21,7 @@ from penstock.lifecycle.states import ItemStatus
 if TYPE_CHECKING:
     from penstock import Item
     from penstock.app import Items
-    from penstock.lifecycle.grid import Grid
+    from penstock.operations.export import Grid
 
 MEMBERS = ("position", "status", "attempts", "input", "result", "error_code", "last_error")
 _PAGE = 500

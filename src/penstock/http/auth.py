@@ -1,13 +1,12 @@
 """The caller of a route: ``signed_in`` where a token is needed, ``anyone`` where guests may call.
 
-A route asks them before it takes a body (:mod:`penstock.http.routing`), so each decides once for a request.
-All of these are coroutines although most wait for nothing: plain functions would each be handed to a thread.
+A route asks them before it takes a body (:mod:`penstock.http.routing`), and FastAPI once more.
+All are coroutines although most wait for nothing: plain functions would each be handed to a thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -39,78 +38,44 @@ async def service(request: Request) -> Service:
 AService = Annotated[Service, Depends(service)]
 
 
-def _decide_once(guard: Guard) -> Guard:
-    """The same guard, which remembers for a request what it said."""
+def _guard(*, lets_guests_in: bool = False, admins_only: bool = False, submits: bool = False) -> Guard:
+    """Who may call a route, found out once for a request: by a token, a browser's session or the application's own way.
 
-    @wraps(guard)
-    async def decide(request: Request, credentials: HTTPAuthorizationCredentials | None, service: Service) -> Identity:
+    A submission is counted, and what a guest looks at; users by their names, guests by their networks.
+    """
+
+    async def decide(request: Request, credentials: Credentials, service: AService) -> Identity:
         decisions: dict[Guard, Identity] = request.scope.setdefault(_DECISIONS, {})
-        if guard not in decisions:
-            decisions[guard] = await guard(request, credentials, service)
-        return decisions[guard]
+        if decide in decisions:
+            return decisions[decide]
+        identity = await service.authentication.identify(request) or GUEST
+        network = "" if identity.user else client_network(request)
+        note_caller(request.scope, identity.user, network)
+        if identity is GUEST and not lets_guests_in:
+            raise NotSignedIn("sign in: send a token in the Authorization header, 'Bearer TOKEN'")
+        if admins_only and not identity.admin:
+            raise NotAllowed("that is for admins", code="ADMINS_ONLY")
+        if submits:
+            limit = service.guest_requests if identity is GUEST else service.submissions
+            _charge(request, limit, identity.user or network)
+        elif identity is GUEST:
+            service.guest_reads.take(network)
+        decisions[decide] = identity
+        return identity
 
     return decide
 
 
-async def _identify(request: Request, service: Service) -> Identity:
-    """A user, by a token, a browser's session or the application's own authentication; or a guest."""
-    who = await service.authentication.identify(request)
-    if who is None:
-        note_caller(request.scope, None, client_network(request))
-        return GUEST
-    note_caller(request.scope, who.user, "")
-    return who
-
-
-async def _require_user(request: Request, service: Service) -> Identity:
-    who = await _identify(request, service)
-    if who is GUEST:
-        raise NotSignedIn("sign in: send a token in the Authorization header, 'Bearer TOKEN'")
-    return who
-
-
-@_decide_once
-async def anyone(request: Request, credentials: Credentials, service: AService) -> Identity:
-    """A user or a guest who looks at something; guests are counted by their address."""
-    who = await _identify(request, service)
-    if who is GUEST:
-        service.guest_reads.take(client_network(request))
-    return who
-
-
-@_decide_once
-async def anyone_submitting(request: Request, credentials: Credentials, service: AService) -> Identity:
-    """A user or a guest who submits something: not too often."""
-    who = await _identify(request, service)
-    if who is GUEST:
-        _charge(request, service.guest_requests, client_network(request))
-    else:
-        _charge(request, service.submissions, who.user or "")
-    return who
-
-
-@_decide_once
-async def signed_in(request: Request, credentials: Credentials, service: AService) -> Identity:
-    """A user: by a token, a browser's session, or the application's own authentication."""
-    return await _require_user(request, service)
-
-
-@_decide_once
-async def an_admin(request: Request, credentials: Credentials, service: AService) -> Identity:
-    """An admin."""
-    who = await _require_user(request, service)
-    if not who.admin:
-        raise NotAllowed("that is for admins", code="ADMINS_ONLY")
-    return who
-
-
-@_decide_once
-async def submitting(request: Request, credentials: Credentials, service: AService) -> Identity:
-    """A user who submits something: not too often."""
-    who = await _require_user(request, service)
-    _charge(request, service.submissions, who.user or "")
-    return who
-
+anyone = _guard(lets_guests_in=True)
+"""A user or a guest who looks at something."""
+anyone_submitting = _guard(lets_guests_in=True, submits=True)
+"""A user or a guest who submits something: not too often."""
+signed_in = _guard()
+"""A user."""
+an_admin = _guard(admins_only=True)
+"""An admin."""
+submitting = _guard(submits=True)
+"""A user who submits something: not too often."""
 
 GUARDS: frozenset[Guard] = frozenset({anyone, anyone_submitting, signed_in, an_admin, submitting})
 """All of them."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from penstock.ingest.sources.contract import Source, Waiting
     from penstock.ingest.sources.owners import require_known_places
     from penstock.ingest.sources.settings import SourceSettings
-    from penstock.ingest.table_files import look_at_table, open_table, table_limits
+    from penstock.ingest.table_files import SeenFile, archive_limits, look_at_file, open_table, table_limits
     from penstock.ingest.tables import Row, Table, TableShape
     from penstock.ingest.text import DecodedText, byte_order_mark, declarable_encoding, decode_text, guess_utf_16
     from penstock.ingest.zip_files import ZipLimits, ZipProblem, ZipRefused, check_zip, open_zip, read_member
@@ -27,7 +27,7 @@ else:
             "penstock.ingest.archives": "ArchiveLimits look_at_archive pictures",
             "penstock.ingest.detection": "FileType detect_type",
             "penstock.ingest.limits": "TableLimits",
-            "penstock.ingest.table_files": "look_at_table open_table table_limits",
+            "penstock.ingest.table_files": "SeenFile archive_limits look_at_file open_table table_limits",
             "penstock.ingest.signatures": "OLE ZIP is_image known_signature",
             "penstock.ingest.sources.addresses": "source_of",
             "penstock.ingest.sources.contract": "Source Waiting",
@@ -41,9 +41,10 @@ else:
     )
 
 __all__ = [
-    "ArchiveLimits", "DecodedText", "FileType", "HandedFile", "Intake", "OLE", "RefusedFile", "Row", "Sender",
-    "Source", "SourceSettings", "Table", "TableLimits", "TableShape", "TakenFiles", "UploadOptions",
-    "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "byte_order_mark", "check_zip", "declarable_encoding",
-    "decode_text", "detect_type", "guess_utf_16", "is_image", "known_signature", "look_at_archive", "look_at_table",
-    "open_table", "open_zip", "pictures", "read_member", "require_known_places", "source_of", "table_limits",
+    "ArchiveLimits", "DecodedText", "FileType", "HandedFile", "Intake", "OLE", "RefusedFile", "Row", "SeenFile",
+    "Sender", "Source", "SourceSettings", "Table", "TableLimits", "TableShape", "TakenFiles", "UploadOptions",
+    "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "archive_limits", "byte_order_mark", "check_zip",
+    "declarable_encoding", "decode_text", "detect_type", "guess_utf_16", "is_image", "known_signature",
+    "look_at_archive", "look_at_file", "open_table", "open_zip", "pictures", "read_member",
+    "require_known_places", "source_of", "table_limits",
 ]  # fmt: skip

@@ -1,20 +1,31 @@
-"""Any table, whatever its format: looked at once, and opened as often as needed."""
+"""Any file: looked at once. Any table, whatever its format: opened as often as needed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.errors import ConfigurationError, InvalidInput
+from penstock.errors import ConfigurationError
 from penstock.ingest import delimited_text
+from penstock.ingest.archives import ArchiveLimits, look_at_archive
 from penstock.ingest.detection import FileType, detect_type
 from penstock.ingest.limits import TableLimits
 from penstock.ingest.tables import Table, TableShape
 
 if TYPE_CHECKING:  # a child process reads tables, and has no use for what reads settings
     from penstock.settings import Settings
+
+_ARCHIVES = ArchiveLimits()
+
+
+class SeenFile(NamedTuple):
+    """What a file is."""
+
+    type: FileType
+    shape: TableShape | None = None
+    """Of a table."""
 
 
 def table_limits(settings: Settings) -> TableLimits:
@@ -27,25 +38,36 @@ def table_limits(settings: Settings) -> TableLimits:
     )
 
 
-def look_at_table(
+def archive_limits(settings: Settings) -> ArchiveLimits:
+    """The bounds the settings put on an archive."""
+    return ArchiveLimits(decompressed_bytes=settings.ingest_max_decompressed_bytes)
+
+
+def look_at_file(
     path: Path,
     name: str,
-    limits: TableLimits,
+    tables: TableLimits,
+    archives: ArchiveLimits = _ARCHIVES,
     *,
     encoding: str | None = None,
     delimiter: str | None = None,
     sheet: str | None = None,
-) -> TableShape:
-    """Find out about a table by its beginning; what the caller says of it wins over what is found."""
-    match detect_type(path, name):
+) -> SeenFile:
+    """Find out what a file is, and refuse one that cannot be read; what the caller says of it wins over what is found.
+
+    A table is known by its beginning, an archive by its directory, a picture by its first bytes.
+    """
+    file_type = detect_type(path, name)
+    match file_type:
         case FileType.DELIMITED:
-            return delimited_text.look_at(path, limits, encoding=encoding, delimiter=delimiter)
+            return SeenFile(file_type, delimited_text.look_at(path, tables, encoding=encoding, delimiter=delimiter))
         case FileType.XLSX:
             with _of_extra():
                 from penstock.ingest import spreadsheets
-            return spreadsheets.look_at(path, limits, sheet=sheet)
-        case other:
-            raise InvalidInput(f"{name} is no table but {other.value}", field="file", code="NOT_A_TABLE")
+            return SeenFile(file_type, spreadsheets.look_at(path, tables, sheet=sheet))
+        case FileType.ARCHIVE:
+            look_at_archive(path, archives)
+    return SeenFile(file_type)
 
 
 def open_table(path: Path, shape: TableShape, limits: TableLimits) -> Table:

@@ -72,6 +72,8 @@ class TakenFiles:
     mapping: dict[str, str | None] | None = None
     """What each column of a table was taken for."""
     failed: tuple[RefusedFile, ...] = ()
+    is_new: bool = True
+    """Was a job made just now, and not by the same request before?"""
 
 
 class Intake(ABC):

@@ -24,17 +24,17 @@ from penstock.lifecycle.callers import worker
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import REQUEUE, START
-from penstock.operations.change import change, jobs_with_followers, log_change
 from penstock.operations.single_flight import start_followers
 from penstock.operations.watermarks import Watermarks, discover, look
 from penstock.store.engine import Store
+from penstock.store.job_changes import change, jobs_with_followers, log_change
 from penstock.store.queries import claim as queries
 from penstock.store.queries import line, served_jobs
 from penstock.store.queries.claim import NewLease, ReturnedItem, Stretch, TakenAgain, TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
 from penstock.store.queries.maintenance import requeue_jobs
-from penstock.store.queries.served_jobs import ServedJob
-from penstock.store.rows import claimed_from, claimed_together
+from penstock.store.queries.served_jobs import ServedJob, WholeClaim
+from penstock.store.rows import claimed_from
 from penstock.store.transaction import Transaction
 
 _POSITION = attrgetter("position")
@@ -144,34 +144,25 @@ def claim(
     )
     if not store.dialect.claims_in_one_statement or job_id is not None:
         return store.write(partial(in_steps, job_id=job_id), bounded=True)
-    marks = marks or Watermarks()
-    if marks.asks_for_priorities:
-        discover(store, kind, marks)
-    in_one_statement = partial(
-        claim_in_one_statement, kind=kind, worker_name=worker_name, size=size, lease_seconds=lease_seconds, marks=marks
-    )
-    result = store.write(in_one_statement, single_statement=True)
-    if result is not None:
-        return result
-    wait = look(store, kind, marks)
+    known_marks = marks or Watermarks()
+    if known_marks.asks_for_priorities:
+        discover(store, kind, known_marks)
+
+    def claim_at_once(transaction: Transaction) -> WholeClaim:
+        lease = NewLease(uuid7(), worker_name, lease_seconds)
+        whole_claim = served_jobs.claim_in_one_statement(transaction, kind, known_marks.claim_looks(), size, lease)
+        log_change(transaction, START, whole_claim.started_jobs, kind, worker(worker_name))
+        return whole_claim
+
+    items, any_more, _ = store.write(claim_at_once, single_statement=True)
+    if items:
+        return Claim(items, 0.0 if any_more or len(items) >= size else _SOON)
+    wait = look(store, kind, known_marks)
     if wait is None or wait > 0:
         return Claim((), wait)
-    if marks.asks_for_priorities:
-        discover(store, kind, marks)  # there are new ones, or the clock was set back and the look has begun again
-    return store.write(partial(in_steps, marks=marks), bounded=True)
-
-
-def claim_in_one_statement(
-    transaction: Transaction, kind: str, worker_name: str, *, size: int, lease_seconds: float, marks: Watermarks
-) -> Claim | None:
-    """A claim in a single statement; None when that could take nothing."""
-    lease = NewLease(uuid7(), worker_name, lease_seconds)
-    rows = served_jobs.claim_in_one_statement(transaction, kind, marks.claim_looks(), size, lease)
-    if not rows:
-        return None
-    items, any_more, started_jobs = claimed_together(rows, kind, lease.lease)
-    log_change(transaction, START, started_jobs, kind, worker(worker_name))
-    return Claim(items, 0.0 if any_more or len(items) >= size else _SOON)
+    if known_marks.asks_for_priorities:
+        discover(store, kind, known_marks)  # there are new ones, or the clock was set back and the look has begun again
+    return store.write(partial(in_steps, marks=known_marks), bounded=True)
 
 
 def claim_in_steps(

@@ -11,10 +11,10 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import ABANDON, CANCEL, COMMIT, PAUSE, RESUME, START, Transition
-from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.read_jobs import get_job, not_found
 from penstock.operations.settle import settle_from_rows
 from penstock.operations.single_flight import hand_over, join, start_followers
+from penstock.store.job_changes import change, jobs_with_followers
 from penstock.store.queries import control as queries
 from penstock.store.queries.change_state import ChangedJob
 from penstock.store.queries.control import LockedJob

@@ -14,11 +14,11 @@ from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.job import Submission, SubmitOutcome
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.transitions import START, SUCCEED
-from penstock.operations.change import change
 from penstock.operations.new_jobs import record_follower
 from penstock.operations.read_jobs import get_job
 from penstock.operations.request import Request
 from penstock.operations.single_flight import join
+from penstock.store.job_changes import change
 from penstock.store.queries import unique_keys as queries
 from penstock.store.queries.single_flight import start_follower, succeed_as_leader
 from penstock.store.queries.submit import NewJob

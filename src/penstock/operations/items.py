@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from uuid import UUID
 
 from penstock.errors import InvalidInput
-from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, encode, encode_each
 from penstock.lifecycle.planned_item import Planned
-from penstock.store.queries import job_items as queries
-from penstock.store.transaction import Transaction
-
-EncodedItem = tuple[str, str | None]
-"""An item's input as JSON text, and the same in canonical fields where the plan says it."""
+from penstock.store.queries.job_items import NewItem
 
 
-def item_text(item: JSON | Planned, max_bytes: int, index: int) -> EncodedItem:
+def item_text(item: JSON | Planned, max_bytes: int, index: int) -> NewItem:
     """An item on its way to the database; ``index`` is its place among the job's items, from 0."""
     planned_item, at = item if isinstance(item, Planned) else Planned(item), f"items[{index}]"
     try:
@@ -28,7 +22,7 @@ def item_text(item: JSON | Planned, max_bytes: int, index: int) -> EncodedItem:
         raise type(error)(f"item {index + 1}: {error.message}", field=error.field) from error
 
 
-def item_texts(batch: Sequence[JSON | Planned], max_bytes: int, after: int) -> list[EncodedItem]:
+def item_texts(batch: Sequence[JSON | Planned], max_bytes: int, after: int) -> list[NewItem]:
     """Items behind the first ``after``, all together where they are plain, and else one by one."""
     planned_items = [item if isinstance(item, Planned) else Planned(item) for item in batch]
     inputs = encode_each([item[0] for item in planned_items], max_bytes=max_bytes)
@@ -39,12 +33,3 @@ def item_texts(batch: Sequence[JSON | Planned], max_bytes: int, after: int) -> l
         return list(zip(inputs, normalized, strict=True))
     texts = iter(normalized)
     return [(text, None if item[1] is None else next(texts)) for text, item in zip(inputs, planned_items, strict=True)]
-
-
-def insert_items(
-    transaction: Transaction, kind: Kind, job_id: UUID, owner: str | None, items: Sequence[EncodedItem], *, after: int
-) -> int:
-    """Items at the positions behind ``after``; the answer is the last position."""
-    rows = [(position, text, normalized) for position, (text, normalized) in enumerate(items, after + 1)]
-    queries.insert_items(transaction, rows, job_id=job_id, user_id=owner, kind=kind.name)
-    return after + len(items)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -16,7 +17,8 @@ from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Work
-from penstock.operations.read_jobs import not_found
+from penstock.operations.read_jobs import get_job, not_found
+from penstock.store.engine import Store
 from penstock.store.queries.job_report import read_job_report
 from penstock.store.rows import job_from
 from penstock.store.transaction import Transaction
@@ -64,6 +66,16 @@ class JobReport:
 def has_more_to_tell(job: Job) -> bool:
     """Is there more to report about its end than its row has?"""
     return job.state.work is Work.LEFT or (job.finished and job.progress.failed > 0)
+
+
+def read_report(store: Store, job_id: UUID, caller: Caller, *, with_trace: bool, job: Job | None = None) -> JobReport:
+    """A job as it stands now, with what belongs to its end; ``job`` is what was just read, or changed."""
+    if job is None:
+        job = store.read(partial(get_job, job_id=job_id, caller=caller), single_statement=True)
+    if not has_more_to_tell(job):
+        return JobReport(job)
+    question = partial(get_report, job_id=job_id, caller=caller, with_trace=with_trace)
+    return store.read(question, single_statement=True)
 
 
 def get_report(transaction: Transaction, job_id: UUID, caller: Caller, *, with_trace: bool) -> JobReport:

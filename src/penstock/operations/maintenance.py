@@ -25,7 +25,6 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import FLOWING, WELL_ENDED, ErrorType, ItemRole, JobState, KilledBy
 from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
-from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.control import reschedule
 from penstock.operations.inbox import forget_accepted
 from penstock.operations.outbox import forget_sent
@@ -34,6 +33,7 @@ from penstock.operations.samples import forget_samples
 from penstock.operations.single_flight import fail_followers, hand_over, succeed_followers
 from penstock.operations.workers import forget_workers, note_death
 from penstock.store.engine import Store
+from penstock.store.job_changes import change, jobs_with_followers
 from penstock.store.queries import maintenance as queries
 from penstock.store.queries import rescue as rescue_queries
 from penstock.store.queries.rescue import HeldItem

@@ -10,7 +10,7 @@ from uuid_utils.compat import uuid7
 
 from penstock.lifecycle.job import Job, Progress
 from penstock.lifecycle.kind import Kind
-from penstock.lifecycle.payloads import JSON
+from penstock.lifecycle.payloads import decode
 from penstock.lifecycle.states import ItemRole, JobState, Phase
 from penstock.lifecycle.times import Pace, Times
 from penstock.operations.request import Request
@@ -21,10 +21,11 @@ from penstock.store.transaction import Transaction
 _NO_TIMES, _NO_PACE = Times(), Pace()
 
 
-def record_job(transaction: Transaction, kind: Kind, new: NewJob, request: Request, *, with_items: bool) -> datetime:
-    """One job without a unique key, with its first item unless items are given with it; the answer is when it was."""
+def record_job(transaction: Transaction, kind: Kind, new: NewJob, request: Request, *, with_items: bool) -> Job:
+    """One job without a unique key, with its first item unless items are given with it."""
     common, first_item = _columns(kind, request, with_items=with_items), _first_item(kind, with_items=with_items)
-    return queries.insert_job(transaction, new, common, first_item, request.caller)
+    recorded_at = queries.insert_job(transaction, new, common, first_item, request.caller)
+    return job_as_recorded(kind, request, new, recorded_at)
 
 
 def record_row_unless_taken(
@@ -54,10 +55,10 @@ def record_follower(transaction: Transaction, kind: Kind, new: NewJob, request: 
     queries.insert_jobs(transaction, [new], common, None, request.caller)
 
 
-def job_as_recorded(kind: Kind, request: Request, job_id: UUID, params: JSON, now: datetime) -> Job:
+def job_as_recorded(kind: Kind, request: Request, new: NewJob, now: datetime) -> Job:
     """The job as it was just recorded; reading it back would be one more round trip."""
     return Job(
-        id=job_id,
+        id=new.id,
         kind=kind.name,
         title=request.kept_title,
         user_id=request.owner,
@@ -65,7 +66,7 @@ def job_as_recorded(kind: Kind, request: Request, job_id: UUID, params: JSON, no
         phase=Phase.INIT,
         run=1,
         priority=_priority(kind, request),
-        params=params,
+        params=decode(new.params),
         result=None,
         unique_key=request.unique_key,
         leader_id=None,

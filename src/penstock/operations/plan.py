@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from penstock.errors import WorkerCrashed
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
-from penstock.operations.items import EncodedItem, insert_items
 from penstock.store.queries import job_items as queries
+from penstock.store.queries.job_items import NewItem
 from penstock.store.transaction import Transaction
 
 
 def add_planned(
-    transaction: Transaction, kind: Kind, plan_item: ClaimedItem, items: Sequence[EncodedItem], *, after: int
+    transaction: Transaction, kind: Kind, plan_item: ClaimedItem, items: Sequence[NewItem], *, after: int
 ) -> int:
     """Add planned items behind position ``after``; the answer is the last position."""
     lost = WorkerCrashed(f"the plan of job {plan_item.job_id} lost its lease; another worker goes on with it")
@@ -33,7 +33,9 @@ def add_planned(
     if not items:
         return after
     queries.forgive_plan(transaction, plan_item.item_id)
-    last = insert_items(transaction, kind, plan_item.job_id, plan_item.user_id, items, after=after)
+    last = queries.insert_items(
+        transaction, items, after=after, job_id=plan_item.job_id, user_id=plan_item.user_id, kind=kind.name
+    )
     if not queries.extend_plan(transaction, plan_item.job_id, total=after, more=len(items)):
         raise lost
     transaction.wake(kind.name)

@@ -14,9 +14,9 @@ from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ENDED_STATUSES, ItemRole, ItemStatus, Phase
 from penstock.lifecycle.transitions import REPROCESS
-from penstock.operations.change import change
 from penstock.operations.control import reschedule
 from penstock.operations.read_jobs import get_job, not_found
+from penstock.store.job_changes import change
 from penstock.store.queries import reprocess as queries
 from penstock.store.queries.control import lock_job
 from penstock.store.queries.reprocess import Choice, ChosenCount, CountCorrection, DroppedItem

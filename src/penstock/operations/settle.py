@@ -16,8 +16,8 @@ from penstock.lifecycle.outcomes import Outcome
 from penstock.lifecycle.payloads import encode
 from penstock.lifecycle.states import ErrorType, ItemRole, ItemStatus, JobState, KilledBy
 from penstock.lifecycle.transitions import FAIL, RETRY, SUCCEED
-from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.single_flight import fail_followers, succeed_followers
+from penstock.store.job_changes import change, jobs_with_followers
 from penstock.store.queries import settle as queries
 from penstock.store.queries.settle import (
     CountedJob,
@@ -83,7 +83,7 @@ _Decisions = list[tuple[CountedJob, _Next]]
 
 def settle_jobs(transaction: Transaction, tallies: dict[UUID, Tally], caller: Caller) -> None:
     """Count the outcomes and let each job become what follows."""
-    succeeding: _Decisions[Succeed] = []
+    succeeded: list[SucceededJob] = []
     failing: _Decisions[Fail] = []
     retried: _Decisions[Retry] = []
     finalizing: list[CountedJob] = []
@@ -113,7 +113,7 @@ def settle_jobs(transaction: Transaction, tallies: dict[UUID, Tally], caller: Ca
         following = next_step(counters, plan=plan, single=tally.item, finalize=tally.finalize)
         match following:
             case Succeed():
-                succeeding.append((job, following))
+                succeeded.append(SucceededJob(*tally.counts(job.id), following.result))
             case Fail():
                 failing.append((job, following))
             case Retry():
@@ -128,7 +128,9 @@ def settle_jobs(transaction: Transaction, tallies: dict[UUID, Tally], caller: Ca
     if finalizing:
         _add_finalize(transaction, [job.id for job in finalizing])
     _retry(transaction, tallies, retried, caller)
-    _succeed(transaction, tallies, succeeding, caller)
+    if succeeded:
+        changed_jobs = change(transaction, SUCCEED, partial(queries.succeed_jobs, succeeded=succeeded), caller)
+        succeed_followers(transaction, jobs_with_followers(changed_jobs), caller)
     _fail(transaction, tallies, failing, caller)
     _wake(transaction, finalizing + planned_jobs)
     _wake(transaction, [job for job in going_on if tallies[job.id].returned])
@@ -166,14 +168,6 @@ def _retry(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decision
     ]
     reasons = {job.id: following.outcome.error for job, following in jobs}
     change(transaction, RETRY, partial(queries.retry_jobs, retried=retried), caller, reasons=reasons)
-
-
-def _succeed(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decisions[Succeed], caller: Caller) -> None:
-    if not jobs:
-        return
-    succeeded = [SucceededJob(*tallies[job.id].counts(job.id), following.result) for job, following in jobs]
-    changed_jobs = change(transaction, SUCCEED, partial(queries.succeed_jobs, succeeded=succeeded), caller)
-    succeed_followers(transaction, jobs_with_followers(changed_jobs), caller)
 
 
 def _fail(transaction: Transaction, tallies: dict[UUID, Tally], jobs: _Decisions[Fail], caller: Caller) -> None:
@@ -215,7 +209,9 @@ def settle_from_rows(transaction: Transaction, job_id: UUID, caller: Caller) -> 
     following = next_step(counters, plan=plan, single=single, finalize=finalize)
     match following:
         case Succeed():
-            _succeed(transaction, nothing_new, [(job, following)], caller)
+            succeeded = [SucceededJob(*nothing_new[job_id].counts(job_id), following.result)]
+            changed_jobs = change(transaction, SUCCEED, partial(queries.succeed_jobs, succeeded=succeeded), caller)
+            succeed_followers(transaction, jobs_with_followers(changed_jobs), caller)
         case Fail():
             _fail(transaction, nothing_new, [(job, following)], caller)
         case AddFinalize():

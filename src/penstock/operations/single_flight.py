@@ -20,7 +20,7 @@ from uuid import UUID
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import FAIL, START, SUCCEED
-from penstock.operations.change import change
+from penstock.store.job_changes import change
 from penstock.store.queries import single_flight as queries
 from penstock.store.queries.unique_keys import mark_followed
 from penstock.store.transaction import Transaction

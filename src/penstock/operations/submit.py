@@ -9,36 +9,83 @@ the same instant one inserts, and the other finds the row and is answered with i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from functools import partial
 from itertools import islice
+from typing import Unpack
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
 from penstock.errors import InvalidInput, JobNotFound, PenstockError, TransitionRefused
 from penstock.lifecycle.callers import SYSTEM, Caller
+from penstock.lifecycle.generic import Input, Params, Result
 from penstock.lifecycle.job import Job, Submission, SubmitOutcome
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON, decode, encode
 from penstock.lifecycle.states import ErrorType
 from penstock.lifecycle.transitions import FAIL, SUBMIT
-from penstock.operations.change import change, jobs_with_followers
 from penstock.operations.control import let_flow, reschedule
 from penstock.operations.deduplicate import answer_with_what_is_there, fresh_result, join_active_job
 from penstock.operations.idempotency import Key, point_key, take_key
-from penstock.operations.items import insert_items, item_texts
+from penstock.operations.items import item_texts
 from penstock.operations.new_jobs import job_as_recorded, record_beginnings, record_job, record_row_unless_taken
 from penstock.operations.read_jobs import get_job
-from penstock.operations.request import Request
+from penstock.operations.request import Request, SubmitOptions
 from penstock.operations.single_flight import fail_followers
+from penstock.store.callers_connection import CallersConnection
+from penstock.store.host import Host
+from penstock.store.job_changes import change, jobs_with_followers
 from penstock.store.queries import submit as queries
 from penstock.store.queries.control import fail_queued
+from penstock.store.queries.job_items import insert_items
 from penstock.store.queries.submit import NewJob
 from penstock.store.transaction import Transaction
 
 _BATCH_SIZE = 5_000
 _TRIES = 10
+
+
+class Submitter:
+    """Submits jobs in a caller's name."""
+
+    caller: Caller
+    """The caller."""
+
+    def __init__(self, host: Host, caller: Caller) -> None:
+        self._host = host
+        self.caller = caller
+
+    def submit(
+        self,
+        kind: str | Kind[Params, Input, Result],
+        params: Params | None = None,
+        *,
+        items: Iterable[Input] | None = None,
+        connection: CallersConnection | None = None,
+        **options: Unpack[SubmitOptions],
+    ) -> Submission:
+        """Record a job for the workers; the answer has the job, and says whether it is new.
+
+        ``items`` gives the job its items right away. With ``connection`` all happens inside the caller's own
+        transaction.
+        """
+        registered_kind, request = self._kind_of(kind), Request.of(self.caller, options)
+        operation = partial(
+            submit,
+            kind=registered_kind,
+            params=params,
+            request=request,
+            items=None if items is None else list(items),
+            max_bytes=self._host.settings.max_payload_bytes,
+        )
+        if connection is not None:
+            with self._host.store.use_connection(connection) as transaction:
+                return operation(transaction)
+        is_single = items is None and is_one_statement(registered_kind, request)
+        return self._host.store.write(operation, single_statement=is_single)
+
+    def _kind_of(self, kind: str | Kind[Params, Input, Result]) -> Kind:
+        return self._host.kinds.get(kind if isinstance(kind, str) else kind.name)
 
 
 def submit(
@@ -52,21 +99,40 @@ def submit(
 ) -> Submission:
     """Record one job and let it flow, or answer with the one that already does the same."""
     new = NewJob(request.id or uuid7(), encode(params, max_bytes=max_bytes, at="params"))
-    if request.idempotency_key is None:
-        return _submit(transaction, kind, new, request, items, max_bytes)
-    fingerprint = request.fingerprint
-    if fingerprint is None:
+    key, key_use = None, None
+    if request.idempotency_key is not None:
         items = None if items is None else list(items)
-        texts = None if items is None else item_texts(items, max_bytes, 0)
-        fingerprint = [kind.name, decode(new.params), texts, request.file_sha256, request.unique_key]
-    key = Key.of(request.idempotency_key, fingerprint, owner=request.owner, guest=request.ip_address)
-    key_use = take_key(transaction, key, job_id=new.id)
-    if key_use is not None and key_use.job_id is not None and queries.job_exists(transaction, key_use.job_id):
-        return Submission(get_job(transaction, key_use.job_id, SYSTEM), SubmitOutcome.EXISTING)
-    submission = _submit(transaction, kind, new, request, items, max_bytes)
-    if key_use is not None or submission.job.id != new.id:
+        key = _idempotency_key(request.idempotency_key, kind, new, request, items, max_bytes)
+        key_use = take_key(transaction, key, job_id=new.id)
+        if key_use is not None and key_use.job_id is not None and queries.job_exists(transaction, key_use.job_id):
+            return Submission(get_job(transaction, key_use.job_id, SYSTEM), SubmitOutcome.EXISTING)
+    if request.id is not None and queries.job_exists(transaction, request.id):
+        raise _id_taken(request.id)
+    if request.unique_key is None:
+        job = record_job(transaction, kind, new, request, with_items=items is not None)
+        submission = Submission(_let_flow(transaction, kind, job, request, items, max_bytes), SubmitOutcome.NEW)
+    else:
+        submission = _submit_alone(transaction, kind, new, request, items, max_bytes)
+    if key is not None and (key_use is not None or submission.job.id != new.id):
         point_key(transaction, key, submission.job.id)
     return submission
+
+
+def _idempotency_key(
+    idempotency_key: str, kind: Kind, new: NewJob, request: Request, items: list[JSON] | None, max_bytes: int
+) -> Key:
+    """The key, and what it stands for: the request as it is, unless the client says what it asked for."""
+    fingerprint = request.fingerprint
+    if fingerprint is None:
+        texts = None if items is None else item_texts(items, max_bytes, 0)
+        fingerprint = [kind.name, decode(new.params), texts, request.file_sha256, request.unique_key]
+    return Key.of(idempotency_key, fingerprint, owner=request.owner, guest=request.ip_address)
+
+
+def _id_taken(job_id: UUID) -> InvalidInput:
+    return InvalidInput(
+        f"there is a job {job_id} already; leave job_id out, or name another", field="job_id", code="JOB_ID_TAKEN"
+    )
 
 
 def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: Caller) -> bool:
@@ -91,28 +157,17 @@ def is_one_statement(kind: Kind, request: Request) -> bool:
     return all(reason is None for reason in looked_up)
 
 
-def _submit(
+def _submit_alone(
     transaction: Transaction, kind: Kind, new: NewJob, request: Request, items: Iterable[JSON] | None, max_bytes: int
 ) -> Submission:
-    """Record one job, or answer with another."""
-    if request.id is not None and queries.job_exists(transaction, request.id):
-        raise InvalidInput(
-            f"there is a job {request.id} already; leave job_id out, or name another",
-            field="job_id",
-            code="JOB_ID_TAKEN",
-        )
-    if request.unique_key is None:
-        recorded_at = record_job(transaction, kind, new, request, with_items=items is not None)
-        job = _with_items(transaction, kind, new, request, items, max_bytes, recorded_at)
-        return Submission(_let_flow(transaction, kind, job, request), SubmitOutcome.NEW)
+    """Record the one flowing job of a unique key, or answer with another."""
     for _ in range(_TRIES):
         answer = answer_with_what_is_there(transaction, kind, new, request)
         if answer is not None:
             return answer
-        taken_at = _take_unique_key(transaction, kind, new, request, with_items=items is not None)
-        if taken_at is not None:
-            job = _with_items(transaction, kind, new, request, items, max_bytes, taken_at)
-            return Submission(_let_flow(transaction, kind, job, request), SubmitOutcome.NEW)
+        job = _take_unique_key(transaction, kind, new, request, with_items=items is not None)
+        if job is not None:
+            return Submission(_let_flow(transaction, kind, job, request, items, max_bytes), SubmitOutcome.NEW)
         answer = join_active_job(transaction, kind, new, request)
         if answer is not None:
             return answer
@@ -124,7 +179,7 @@ def _submit(
 
 def _take_unique_key(
     transaction: Transaction, kind: Kind, new: NewJob, request: Request, *, with_items: bool
-) -> datetime | None:
+) -> Job | None:
     """Record a job that leads its key; None when the key is taken, or has got a young result meanwhile."""
     recorded_at = record_row_unless_taken(transaction, kind, new, request, with_items=with_items)
     if recorded_at is None:
@@ -134,37 +189,28 @@ def _take_unique_key(
         queries.take_back_job(transaction, new.id)
         return None
     record_beginnings(transaction, kind, new, request, with_items=with_items)
-    return recorded_at
+    return job_as_recorded(kind, request, new, recorded_at)
 
 
-def _with_items(
-    transaction: Transaction,
-    kind: Kind,
-    new: NewJob,
-    request: Request,
-    items: Iterable[JSON] | None,
-    max_bytes: int,
-    recorded_at: datetime,
+def _let_flow(
+    transaction: Transaction, kind: Kind, job: Job, request: Request, items: Iterable[JSON] | None, max_bytes: int
 ) -> Job:
-    """The job that was just recorded, with the items that are given with it."""
-    if items is None:
-        return job_as_recorded(kind, request, new.id, decode(new.params), recorded_at)
+    """Let a job that was just recorded flow, with the items that are given with it; workers hear of it."""
+    if items is not None:
+        _add_items(transaction, kind, job, items, max_bytes)
+    refused = not request.hold and _refused_by_bound(transaction, kind, job.id)
+    if not request.hold and not refused:
+        transaction.woke(kind.name)
+    return job if items is None and not refused else get_job(transaction, job.id, SYSTEM)
+
+
+def _add_items(transaction: Transaction, kind: Kind, job: Job, items: Iterable[JSON], max_bytes: int) -> None:
     total, waiting = 0, iter(items)
     while batch := list(islice(waiting, _BATCH_SIZE)):
         texts = item_texts(batch, max_bytes, total)
-        total = insert_items(transaction, kind, new.id, request.owner, texts, after=total)
-    queries.open_items(transaction, new.id, total)
-    reschedule(transaction, new.id)
-    return get_job(transaction, new.id, SYSTEM)
-
-
-def _let_flow(transaction: Transaction, kind: Kind, job: Job, request: Request) -> Job:
-    if request.hold:
-        return job
-    if _refused_by_bound(transaction, kind, job.id):
-        return get_job(transaction, job.id, SYSTEM)
-    transaction.woke(kind.name)
-    return job
+        total = insert_items(transaction, texts, after=total, job_id=job.id, user_id=job.user_id, kind=kind.name)
+    queries.open_items(transaction, job.id, total)
+    reschedule(transaction, job.id)
 
 
 def _refused_by_bound(transaction: Transaction, kind: Kind, job_id: UUID) -> bool:

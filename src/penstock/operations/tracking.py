@@ -23,9 +23,9 @@ from penstock.lifecycle.tracked_tasks import (
     next_step_of_tasks,
 )
 from penstock.lifecycle.transitions import FAIL, START, SUCCEED
-from penstock.operations.change import change
 from penstock.operations.request import Request
 from penstock.operations.settle import value_of
+from penstock.store.job_changes import change
 from penstock.store.queries import settle as settle_queries
 from penstock.store.queries import submit as submit_queries
 from penstock.store.queries import tracked_tasks as queries

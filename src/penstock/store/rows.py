@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
-from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -15,7 +13,6 @@ from penstock.lifecycle.states import Actor, ErrorType, ItemRole, ItemStatus, Jo
 from penstock.lifecycle.times import Pace, Times
 from penstock.store.queries.claim import TakenAgain, TakenItem, TakenOfJob
 from penstock.store.queries.line import PickedJob
-from penstock.store.queries.served_jobs import ClaimedRow, JobOfClaim
 
 
 class JobRow(NamedTuple):
@@ -197,7 +194,6 @@ def history_entry_from(row: HistoryRow) -> HistoryEntry:
     )
 
 
-_JOB_NUMBER, _IN_ORDER = attrgetter("job_number"), attrgetter("job_number", "position")
 _ROLES = {role.value: role for role in ItemRole}
 
 
@@ -217,29 +213,3 @@ def claimed_from(
         )
         for row in rows
     ]  # fmt: skip
-
-
-def claimed_together(rows: Sequence[ClaimedRow], kind: str, lease: UUID) -> tuple[list[ClaimedItem], bool, list[UUID]]:
-    """Items taken by one statement, in the order of their jobs and positions, whether any of the jobs has more, and
-    the jobs that have begun with it.
-    """
-    items: list[ClaimedItem] = []
-    started_jobs: list[UUID] = []
-    any_more = False
-    for _, rows_of_job in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
-        items_of_job = list(rows_of_job)
-        job = JobOfClaim._make(items_of_job[0].job or ())
-        job_id, user_id, run, max_retries, params, single_step = (
-            UUID(job.id), job.user_id, job.run, job.max_retries, job.params, job.single_step,
-        )  # fmt: skip
-        any_more = any_more or items_of_job[-1].position < job.last_claimable
-        if job.state != JobState.RUNNING:
-            started_jobs.append(job_id)
-        items += [
-            ClaimedItem(
-                item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, max_retries,
-                params if single_step else item_input, params, lease, normalized,
-            )
-            for item_id, role, position, attempts, item_input, normalized, _, _ in items_of_job
-        ]  # fmt: skip
-    return items, any_more, started_jobs

@@ -21,10 +21,11 @@ from penstock.errors import Stopped, StoreLocked, StoreUnavailable
 from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.payloads import JSON
-from penstock.operations.items import EncodedItem, item_texts
+from penstock.operations.items import item_texts
 from penstock.operations.plan import add_planned
 from penstock.runners.contract import StopFlag
 from penstock.store.engine import Store
+from penstock.store.queries.job_items import NewItem
 from penstock.worker.control.ingest_batch import IngestSample
 from penstock.worker.controllers import Controllers
 
@@ -55,22 +56,22 @@ class PlanWriter:
         """How many rows the next batch should have."""
         return self._controllers.ingest.rows_for(self._row_bytes)
 
-    def take(self, inputs: Iterator[JSON], after: int) -> list[EncodedItem]:
+    def take(self, inputs: Iterator[JSON], after: int) -> list[NewItem]:
         """The next batch of what a plan yields behind the first ``after``, as it is kept; empty when there is no more.
 
         A few become text at a time: they are still at hand then, and gone before the garbage collector looks at them.
         """
-        items: list[EncodedItem] = []
+        items: list[NewItem] = []
         rows = self.rows
         while some := list(islice(inputs, min(_ENCODED_AT_ONCE, rows - len(items)))):
             items += self.encode(some, after + len(items))
         return items
 
-    def encode(self, batch: Sequence[JSON], after: int) -> list[EncodedItem]:
+    def encode(self, batch: Sequence[JSON], after: int) -> list[NewItem]:
         """What a plan has yielded behind the first ``after``, as it is kept."""
         return item_texts(batch, self._max_item_bytes, after)
 
-    def persist(self, plan_item: ClaimedItem, items: Sequence[EncodedItem], after: int, stop: StopFlag) -> int:
+    def persist(self, plan_item: ClaimedItem, items: Sequence[NewItem], after: int, stop: StopFlag) -> int:
         """Write a batch behind position ``after``, in one transaction or several; the answer is the last position."""
         weights = [len(text) + len(normalized or "") for text, normalized in items]
         self._row_bytes = sum(weights) / len(items)
@@ -115,7 +116,7 @@ class PlanWriter:
         self._controllers.ingest.observe(IngestSample(rows, elapsed * 1000.0, pool_wait_ms=pool_wait_ms))
         self._controllers.note_persisted(rows)
 
-    def _write(self, plan_item: ClaimedItem, items: Sequence[EncodedItem], after: int) -> int:
+    def _write(self, plan_item: ClaimedItem, items: Sequence[NewItem], after: int) -> int:
         return self._store.write(
             lambda transaction: add_planned(transaction, self._kind, plan_item, items, after=after), bounded=True
         )

@@ -7,18 +7,23 @@ that none waits for the others: an upload is looked at while a hundred bad pictu
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from penstock import Penstock, Permanent, Planned, Retryable
-from penstock.app import Limits
+from penstock import SYSTEM, Penstock, Permanent, Retryable
+from penstock.app import Limits, StoredFile
 from penstock.errors import InvalidInput, MemoryLimitExceeded, TimeLimitExceeded, WorkerCrashed
+from penstock.ingest import ArchiveLimits, UploadOptions, archive_limits, table_limits
 from penstock_apps.products.barcodes import Barcode, read_barcodes
-from penstock_apps.products.looking import FilesSeen, FilesToLookAt, look_at_files
-from penstock_apps.products.planning import ArchiveToRead, PictureHead, TableToRead, picture_pieces, table_pieces
+from penstock_apps.products.looking import FilesToLookAt, look_at_files
+from penstock_apps.products.payloads import ArchiveParams, PictureParams, TableParams
+from penstock_apps.products.planning import ArchiveToRead, PictureHead, picture_pieces
 from penstock_apps.products.settings import ProductSettings
 
+Argument = TypeVar("Argument")
+Answer = TypeVar("Answer")
 _LOOKS = 4
 _LOOKS_WAITING = 16
 """Each keeps a thread of the server; one more is told to come again."""
@@ -35,11 +40,18 @@ class FileReader:
         self._plans = app.child_processes(_PLANS)
         self._pictures = app.child_processes(os.cpu_count() or 1)
 
-    def look(self, files: FilesToLookAt, user: str | None) -> FilesSeen:
-        """What files of a user are; ``InvalidInput`` for those that cannot be used."""
-        limits = Limits(self._app.settings.ingest_look_seconds, self._app.settings.ingest_memory_bytes)
+    def look(
+        self, files: Sequence[StoredFile], options: UploadOptions, user: str | None
+    ) -> TableParams | ArchiveParams | PictureParams:
+        """What a job over a user's files is submitted with; ``InvalidInput`` for those that cannot be used."""
+        settings, file_store = self._app.settings, self._app.acting_as(SYSTEM).files
+        request = FilesToLookAt(
+            files, [file_store.path(file) for file in files], table_limits(settings), self.archive_limits, options
+        )
         try:
-            return self._looks.call(look_at_files, files, limits, user=user)
+            return self._looks.call(
+                look_at_files, request, Limits(settings.ingest_look_seconds, settings.ingest_memory_bytes), user=user
+            )
         except (TimeLimitExceeded, MemoryLimitExceeded) as error:
             raise InvalidInput(_too_complex(error), field="file", code="FILE_TOO_COMPLEX") from error
         except WorkerCrashed as error:
@@ -49,21 +61,19 @@ class FileReader:
                 code="FILE_CRASHES_READER",
             ) from error
 
-    def rows(self, table: TableToRead) -> Iterator[Planned]:
-        """An item for each row of a table."""
-        make = tuple.__new__
+    def stream(self, function: Callable[[Argument], Iterator[Answer]], argument: Argument) -> Iterator[Answer]:
+        """What a function reads of a file for a plan, as it comes."""
         with _as_an_outcome("FILE_TOO_COMPLEX", "FILE_CRASHES_READER"):
-            for piece in self._plans.stream(table_pieces, table, self._plan_limits):
-                for planned in piece:
-                    yield make(Planned, planned)
+            settings = self._app.settings
+            limits = Limits(settings.ingest_read_seconds, settings.ingest_memory_bytes)
+            yield from self._plans.stream(function, argument, limits)
 
     def archived_pictures(self, archive: ArchiveToRead) -> Iterator[tuple[PictureHead, ChunkReader]]:
         """The pictures of an archive, each with its bytes, to be read before the next one comes."""
-        with _as_an_outcome("FILE_TOO_COMPLEX", "FILE_CRASHES_READER"):
-            pieces = self._plans.stream(picture_pieces, archive, self._plan_limits)
-            for head in pieces:
-                assert isinstance(head, PictureHead)
-                yield head, ChunkReader(pieces, head.size)
+        pieces = self.stream(picture_pieces, archive)
+        for head in pieces:
+            assert isinstance(head, PictureHead)
+            yield head, ChunkReader(pieces, head.size)
 
     async def barcodes(self, picture: Path) -> list[Barcode]:
         """Every barcode in a picture."""
@@ -71,8 +81,9 @@ class FileReader:
             return await self._pictures.call_async(read_barcodes, picture, self._picture_limits)
 
     @property
-    def _plan_limits(self) -> Limits:
-        return Limits(self._app.settings.ingest_read_seconds, self._app.settings.ingest_memory_bytes)
+    def archive_limits(self) -> ArchiveLimits:
+        """The bounds the settings put on an archive."""
+        return archive_limits(self._app.settings)
 
 
 class ChunkReader:

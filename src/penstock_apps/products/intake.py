@@ -9,51 +9,31 @@ from hashlib import sha256
 from typing import cast
 from uuid import UUID, uuid4
 
-from penstock import SYSTEM, Caller, Job, Penstock, owner
-from penstock.app import StoredFile
+from penstock import Caller, Job, Penstock, owner
 from penstock.errors import HandlerError, InvalidInput, JobNotFound, SwitchedOff, TooManyRequests
 from penstock.http import StartForm
 from penstock.ingest import (
-    ArchiveLimits,
     HandedFile,
     Intake,
     RefusedFile,
     Sender,
     Source,
     SourceSettings,
-    TableShape,
     TakenFiles,
     UploadOptions,
-    Waiting,
     require_known_places,
     source_of,
-    table_limits,
 )
 from penstock.lifecycle import JSON, SubmitOutcome
 from penstock_apps.products.file_reader import FileReader
 from penstock_apps.products.forms import MAX_PICTURES, UPLOAD
-from penstock_apps.products.headers import map_headers
 from penstock_apps.products.kinds import PICTURES, TABLE
-from penstock_apps.products.looking import FilesToLookAt
-from penstock_apps.products.payloads import ArchiveParams, PictureParams, TableParams
+from penstock_apps.products.payloads import TableParams
 from penstock_apps.uploads import Rewindable, sha256_of
 
 JOB_TYPES = (TABLE, PICTURES)
 _SCANS = 2
 """Scans at once; each keeps a thread of the server for as long as its files take."""
-
-
-@dataclass(frozen=True, slots=True)
-class TakenJob:
-    """A job that was made of files."""
-
-    job: Job
-    is_new: bool
-    job_type: str
-    files: tuple[str, ...]
-    mapping: dict[str, str | None] | None = None
-    headers: tuple[str, ...] | None = None
-    shape: TableShape | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +59,6 @@ class ProductIntake(Intake):
         self._sources = sources
         self._scans = threading.BoundedSemaphore(_SCANS)
 
-    def archive_limits(self) -> ArchiveLimits:
-        """The bounds the settings put on an archive."""
-        return ArchiveLimits(decompressed_bytes=self._app.settings.ingest_max_decompressed_bytes)
-
     def require_enabled(self) -> None:
         """Refuse while an operator has switched uploads off."""
         if not self._app.settings.db_ingest_enabled:
@@ -97,16 +73,54 @@ class ProductIntake(Intake):
         """The form with which pages ask for products."""
         return UPLOAD
 
-    def take_files(self, files: Sequence[HandedFile], options: UploadOptions, sender: Sender) -> TakenFiles:
-        """One job for files that were sent together."""
-        result = self.take(
-            files,
-            user=sender.user,
-            options=options,
+    def take_files(
+        self,
+        files: Sequence[HandedFile],
+        options: UploadOptions,
+        sender: Sender,
+        *,
+        job_id: UUID | None = None,
+        fingerprint: JSON = None,
+    ) -> TakenFiles:
+        """One job for a table, for pictures, or for an archive of pictures.
+
+        With an idempotency key the files are compared with those it was used for before they are kept; without a
+        ``fingerprint`` their streams must be such that can be read twice.
+        """
+        self._require_usable(files, options)
+        sender_app = self._app.acting_as(owner(sender.user))
+        if sender.idempotency_key is not None and fingerprint is None:
+            digests = [[file.name, sha256_of(cast("Rewindable", file.stream))] for file in files]
+            fingerprint = ["products", digests, asdict(options)]
+            earlier = sender_app.take_key(sender.idempotency_key, fingerprint, ip_address=sender.ip_address)
+            if earlier is not None:
+                return _taken_before(sender_app.jobs.get(earlier), files)
+        max_bytes = self._app.settings.ingest_max_file_bytes
+        kept_files = [
+            sender_app.files.keep(file.stream, name=file.name, media_type=file.media_type, max_bytes=max_bytes)
+            for file in files
+        ]
+        params = self._files.look(kept_files, options, sender.user)
+        mapping = params["mapping"] if "mapping" in params else None  # noqa: SIM401 - the others have no such key
+        first, job_type = kept_files[0], PICTURES if mapping is None else TABLE
+        if options.job_type not in (None, job_type):
+            raise _wrong_job_type(options.job_type, first.name, job_type)
+        submission = sender_app.submit(
+            job_type,
+            params,
+            file=first,
             idempotency_key=sender.idempotency_key,
+            fingerprint=fingerprint,
             ip_address=sender.ip_address,
+            job_id=job_id,
+            title=first.name if len(kept_files) == 1 else f"{first.name} and {len(kept_files) - 1} more",
         )
-        return TakenFiles((result.job,), result.files, result.mapping)
+        return TakenFiles(
+            (submission.job,),
+            tuple(file.name for file in kept_files),
+            mapping,
+            is_new=submission.answer is SubmitOutcome.NEW,
+        )
 
     def take_source(self, source: str, options: UploadOptions, sender: Sender) -> TakenFiles:
         """A job for each file that waits at a source."""
@@ -140,26 +154,9 @@ class ProductIntake(Intake):
             jobs, tuple(name for name, _ in both), mapping, (*report.refused_files, *_rest(report, source))
         )
 
-    # Uploads ------------------------------------------------------------------------------------------------------
-
-    def take(
-        self,
-        files: Sequence[HandedFile],
-        *,
-        user: str | None,
-        options: UploadOptions | None = None,
-        idempotency_key: str | None = None,
-        ip_address: str | None = None,
-        job_id: UUID | None = None,
-        fingerprint: JSON = None,
-    ) -> TakenJob:
-        """One job for a table, for pictures, or for an archive of pictures.
-
-        With an idempotency key the files are compared with those it was used for before they are kept; without a
-        ``fingerprint`` their streams must be such that can be read twice.
-        """
+    def _require_usable(self, files: Sequence[HandedFile], options: UploadOptions) -> None:
+        """Refuse what cannot become a job, whatever the files hold."""
         self.require_enabled()
-        options = options or UploadOptions()
         if options.job_type is not None and options.job_type not in JOB_TYPES:
             raise InvalidInput(
                 f"jobType is {options.job_type[:40]!r}; it is {' or '.join(JOB_TYPES)}, or left out",
@@ -174,76 +171,6 @@ class ProductIntake(Intake):
                 field="file",
                 code="TOO_MANY_FILES",
             )
-        if idempotency_key is not None and fingerprint is None:
-            names = [[file.name, sha256_of(cast("Rewindable", file.stream))] for file in files]
-            fingerprint = ["products", names, asdict(options)]
-            earlier = self._app.acting_as(owner(user)).take_key(idempotency_key, fingerprint, ip_address=ip_address)
-            if earlier is not None:
-                return _taken_before(self._app.acting_as(owner(user)).jobs.get(earlier), files)
-        stored_files = [self._keep(file, user) for file in files]
-        job_type, params, shape = self._job_of(stored_files, options, user)
-        submission = self._app.acting_as(owner(user)).submit(
-            job_type,
-            params,
-            file=stored_files[0],
-            idempotency_key=idempotency_key,
-            fingerprint=fingerprint,
-            ip_address=ip_address,
-            job_id=job_id,
-            title=stored_files[0].name
-            if len(stored_files) == 1
-            else f"{stored_files[0].name} and {len(stored_files) - 1} more",
-        )
-        return TakenJob(
-            job=submission.job,
-            is_new=submission.answer is SubmitOutcome.NEW,
-            job_type=job_type,
-            files=tuple(file.name for file in stored_files),
-            mapping=None if shape is None else map_headers(shape.headers),
-            headers=None if shape is None else shape.headers,
-            shape=shape,
-        )
-
-    def _keep(self, file: HandedFile, user: str | None) -> StoredFile:
-        max_bytes = self._app.settings.ingest_max_file_bytes
-        return self._app.acting_as(owner(user)).files.keep(
-            file.stream, name=file.name, media_type=file.media_type, max_bytes=max_bytes
-        )
-
-    def _job_of(
-        self, stored_files: Sequence[StoredFile], options: UploadOptions, user: str | None
-    ) -> tuple[str, TableParams | ArchiveParams | PictureParams, TableShape | None]:
-        """Which job files make, with which params."""
-        findings = self._files.look(
-            FilesToLookAt(
-                tuple(self._app.acting_as(SYSTEM).files.path(file) for file in stored_files),
-                tuple(file.name for file in stored_files),
-                table_limits(self._app.settings),
-                self.archive_limits(),
-                encoding=options.encoding,
-                delimiter=options.delimiter,
-                sheet=options.sheet,
-            ),
-            user,
-        )
-        first, job_type = stored_files[0], PICTURES if findings.shape is None else TABLE
-        if options.job_type not in (None, job_type):
-            what = "a table" if job_type == TABLE else "no table but pictures"
-            raise InvalidInput(
-                f"jobType is {options.job_type!r}, and {first.name!r} is {what}: leave it out, or send another file",
-                field="jobType",
-                code="JOB_TYPE_WRONG",
-            )
-        if findings.shape is not None and findings.mapping is not None:
-            shape, mapping = findings.shape.to_json(), findings.mapping
-            table = TableParams(
-                file_id=str(first.id), name=first.name, sha256=first.sha256, shape=shape, mapping=mapping
-            )
-            return job_type, table, findings.shape
-        if findings.is_archive:
-            return job_type, ArchiveParams(file_id=str(first.id), name=first.name, archive=first.sha256), None
-        pictures = PictureParams(pictures=[{"sha256": file.sha256, "name": file.name} for file in stored_files])
-        return job_type, pictures, None
 
     # Sources ------------------------------------------------------------------------------------------------------
 
@@ -295,11 +222,18 @@ class ProductIntake(Intake):
             if len(new_jobs) + len(refused_files) >= self._app.settings.ingest_scan_files:
                 return ScanReport(tuple(new_jobs), tuple(known_jobs), tuple(refused_files), has_more=True)
             try:
-                result = self._take_waiting(source, file, job_id, key.hexdigest(), user, options, ip_address)
+                with source.open(file) as stream:
+                    taken_files = self.take_files(
+                        [HandedFile(stream, file.name)],
+                        options or UploadOptions(),
+                        Sender(user, key.hexdigest(), ip_address),
+                        job_id=job_id,
+                        fingerprint=["products source", key.hexdigest()],
+                    )
             except (HandlerError, InvalidInput) as error:
                 refused_files.append(RefusedFile(file.name, error.code, error.message))
             else:
-                (new_jobs if result.is_new else known_jobs).append((file.name, result.job))
+                (new_jobs if taken_files.is_new else known_jobs).append((file.name, taken_files.jobs[0]))
         return ScanReport(tuple(new_jobs), tuple(known_jobs), tuple(refused_files))
 
     def _find_job(self, job_id: UUID, user: str | None) -> Job | None:
@@ -307,27 +241,6 @@ class ProductIntake(Intake):
             return self._app.acting_as(owner(user)).jobs.get(job_id)
         except JobNotFound:
             return None
-
-    def _take_waiting(
-        self,
-        source: Source,
-        file: Waiting,
-        job_id: UUID,
-        key: str,
-        user: str | None,
-        options: UploadOptions | None,
-        ip_address: str | None,
-    ) -> TakenJob:
-        with source.open(file) as stream:
-            return self.take(
-                [HandedFile(stream, file.name)],
-                user=user,
-                options=options,
-                idempotency_key=key,
-                fingerprint=["products source", key],
-                ip_address=ip_address,
-                job_id=job_id,
-            )
 
     def _source(self, address: str, caller: Caller) -> Source:
         settings = self._app.settings
@@ -348,18 +261,19 @@ def _rest(report: ScanReport, source: str) -> Sequence[RefusedFile]:
     return (RefusedFile(source[:200], "TOO_MANY_FILES", message),)
 
 
-def _taken_before(job: Job, files: Sequence[HandedFile]) -> TakenJob:
+def _taken_before(job: Job, files: Sequence[HandedFile]) -> TakenFiles:
     """A job that the same files have made already."""
     table = _table_params(job)
-    shape = None if table is None else TableShape.from_json(table["shape"])
-    return TakenJob(
-        job=job,
-        is_new=False,
-        job_type=job.kind,
-        files=tuple(file.name for file in files),
-        mapping=None if table is None else table["mapping"],
-        headers=None if shape is None else shape.headers,
-        shape=shape,
+    mapping = None if table is None else table["mapping"]
+    return TakenFiles((job,), tuple(file.name for file in files), mapping, is_new=False)
+
+
+def _wrong_job_type(option: str | None, name: str, job_type: str) -> InvalidInput:
+    what = "a table" if job_type == TABLE else "no table but pictures"
+    return InvalidInput(
+        f"jobType is {option!r}, and {name!r} is {what}: leave it out, or send another file",
+        field="jobType",
+        code="JOB_TYPE_WRONG",
     )
 
 

@@ -20,7 +20,7 @@ from penstock_apps.products.payloads import (
     RowInput,
     TableParams,
 )
-from penstock_apps.products.planning import ArchiveToRead, PictureHead, TableToRead
+from penstock_apps.products.planning import ArchiveToRead, PictureHead, TableToRead, table_pieces
 from penstock_apps.products.products import Product
 from penstock_apps.products.providers import FoundProduct, ProviderCall, Providers
 from penstock_apps.products.repository import BatchWriter, SearchEvent
@@ -108,7 +108,10 @@ class ProductTable:
         params = job.params
         path = self._app.acting_as(SYSTEM).files.path(UUID(params["file_id"]))
         shape, limits = TableShape.from_json(params["shape"]), table_limits(self._app.settings)
-        yield from self._files.rows(TableToRead(path, shape, limits, params["mapping"], after))
+        table, make = TableToRead(path, shape, limits, params["mapping"], after), tuple.__new__
+        for piece in self._files.stream(table_pieces, table):
+            for planned in piece:
+                yield make(Planned, planned)
 
     async def process(self, item: ItemContext[TableParams, RowInput]) -> ProductResult:
         """The product a row speaks of."""
@@ -138,7 +141,7 @@ class ProductPictures:
         params = job.params
         if "archive" in params:
             path = self._app.acting_as(SYSTEM).files.path(UUID(params["file_id"]))
-            archive = ArchiveToRead(path, self.intake.archive_limits(), after)
+            archive = ArchiveToRead(path, self._files.archive_limits, after)
             for head, content in self._files.archived_pictures(archive):
                 yield Planned(self._picture_input(params["name"], job.owner, head, content), {"title": head.name})
         else:

@@ -2,79 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.app import StoredFile
 from penstock.errors import InvalidInput
 from penstock.ingest import (
     ArchiveLimits,
     FileType,
     TableLimits,
     TableShape,
+    UploadOptions,
     detect_type,
-    look_at_archive,
-    look_at_table,
+    look_at_file,
 )
 from penstock_apps.products.headers import map_headers
+from penstock_apps.products.payloads import ArchiveParams, PictureParams, TableParams
 
-_TABLES = (FileType.DELIMITED, FileType.XLSX)
 _LOOKED_UP_BY = frozenset(("sku", "gtin", "title"))
 
 
 @dataclass(frozen=True, slots=True)
 class FilesToLookAt:
-    """Files that were sent together, and what their sender says of them."""
+    """Kept files that were sent together, and what their sender says of them."""
 
-    paths: tuple[Path, ...]
-    names: tuple[str, ...]
+    files: Sequence[StoredFile]
+    paths: Sequence[Path]
     table_limits: TableLimits
     archive_limits: ArchiveLimits
-    encoding: str | None = None
-    delimiter: str | None = None
-    sheet: str | None = None
+    options: UploadOptions
 
 
-@dataclass(frozen=True, slots=True)
-class FilesSeen:
-    """What they are: a table, an archive, or pictures."""
-
-    is_archive: bool = False
-    shape: TableShape | None = None
-    """Of a table."""
-    mapping: dict[str, str | None] | None = None
-    """What each column of it is taken for."""
-
-
-def look_at_files(files: FilesToLookAt) -> FilesSeen:
-    """Find out what files are, and refuse what cannot be used; runs in a process of its own."""
-    types = [detect_type(path, name) for path, name in zip(files.paths, files.names, strict=True)]
-    tables = sum(file_type in _TABLES for file_type in types)
-    archives = types.count(FileType.ARCHIVE)
-    if len(types) > 1 and tables + archives:
-        if len(types) in (tables, archives):
-            what = "table" if tables else "archive"
-            message, code = f"{len(types)} {what}s were sent: send one at a time, each is a job", "TOO_MANY_FILES"
-        else:
-            message, code = "tables, archives and pictures were sent together: send them apart", "MIXED_FILES"
-        raise InvalidInput(message, field="file", code=code)
-    if archives:
-        look_at_archive(files.paths[0], files.archive_limits)
-        return FilesSeen(is_archive=True)
-    return _look_at_table(files) if tables else FilesSeen()
-
-
-def _look_at_table(files: FilesToLookAt) -> FilesSeen:
-    [path], [name] = files.paths, files.names
-    shape = look_at_table(
-        path, name, files.table_limits, encoding=files.encoding, delimiter=files.delimiter, sheet=files.sheet
+def look_at_files(request: FilesToLookAt) -> TableParams | ArchiveParams | PictureParams:
+    """What a job over these files is submitted with; what cannot be used is refused."""
+    if len(request.files) > 1:
+        _require_pictures(request)
+        return _of_pictures(request.files)
+    [file], [path], options = request.files, request.paths, request.options
+    found_file = look_at_file(
+        path,
+        file.name,
+        request.table_limits,
+        request.archive_limits,
+        encoding=options.encoding,
+        delimiter=options.delimiter,
+        sheet=options.sheet,
     )
-    mapping = map_headers(shape.headers)
+    if found_file.type is FileType.ARCHIVE:
+        return ArchiveParams(file_id=str(file.id), name=file.name, archive=file.sha256)
+    if found_file.shape is None:
+        return _of_pictures(request.files)
+    mapping = map_headers(found_file.shape.headers)
     if not _LOOKED_UP_BY & set(mapping.values()):
-        headers = ", ".join(repr(header[:40]) for header in shape.headers[:10])
-        raise InvalidInput(
-            f"no column of {name!r} holds article numbers, barcode numbers or titles (its first line has "
-            f"{headers}): name one 'sku', 'gtin' or 'title'",
-            field="file",
-            code="NO_PRODUCT_COLUMN",
-        )
-    return FilesSeen(shape=shape, mapping=mapping)
+        raise _nothing_to_look_up(file.name, found_file.shape)
+    return TableParams(
+        file_id=str(file.id), name=file.name, sha256=file.sha256, shape=found_file.shape.to_json(), mapping=mapping
+    )
+
+
+def _require_pictures(request: FilesToLookAt) -> None:
+    """Of several files each has to be a picture."""
+    types = [detect_type(path, file.name) for path, file in zip(request.paths, request.files, strict=True)]
+    archives, pictures = types.count(FileType.ARCHIVE), types.count(FileType.IMAGE)
+    if pictures == len(types):
+        return
+    if pictures == 0 and archives in (0, len(types)):
+        what = "archive" if archives else "table"
+        message, code = f"{len(types)} {what}s were sent: send one at a time, each is a job", "TOO_MANY_FILES"
+    else:
+        message, code = "tables, archives and pictures were sent together: send them apart", "MIXED_FILES"
+    raise InvalidInput(message, field="file", code=code)
+
+
+def _of_pictures(files: Sequence[StoredFile]) -> PictureParams:
+    return PictureParams(pictures=[{"sha256": file.sha256, "name": file.name} for file in files])
+
+
+def _nothing_to_look_up(name: str, shape: TableShape) -> InvalidInput:
+    headers = ", ".join(repr(header[:40]) for header in shape.headers[:10])
+    return InvalidInput(
+        f"no column of {name!r} holds article numbers, barcode numbers or titles (its first line has {headers}): name "
+        "one 'sku', 'gtin' or 'title'",
+        field="file",
+        code="NO_PRODUCT_COLUMN",
+    )

@@ -6,14 +6,12 @@ numbers of rows stay those that people see in their own table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from penstock import Planned
-from penstock.ingest import ArchiveLimits, Table, TableLimits, TableShape, open_table, pictures
+from penstock.ingest import ArchiveLimits, TableLimits, TableShape, open_table, pictures
 from penstock_apps.products.payloads import RowInput
 from penstock_apps.products.products import Product, Unusable, normalizer
 
@@ -52,10 +50,23 @@ class PictureHead(NamedTuple):
 
 
 def table_pieces(table: TableToRead) -> Iterator[list[tuple[RowInput, Product]]]:
-    """The items of a table, some hundred at a time and as plain tuples, which travel fastest."""
-    source = open_table(table.path, table.shape, table.limits)
-    rows = planned_rows(source, table.mapping, table.after)
-    while piece := [tuple(planned) for planned in islice(rows, _ROWS_OF_A_PIECE)]:
+    """An item for each row, some hundred at a time and as plain tuples, which travel fastest."""
+    headers = table.shape.headers
+    clean_row = normalizer([table.mapping.get(header) for header in headers])
+    piece: list[tuple[RowInput, Product]] = []
+    for number, cells, problem, code in open_table(table.path, table.shape, table.limits).rows(table.after):
+        if problem is not None:
+            piece.append((bad_row(number, {}, problem, code), {}))
+        else:
+            by_header = dict(zip(headers, cells))  # noqa: B905  # naming strict costs a third more, a million times
+            try:
+                piece.append(({"row": number, "cells": by_header}, clean_row(cells)))
+            except Unusable as unusable:
+                piece.append((bad_row(number, by_header, unusable.message, unusable.code), {}))
+        if len(piece) == _ROWS_OF_A_PIECE:
+            yield piece
+            piece = []
+    if piece:
         yield piece
 
 
@@ -66,23 +77,6 @@ def picture_pieces(archive: ArchiveToRead) -> Iterator[PictureHead | bytes]:
         if content is not None:
             for start in range(0, len(content), _CHUNK_BYTES):
                 yield content[start : start + _CHUNK_BYTES]
-
-
-def planned_rows(table: Table, mapping: Mapping[str, str | None], after: int = 0) -> Iterator[Planned]:
-    """An item for each row of a table behind the first ``after``."""
-    headers, make = table.shape.headers, tuple.__new__
-    clean_row = normalizer([mapping.get(header) for header in headers])
-    for number, cells, problem, code in table.rows(after):
-        if problem is not None:
-            yield Planned(bad_row(number, {}, problem, code), {})
-            continue
-        by_header = dict(zip(headers, cells))  # noqa: B905  # naming strict costs a third more, a million times
-        try:
-            product = clean_row(cells)
-        except Unusable as unusable:
-            yield Planned(bad_row(number, by_header, unusable.message, unusable.code), {})
-        else:
-            yield make(Planned, ({"row": number, "cells": by_header}, product))
 
 
 def bad_row(number: int, cells: dict[str, str], problem: str, code: str | None) -> RowInput:

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Penstock, Settings
-from penstock.ingest import HandedFile
+from penstock import Job, Penstock, Settings
+from penstock.ingest import HandedFile, Sender, TakenFiles, UploadOptions
 from penstock_apps.products.application import products as products_application
-from penstock_apps.products.intake import TakenJob
 from penstock_apps.products.repository import SearchEvent
 from penstock_apps.products.retailer import Retailer, demo_retailer
 from penstock_apps.products.service import Products
@@ -27,6 +26,19 @@ IMPATIENT = replace(products_application, install=partial(Products, backoff="10m
 """The application, which does not wait long before it tries again."""
 
 
+@dataclass(frozen=True)
+class Taken:
+    """A job that was made of files."""
+
+    job: Job
+    report: TakenFiles
+
+    @property
+    def job_type(self) -> str:
+        """Its kind."""
+        return self.job.kind
+
+
 @dataclass
 class Market:
     """Everything a test of products needs."""
@@ -36,16 +48,24 @@ class Market:
     shop: Retailer
     inbox: Path
 
-    def take(self, *files: tuple[str, bytes], user: str = "ada", **other: object) -> TakenJob:
+    def take(
+        self,
+        *files: tuple[str, bytes],
+        user: str = "ada",
+        options: UploadOptions | None = None,
+        idempotency_key: str | None = None,
+    ) -> Taken:
         """Hand files in."""
         handed = [HandedFile(io.BytesIO(content), name) for name, content in files]
-        return self.products.intake.take(handed, user=user, **other)  # type: ignore[arg-type]
+        sender = Sender(user, idempotency_key)
+        report = self.products.intake.take_files(handed, options or UploadOptions(), sender)
+        return Taken(report.jobs[0], report)
 
     def work(self) -> None:
         """Do all there is to do."""
         assert self.app.drain(timeout=60)
 
-    def events(self, taken: TakenJob) -> list[SearchEvent]:
+    def events(self, taken: Taken) -> list[SearchEvent]:
         """What was asked for a job."""
         return self.products.repository.of_job(taken.job.id)
 

@@ -13,9 +13,9 @@ import pytest
 from penstock import ItemStatus
 from penstock.app import Limits
 from penstock.errors import InvalidInput
-from penstock.ingest import look_at_table, open_table, table_limits
-from penstock_apps.products import file_reader
-from penstock_apps.products.planning import TableToRead, planned_rows
+from penstock.ingest import look_at_file, table_limits
+from penstock_apps.products import file_reader, kinds
+from penstock_apps.products.planning import TableToRead, table_pieces
 from penstock_apps.products.retailer import sample_image
 from tests.applications.products.conftest import Market
 from tests.applications.products.hostile_files import flat_png, workbook_of_strings, zip_of
@@ -29,7 +29,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from penstock import Penstock, load_settings
-from penstock.ingest import HandedFile
+from penstock.ingest import HandedFile, Sender, UploadOptions
 from penstock_apps.products.application import products
 from penstock_apps.products.service import Products
 
@@ -38,7 +38,7 @@ settings = load_settings(database_url=f"sqlite:///{folder}/penstock.db", files_d
 app = Penstock(settings=settings)
 application = app.install(replace(products, install=partial(Products, backoff="10ms fixed")))
 with open(folder / "pictures.zip", "rb") as file:
-    job = application.intake.take([HandedFile(file, "pictures.zip")], user="ada").job
+    job = application.intake.take_files([HandedFile(file, "pictures.zip")], UploadOptions(), Sender("ada")).jobs[0]
 assert app.drain(timeout=100)
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
 codes = sorted(item.error_code for item in app.items.list(job.id))
@@ -125,7 +125,7 @@ def test_a_look_that_does_not_end_or_crashes_is_a_refusal(
 @on_sqlite
 def test_a_table_whose_next_rows_never_come_ends_its_job(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = market.take(("a.csv", b"sku\n1\n"))
-    monkeypatch.setattr(file_reader, "table_pieces", hang_after_a_row)
+    monkeypatch.setattr(kinds, "table_pieces", hang_after_a_row)
     market.app._runtime._settings = market.app.settings.model_copy(update={"ingest_read_seconds": 0.2})
     market.work()
     job = market.app.jobs.get(taken.job.id)
@@ -137,8 +137,12 @@ def test_a_table_comes_out_of_its_process_as_it_would_be_read_here(market: Marke
     path = tmp_path / "table.csv"
     path.write_bytes(b"sku;gtin\n" + b"".join(b"%d;x\n" % number for number in range(1_201)) + b";\na;b;c\n")
     limits = table_limits(market.app.settings)
-    shape = look_at_table(path, path.name, limits)
+    shape = look_at_file(path, path.name, limits).shape
+    assert shape is not None
     mapping: dict[str, str | None] = {"sku": "sku", "gtin": "gtin"}
     for after in (0, 700, 1_203):
-        rows = market.products.intake._files.rows(TableToRead(path, shape, limits, mapping, after))
-        assert list(rows) == list(planned_rows(open_table(path, shape, limits), mapping, after))
+        table = TableToRead(path, shape, limits, mapping, after)
+        read_here = [row for piece in table_pieces(table) for row in piece]
+        pieces = market.products.intake._files.stream(table_pieces, table)
+        assert [row for piece in pieces for row in piece] == read_here
+        assert len(read_here) == 1_203 - after

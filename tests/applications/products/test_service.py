@@ -54,9 +54,9 @@ def dot(at: int) -> bytes:
 def test_a_table_becomes_rows_and_each_row_a_result_in_the_grids_shape(market: Market) -> None:
     taken = market.take(("products.csv", sample_csv()))
     assert taken.job_type == "csv"
-    assert taken.mapping is not None
-    assert taken.mapping["EAN-13"] == "gtin"
-    assert taken.mapping["Lagerort"] is None
+    assert taken.report.mapping is not None
+    assert taken.report.mapping["EAN-13"] == "gtin"
+    assert taken.report.mapping["Lagerort"] is None
     market.work()
     assert statuses(market, taken) == {"DONE": 36, "NOT_FOUND": 2, "ERROR": 1}
     items = market.app.items.list(taken.job.id, limit=1000)
@@ -106,7 +106,7 @@ def test_a_plan_goes_on_behind_the_rows_it_has(market: Market) -> None:
 
 def test_pictures_are_looked_up_by_their_barcodes(market: Market) -> None:
     taken = market.take(("kettle.png", sample_image(0)), ("knife.png", sample_image(1)))
-    assert (taken.job_type, taken.files, taken.mapping) == ("image", ("kettle.png", "knife.png"), None)
+    assert (taken.job_type, taken.report.files, taken.report.mapping) == ("image", ("kettle.png", "knife.png"), None)
     market.work()
     results: list[Any] = [item.result for item in market.app.items.list(taken.job.id)]
     assert [(one["gtin"], one["matched_by"]) for one in results] == [
@@ -225,8 +225,8 @@ def test_the_same_key_gives_the_same_job(market: Market) -> None:
     first = market.take(("a.csv", b"sku\n1\n"), idempotency_key="k")
     again = market.take(("a.csv", b"sku\n1\n"), idempotency_key="k")
     other = market.take(("a.csv", b"sku\n1\n"), idempotency_key="k", user="bob")
-    assert first.is_new
-    assert not again.is_new
+    assert first.report.is_new
+    assert not again.report.is_new
     assert first.job.id == again.job.id != other.job.id
 
 

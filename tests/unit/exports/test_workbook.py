@@ -18,7 +18,7 @@ from penstock.errors import InvalidInput
 from penstock.exports import workbook
 from penstock.exports.cells import sheet_cell
 from penstock.exports.workbook import sheet_name, workbook_chunks
-from penstock.ingest import FileType, TableLimits, detect_type, look_at_table, open_table
+from penstock.ingest import FileType, TableLimits, detect_type, look_at_file, open_table
 from tests.unit.exports.test_cells import ANY_TEXT, VALUES
 
 HOSTILE = [
@@ -173,7 +173,9 @@ def test_our_own_reader_takes_it_back(tmp_path: Path) -> None:
     write(file, ["sku", "title", "price"], rows, numbers=["price"])
     assert detect_type(file, "a.xlsx") is FileType.XLSX
     limits = TableLimits()
-    table = open_table(file, look_at_table(file, "a.xlsx", limits), limits)
+    shape = look_at_file(file, "a.xlsx", limits).shape
+    assert shape is not None
+    table = open_table(file, shape, limits)
     assert table.shape.headers == ("sku", "title", "price")
     assert [cells for _, cells, _, _ in table.rows(0)] == [["007", " a <b> & c ", "7.5"], ["=1+1", "two\nlines", ""]]
 

@@ -16,7 +16,7 @@ from penstock.ingest import (
     ZipRefused,
     detect_type,
     look_at_archive,
-    look_at_table,
+    look_at_file,
     open_zip,
 )
 from penstock.ingest.detection import FileType
@@ -122,6 +122,6 @@ def test_the_ways_in_refuse_it_with_a_code(tmp_path: Path, made_entries: list[st
         look_at_archive(path, ArchiveLimits())
     assert archive_refused.value.code == "TOO_MANY_FILES"
     with pytest.raises(InvalidInput) as table_refused:
-        look_at_table(path, "a.xlsx", TableLimits())
+        look_at_file(path, "a.xlsx", TableLimits())
     assert table_refused.value.code == "NOT_A_TABLE"
     assert made_entries == []

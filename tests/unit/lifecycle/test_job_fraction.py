@@ -16,11 +16,12 @@ from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import JobState, Phase
 from penstock.operations.new_jobs import job_as_recorded
 from penstock.operations.request import Request
+from penstock.store.queries.submit import NewJob
 
 
 def running(phase: Phase, processed: int, total: int, state: JobState = JobState.RUNNING) -> Job:
     kind = Kind.of("rows", lambda item: None, Policy())
-    job = job_as_recorded(kind, Request(caller=SYSTEM), UUID(int=1), None, datetime(2026, 1, 1, tzinfo=UTC))
+    job = job_as_recorded(kind, Request(caller=SYSTEM), NewJob(UUID(int=1), "null"), datetime(2026, 1, 1, tzinfo=UTC))
     progress = Progress(total=total, processed=processed, failed=0, not_found=0, skipped=0)
     return replace(job, state=state, phase=phase, progress=progress)
 

@@ -15,7 +15,7 @@ from penstock.http.errors import documented
 from penstock.http.limits import Slots
 from penstock.http.responses import Streamed
 from penstock.http.routing import Router
-from penstock.lifecycle.grid import Grid
+from penstock.operations.export import Grid, export_grid
 
 routes = Router(tags=["items"])
 _CSV = "text/csv; charset=utf-8"
@@ -38,7 +38,7 @@ def export_items(
     file_format: Annotated[Literal["csv", "xlsx"], Query(alias="format")] = "csv",
 ) -> Response:
     """Straight from the database, exactly what the grid shows. Text that looks like a formula stays text."""
-    grid = service.app.acting_as(who.caller).items.export(job_id)
+    grid = export_grid(service.app, job_id, who.caller)
     name = {"Content-Disposition": f'attachment; filename="job-{job_id}.{file_format}"'}
     if file_format == "csv":
         return Streamed(_csv(grid), media_type=_CSV, headers=name)

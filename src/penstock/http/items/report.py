@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.http.items.schemas import ErrorGroupShown, GridItem, InputSummary, PendingItem
-from penstock.lifecycle import grid
+from penstock.operations import export
 from penstock.operations.read_items import ErrorGroup, ItemRow, Summary
 
 
 def grid_item(item: ItemRow, columns: Sequence[str]) -> GridItem:
     """An item with its cells."""
-    values = grid.cells(columns, item.result, item.normalized)
+    values = export.cells(columns, item.result, item.normalized)
     return GridItem(
         id=str(item.id),
         jobId=item.job_id,
@@ -27,7 +27,7 @@ def grid_item(item: ItemRow, columns: Sequence[str]) -> GridItem:
         lastError=item.last_error,
         errorCode=item.error_code,
         inputSummary=_input_summary(item.summary),
-        cells=dict(zip(columns or grid.WHOLE, values, strict=True)),
+        cells=dict(zip(columns or export.WHOLE, values, strict=True)),
     )
 
 

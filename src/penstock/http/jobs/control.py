@@ -12,7 +12,7 @@ from penstock.errors import InvalidInput
 from penstock.http.auth import AService, SignedIn, Submitting
 from penstock.http.errors import documented
 from penstock.http.jobs.schemas import JobKilled, JobRerun, JobStatusResponse, Reason, Reprocess
-from penstock.http.jobs.status import complete_status
+from penstock.http.jobs.status import status_after_change
 from penstock.http.responses import Json
 from penstock.http.routing import Router
 
@@ -33,7 +33,7 @@ def cancel_job(
 ) -> Response:
     """No new item starts, running ones are stopped, and the history says who did it and why."""
     job = service.app.acting_as(who.caller).jobs.cancel(job_id, reason=reason or "User requested cancellation")
-    return Json(JobKilled(**vars(complete_status(job, who, service))))
+    return Json(JobKilled(**vars(status_after_change(job, who, service))))
 
 
 @routes.post("/{job_id}/kill", summary="Stop a job", response_model=JobKilled, responses=_WITH_BODY)
@@ -55,28 +55,28 @@ def rerun_job(job_id: UUID, who: Submitting, service: AService) -> Response:
     Where it has a unique key and another job does that work already, the answer is that job.
     """
     job = service.app.acting_as(who.caller).jobs.rerun(job_id)
-    return Json(JobRerun(**vars(complete_status(job, who, service)), rerun_of=job_id), 202)
+    return Json(JobRerun(**vars(status_after_change(job, who, service)), rerun_of=job_id), 202)
 
 
 @routes.post("/{job_id}/pause", summary="Pause a job", response_model=JobStatusResponse, responses=_WITH_BODY)
 def pause_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """Claimed items finish, no new ones start."""
     job = service.app.acting_as(who.caller).jobs.pause(job_id, reason=_reason(why))
-    return Json(complete_status(job, who, service))
+    return Json(status_after_change(job, who, service))
 
 
 @routes.post("/{job_id}/resume", summary="Resume a paused job", response_model=JobStatusResponse, responses=_WITH_BODY)
 def resume_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """From where it was."""
     job = service.app.acting_as(who.caller).jobs.resume(job_id, reason=_reason(why))
-    return Json(complete_status(job, who, service))
+    return Json(status_after_change(job, who, service))
 
 
 @routes.post("/{job_id}/commit", summary="Use a job's result", response_model=JobStatusResponse, responses=_WITH_BODY)
 def commit_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """The owner has used the result; it is not waiting any more."""
     job = service.app.acting_as(who.caller).jobs.commit(job_id, reason=_reason(why))
-    return Json(complete_status(job, who, service))
+    return Json(status_after_change(job, who, service))
 
 
 @routes.post(
@@ -85,7 +85,7 @@ def commit_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) 
 def abandon_job(job_id: UUID, who: SignedIn, service: AService, why: Why = None) -> Response:
     """The owner does not want it."""
     job = service.app.acting_as(who.caller).jobs.abandon(job_id, reason=_reason(why))
-    return Json(complete_status(job, who, service))
+    return Json(status_after_change(job, who, service))
 
 
 @routes.post(
@@ -107,7 +107,7 @@ def reprocess_job(
         permanent=choice.permanent,
         reason=choice.reason,
     )
-    return Json(complete_status(job, who, service))
+    return Json(status_after_change(job, who, service))
 
 
 @routes.post(
@@ -125,7 +125,7 @@ def kickoff_job(
     """The request ends when the time is over or the job is finished; repeated, it brings the job to its end."""
     with service.kickoffs.take():
         job = service.app.acting_as(who.caller).jobs.kickoff(job_id, duration=duration_ms / 1000.0)
-    return Json(complete_status(job, who, service))
+    return Json(status_after_change(job, who, service))
 
 
 def _reason(why: Reason | None) -> str | None:

@@ -14,11 +14,12 @@ from penstock.http.errors import documented
 from penstock.http.jobs.filters import APageRequest, next_cursor
 from penstock.http.jobs.report import history_line, job_listed, worker_health
 from penstock.http.jobs.schemas import HistoryLine, JobListed, JobSamples, JobStatusResponse, WorkerHealth
-from penstock.http.jobs.status import read_status
+from penstock.http.jobs.status import status_of_report
 from penstock.http.pagination import link_to_next
 from penstock.http.responses import Json
 from penstock.http.routing import Router
 from penstock.http.system.report import lane_setting
+from penstock.operations.job_report import read_report
 from penstock.operations.read_jobs import HISTORY_PAGE
 
 routes = Router(prefix="/api/jobs", tags=["jobs"])
@@ -53,7 +54,8 @@ def get_worker_health(_who: SignedIn, service: AService) -> Response:
 @routes.get("/{job_id}", summary="One job", response_model=JobStatusResponse, responses=documented(401, 404, 422, 503))
 def get_job(job_id: UUID, who: SignedIn, service: AService) -> Response:
     """Its status, how far it is, what it came to, and why it ended."""
-    return Json(read_status(job_id, who, service))
+    report = read_report(service.app.store, job_id, who.caller, with_trace=who.admin)
+    return Json(status_of_report(report, who, service))
 
 
 @routes.get(

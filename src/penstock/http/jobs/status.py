@@ -11,23 +11,14 @@ from penstock.http.tokens import Identity
 from penstock.lifecycle.job import HistoryEntry, Job
 from penstock.lifecycle.states import JobState
 from penstock.operations import read_jobs
-from penstock.operations.job_report import JobReport, get_report, has_more_to_tell
+from penstock.operations.job_report import JobReport, get_report, has_more_to_tell, read_report
 from penstock.store.transaction import Transaction
 
 
-def read_status(job_id: UUID, who: Identity, service: Service) -> JobStatusResponse:
-    """A job as it stands now, with all that belongs to it."""
-    return complete_status(service.app.acting_as(who.caller).jobs.get(job_id), who, service)
-
-
-def complete_status(job: Job, who: Identity, service: Service) -> JobStatusResponse:
-    """The status of a job that was just read or changed; it is read again only if there is more to tell of its end."""
-    if not has_more_to_tell(job):
-        return _status(JobReport(job), who, service)
-    report = service.app.store.read(
-        lambda transaction: get_report(transaction, job.id, who.caller, with_trace=who.admin), single_statement=True
-    )
-    return _status(report, who, service)
+def status_after_change(job: Job, who: Identity, service: Service) -> JobStatusResponse:
+    """The status of a job that was just changed."""
+    report = read_report(service.app.store, job.id, who.caller, with_trace=who.admin, job=job)
+    return status_of_report(report, who, service)
 
 
 def read_news(
@@ -42,10 +33,11 @@ def read_news(
         return report, read_jobs.history(transaction, job_id, after=after, limit=limit)
 
     report, lines = service.app.store.read(read)
-    return _status(report, who, service), lines
+    return status_of_report(report, who, service), lines
 
 
-def _status(report: JobReport, who: Identity, service: Service) -> JobStatusResponse:
+def status_of_report(report: JobReport, who: Identity, service: Service) -> JobStatusResponse:
+    """A report of a job in the words of the API, for whoever asks."""
     job, kinds = report.job, service.app.kinds
     policy = kinds.get(job.kind).policy if job.kind in kinds else None
     lanes = service.stats.lanes.get().value if job.state is JobState.RUNNING else ()

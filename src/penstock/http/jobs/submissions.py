@@ -115,7 +115,20 @@ def _add_upload(routes: Router, app: Penstock, with_intake: Iterable[Kind]) -> N
                 field="Content-Type",
                 code="CONTENT_TYPE_UNKNOWN",
             )
-        return Json(_report(taken_files, is_source=media_type == "application/json"), 202)
+        job = taken_files.jobs[0]
+        report = FilesTaken(
+            job_id=job.id,
+            job_type=job.kind,
+            queue_state=QUEUE_STATE.word(job.state, job.killed_by),
+            files=list(taken_files.files),
+            mapping=taken_files.mapping,
+        )
+        if media_type == "application/json":
+            report.job_ids = [new_job.id for new_job in taken_files.jobs]
+            report.failed = [
+                FilesRefused(name=file.name, code=file.code, message=file.message) for file in taken_files.failed
+            ]
+        return Json(report.model_dump(by_alias=True, exclude_unset=True), 202)
 
 
 def choose_intake(kinds: Kinds, intakes: dict[str, Intake], job_type: str | None) -> Intake:
@@ -157,23 +170,6 @@ def _take_source(kinds: Kinds, intakes: dict[str, Intake], source_request: Sourc
         source_request.job_type, source_request.encoding, source_request.delimiter, source_request.sheet
     )
     return choose_intake(kinds, intakes, source_request.job_type).take_source(source_request.source, options, sender)
-
-
-def _report(taken_files: TakenFiles, *, is_source: bool) -> dict[str, Any]:
-    job = taken_files.jobs[0]
-    report = FilesTaken(
-        job_id=job.id,
-        job_type=job.kind,
-        queue_state=QUEUE_STATE.word(job.state, job.killed_by),
-        files=list(taken_files.files),
-        mapping=taken_files.mapping,
-        job_ids=[new_job.id for new_job in taken_files.jobs] if is_source else None,
-        failed=[FilesRefused(name=file.name, code=file.code, message=file.message) for file in taken_files.failed]
-        if is_source
-        else None,
-    )
-    without = set() if is_source else {"job_ids", "failed"}
-    return report.model_dump(by_alias=True, exclude=without)
 
 
 @asynccontextmanager

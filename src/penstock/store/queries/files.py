@@ -40,9 +40,10 @@ class FileRow(NamedTuple):
     created_at: datetime
 
 
-def insert_file(transaction: Transaction, new: NewFile) -> None:
-    """Record a file whose bytes are already kept."""
-    transaction.execute(_insert_file(transaction.dialect), new._asdict())
+def insert_file(transaction: Transaction, new: NewFile) -> datetime:
+    """Record a file whose bytes are already kept; the answer is when."""
+    [created_at] = transaction.values(datetime, _insert_file(transaction.dialect), new._asdict())
+    return created_at
 
 
 @built_once
@@ -56,7 +57,7 @@ def _insert_file(dialect: Dialect) -> Insert:
         bindparam("sha256", type_=String),
         dialect.now(),
     )
-    return insert(files).from_select([*NewFile._fields, "created_at"], source)
+    return insert(files).from_select([*NewFile._fields, "created_at"], source).returning(files.c.created_at)
 
 
 def file_by_id(transaction: Transaction, file_id: UUID, caller: Caller) -> FileRow | None:

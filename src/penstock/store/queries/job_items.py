@@ -16,8 +16,8 @@ from penstock.store.tables import job_items, jobs
 from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier, RowNumber
 
-NewItem = tuple[int, str, str | None]
-"""An item's position, its input as JSON text, and the same in canonical fields: thousands are handed in at a time."""
+NewItem = tuple[str, str | None]
+"""An item's input as JSON text, and the same in canonical fields where the plan says it: thousands come at a time."""
 
 _NEW_ITEMS = (
     Field("position", Integer()), Field("input", Text(), long=True), Field("normalized", Text(), long=True),
@@ -25,12 +25,14 @@ _NEW_ITEMS = (
 
 
 def insert_items(
-    transaction: Transaction, items: Sequence[NewItem], *, job_id: UUID, user_id: str | None, kind: str
-) -> None:
-    """Items of one job, in the order of their positions."""
-    parameters = transaction.dialect.parameters("new_items", _NEW_ITEMS, items)
+    transaction: Transaction, items: Sequence[NewItem], *, after: int, job_id: UUID, user_id: str | None, kind: str
+) -> int:
+    """Items of one job, at the positions behind ``after``; the answer is the last one."""
+    rows = [(position, text, normalized) for position, (text, normalized) in enumerate(items, after + 1)]
+    parameters = transaction.dialect.parameters("new_items", _NEW_ITEMS, rows)
     parameters |= {"job_id": job_id, "user_id": user_id, "kind": kind}
     transaction.execute(_insert_items(transaction.dialect), parameters)
+    return after + len(rows)
 
 
 @built_once

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -24,8 +26,9 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle.callers import worker
+from penstock.lifecycle.job import ClaimedItem
 from penstock.lifecycle.payloads import JSON
-from penstock.lifecycle.states import ItemStatus, JobState, Phase
+from penstock.lifecycle.states import ItemRole, ItemStatus, JobState, Phase
 from penstock.lifecycle.transitions import START
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
@@ -38,6 +41,8 @@ from penstock.store.transaction import Transaction
 from penstock.store.types import Identifier, Moment
 
 _PENDING = ItemStatus.PENDING.value
+_JOB_NUMBER, _IN_ORDER = attrgetter("job_number"), attrgetter("job_number", "position")
+_ROLES = {role.value: role for role in ItemRole}
 _LITERAL_ZERO, _LITERAL_ONE = (literal_column(number, Integer) for number in ("0", "1"))
 """Written out: a statement of a claim has to be short."""
 
@@ -154,17 +159,47 @@ class ClaimedRow(NamedTuple):
     job: Sequence[JSON] | None
 
 
+class WholeClaim(NamedTuple):
+    """What one statement took."""
+
+    items: list[ClaimedItem]
+    """In the order of their jobs and positions."""
+    any_more: bool
+    """Has any of their jobs more?"""
+    started_jobs: list[UUID]
+    """The jobs that have begun with it."""
+
+
 def claim_in_one_statement(
     transaction: Transaction, kind: str, looks: Sequence[Look], limit: int, lease: NewLease
-) -> list[ClaimedRow]:
+) -> WholeClaim:
     """Pick jobs, lock them, take a stretch of each, START those that wait and write their history.
 
     All of it or nothing: where one of the jobs asks for more (items that came back, followers), or was changed after
-    the statement's view of the items was taken, no job is served and no row returned.
+    the statement's view of the items was taken, no job is served and nothing taken.
     """
     due = due_parameters(transaction.dialect, kind, looks, limit)
     parameters = lease._asdict() | due | made_by(worker(lease.worker))
-    return transaction.fetch(ClaimedRow, _claim_in_one_statement(transaction.dialect), parameters)
+    rows = transaction.fetch(ClaimedRow, _claim_in_one_statement(transaction.dialect), parameters)
+    claim = WholeClaim([], False, [])
+    any_more = False
+    for _, rows_of_job in groupby(sorted(rows, key=_IN_ORDER), _JOB_NUMBER):
+        items_of_job = list(rows_of_job)
+        job = JobOfClaim._make(items_of_job[0].job or ())
+        job_id, user_id, run, max_retries, params, single_step = (
+            UUID(job.id), job.user_id, job.run, job.max_retries, job.params, job.single_step,
+        )  # fmt: skip
+        any_more = any_more or items_of_job[-1].position < job.last_claimable
+        if job.state != JobState.RUNNING:
+            claim.started_jobs.append(job_id)
+        claim.items.extend(
+            ClaimedItem(
+                item_id, job_id, kind, user_id, run, _ROLES[role], position, attempts, max_retries,
+                params if single_step else item_input, params, lease.lease, normalized,
+            )
+            for item_id, role, position, attempts, item_input, normalized, _, _ in items_of_job
+        )  # fmt: skip
+    return claim._replace(any_more=any_more)
 
 
 @built_once
