@@ -327,6 +327,8 @@ def knowing(*priorities: int) -> Watermarks:
     return marks
 
 
+LEASE = NewLease(job_id(1), "w", 30.0)
+
 SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "claim one in one statement": lambda one: claim_in_one_statement(one, "kind0", knowing(0).claim_looks(), 1, LEASE),
     "claim many in one statement": lambda one: claim_in_one_statement(

@@ -165,7 +165,7 @@ class System:
             stale_seconds=settings.stale_minutes * 60,
             suspect_deaths=settings.suspect_deaths,
         )
-        outbox.relay(store, transport.send, topics=transport.topics())
+        outbox.relay_through(store, transport)
         self._unsubscribed.look_after(store, transport.topics(), days=settings.unsubscribed_message_days)
         for hook in self._runtime.sweep_hooks:
             hook()

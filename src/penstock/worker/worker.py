@@ -407,8 +407,8 @@ class Worker:
         self._store.write(lambda transaction: leave(transaction, self.name), bounded=True)
 
     def _relay(self) -> None:
-        send, topics = self._transport.send, self._transport.topics()
-        while outbox.relay(self._store, send, topics=topics) >= outbox.AT_ONCE and not self._stop_event.is_set():
+        # As long as something goes: how many one pass takes depends on how large they are.
+        while outbox.relay_through(self._store, self._transport) and not self._stop_event.is_set():
             pass
 
 
