@@ -10,6 +10,7 @@
     ├── JobNotFound             no such job, or it belongs to somebody else
     ├── FileNotFound            no such stored file, or it belongs to somebody else
     ├── TransitionRefused       the lifecycle does not allow that now
+    ├── ChangedMeanwhile        the thing is not any more what the caller has seen of it
     ├── NotSignedIn             the caller is unknown: no token, or one that is not valid
     ├── NotAllowed              … the caller is known, but may not do that
     ├── TooManyRequests         … or may do it, but not so often
@@ -59,6 +60,7 @@ __all__ = [
     "JobNotFound",
     "FileNotFound",
     "TransitionRefused",
+    "ChangedMeanwhile",
     "NotSignedIn",
     "NotAllowed",
     "TooManyRequests",
@@ -158,6 +160,12 @@ class TransitionRefused(PenstockError):
     """The job's state does not allow what was asked."""
 
     code = "TRANSITION_REFUSED"
+
+
+class ChangedMeanwhile(PenstockError):
+    """What is to be changed is not any more what the caller has seen of it."""
+
+    code = "CHANGED_MEANWHILE"
 
 
 class NotSignedIn(PenstockError):

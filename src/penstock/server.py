@@ -28,6 +28,7 @@ from penstock.http.access import may_read_reference
 from penstock.http.authentication import Authenticate
 from penstock.http.bodies import BodyLimit
 from penstock.http.errors import answer_problems
+from penstock.http.head import HeadRequests
 from penstock.http.hosts import AllowedHosts
 from penstock.http.items import export
 from penstock.http.items import routes as items
@@ -99,6 +100,7 @@ def create_app(
     api.add_middleware(TrailingSlash)
     api.add_middleware(BodyLimit, max_bytes=app.settings.max_json_bytes, memory=service.body_memory)
     api.add_middleware(AllowedHosts, service=service)
+    api.add_middleware(HeadRequests)
     api.add_middleware(RequestIds, metrics=service.metrics)
     of_jobs = (live_list.routes, jobs.lists, jobs.routes, control.routes, live.routes, submission_routes(app))
     of_items = (items.lists, items.routes, export.routes)

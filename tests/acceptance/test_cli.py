@@ -264,7 +264,6 @@ MISTAKES: list[tuple[list[str], dict[str, str], str]] = [
     (["jobs", "--app", "penstock.applications:app"], {"DOCUMENTS_TIMEOUT": "soon"}, "CONFIGURATION_ERROR"),
     (["jobs"], {"PENSTOCK_DATABASE_URL": "nonsense"}, "CONFIGURATION_ERROR"),
     (["jobs"], {"PENSTOCK_DATABASE_URL": "sqlite:///workshop.py"}, "DB_CONN_REFUSED"),
-    (["jobs"], {"PENSTOCK_DATABASE_URL": "sqlite:////nowhere/at/all.db"}, "DB_CONN_REFUSED"),
     (["jobs"], {"PENSTOCK_DATABASE_URL": "postgresql://u:secret@127.0.0.1:1/none"}, "DB_CONN_REFUSED"),
 ]
 
@@ -281,7 +280,7 @@ def test_a_users_mistake_is_one_line_and_exit_2(terminal: Terminal) -> None:
 def test_a_mistake_ends_the_real_program_too(real_terminal: Terminal) -> None:
     said = real_terminal.run("submit", "unheard-of")
     known = "greet, patient, refuse, squares, stubborn"
-    line = f"penstock: no kind 'unheard-of' is registered here; known: {known} (KIND_UNKNOWN)\n"
+    line = f"penstock: no kind 'unheard-of' is registered here (known: {known}) (KIND_UNKNOWN)\n"
     assert said == Said(2, "", line)
 
 

@@ -40,7 +40,7 @@ EXCEPTIONS = {
     ("penstock_apps/catalogs/payloads.py", "modified"),
     ("penstock_apps/catalogs/payloads.py", "removed"),
     ("penstock_apps/catalogs/payloads.py", "unchanged"),
-    ("penstock_apps/catalogs/repository.py", "modified"),
+    ("penstock_apps/catalogs/photo_repository.py", "modified"),
     ("penstock_apps/documents/payloads.py", "modified"),
     ("penstock_apps/documents/payloads.py", "truncated"),
     ("penstock_apps/documents/reading/collected_text.py", "truncated"),

@@ -29,6 +29,7 @@ from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.operations import control, heartbeat, maintenance, read_items, read_jobs, single_flight
 from penstock.operations.claim import claim_in_steps
+from penstock.operations.forgotten_kinds import forgotten_kinds
 from penstock.operations.job_report import get_report
 from penstock.operations.outbox import backlog, count_unsubscribed
 from penstock.operations.read_items import ItemCursor, TimeRange
@@ -227,6 +228,10 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
         one, SYSTEM, JobFilter(states=(JobState.COMMITTED,), kind="kind0", created_from=LONG_AGO), limit=20
     ),
     "anything in flight": lambda one: read_jobs.any_in_flight(one, ["kind0", "kind1"]),
+    "kinds that jobs wait for": lambda one: forgotten_kinds(one, ["kind0"]),
+    "list what was killed": lambda one: read_jobs.list_jobs(
+        one, SYSTEM, JobFilter(states=(JobState.FAILED,), killed=True)
+    ),
     "items": lambda one: read_jobs.items(one, job_id(7), limit=20),
     "history": lambda one: read_jobs.history(one, job_id(7)),
     "last change": lambda one: read_jobs.last_change_to(one, job_id(7), JobState.CANCELED),

@@ -96,7 +96,7 @@ class Jobs:
         """
         return self._runtime.store.read(
             lambda transaction: read_jobs.page_of_jobs(transaction, self._caller, job_filter, after=after, limit=limit),
-            single_statement=job_filter.text is None,
+            single_statement=not job_filter.is_search,
         )
 
     def history(self, job_id: Identifier, *, after: int = 0, limit: int | None = None) -> builtins.list[HistoryEntry]:

@@ -16,6 +16,7 @@ from penstock.lifecycle.states import JobState
 from penstock.operations import ended_sessions, outbox, read_items, read_jobs
 from penstock.operations.ages import Ages, ages
 from penstock.operations.backfill import backfill
+from penstock.operations.forgotten_kinds import forgotten_kinds
 from penstock.operations.import_jobs import PastJob, import_job
 from penstock.operations.maintenance import MaintenanceReport, sweep
 from penstock.operations.samples import LaneSample, samples
@@ -93,6 +94,11 @@ class System:
     def workers(self) -> list[WorkerSeen]:
         """The workers that are there, and those that died within the last hour, by name."""
         return self._runtime.store.read(workers, single_statement=True)
+
+    def forgotten_kinds(self) -> list[str]:
+        """Kinds that jobs wait for, and that neither this app nor any worker that is alive knows."""
+        own_kinds = [kind.name for kind in self._runtime.kinds]
+        return self._runtime.store.read(lambda transaction: forgotten_kinds(transaction, own_kinds))
 
     def count_worker_deaths(self) -> int:
         """How many workers died or stopped responding while they held items, since the database was made."""

@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
 from penstock.errors import (
+    ChangedMeanwhile,
     ConfigurationError,
     FileNotFound,
     InvalidInput,
@@ -49,6 +50,7 @@ STATUSES: dict[type[PenstockError], int] = {
     JobNotFound: 404,
     FileNotFound: 404,
     TransitionRefused: 409,
+    ChangedMeanwhile: 412,
     NotSignedIn: 401,
     NotAllowed: 403,
     TooManyRequests: 429,
@@ -94,6 +96,7 @@ _DESCRIPTIONS = {
     403: "Not for this user.",
     404: "There is no such thing, or it belongs to somebody else.",
     409: "Its state does not allow that.",
+    412: "It is not any more what `If-Match` says; read it again.",
     413: "Larger than the limit.",
     422: "Something in the request is wrong; `field` says what.",
     429: "Too often; `Retry-After` says when again.",
@@ -109,11 +112,10 @@ def status_of(error: PenstockError) -> int:
 
 
 def answer_problems(api: FastAPI) -> None:
-    """Let every error of ``api`` become such a body."""
+    """Let every error of ``api`` become such a body; what nobody foresaw, :mod:`penstock.http.requests` answers."""
     api.add_exception_handler(PenstockError, _ours)
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _frameworks)
-    api.add_exception_handler(Exception, _unforeseen)
 
 
 def _ours(request: Request, error: Exception) -> Response:
@@ -139,8 +141,23 @@ def _ours(request: Request, error: Exception) -> Response:
 def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        # Its place is a position in the text: no field is at fault, because there are none yet.
+        line, column = _place(str(error.body), first["loc"][-1])
+        reason = first.get("ctx", {}).get("error", "it cannot be read")
+        return _answer(request, 422, "INVALID_INPUT", f"the body is not JSON: {reason}, line {line}, column {column}")
     field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
     return _answer(request, 422, "INVALID_INPUT", f"{field or 'the request'}: {first['msg']}", field or None)
+
+
+def _place(text: str, position: int) -> tuple[int, int]:
+    r"""A position in a text as its line and column, both from 1.
+
+    >>> _place('{"a": 1,\n x}', 10)
+    (2, 2)
+    """
+    before = text[:position]
+    return before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
 
 
 def _frameworks(request: Request, error: Exception) -> Response:
@@ -153,15 +170,19 @@ def _frameworks(request: Request, error: Exception) -> Response:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """The methods of an address: Starlette names those of the first route alone."""
+    """The methods of an address: Starlette names those of the first route alone. Where GET is, HEAD is."""
     return [
         method
         for method in _METHODS
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+        if any(
+            route.matches({**request.scope, "method": "GET" if method == "HEAD" else method})[0] is Match.FULL
+            for route in request.app.routes
+        )
     ]
 
 
-def _unforeseen(request: Request, error: Exception) -> Response:
+def unforeseen(request: Request, error: Exception) -> Response:
+    """The answer to an error that is a mistake of ours."""
     _log.error("a request failed unexpectedly", path=request.url.path, exc_info=error)
     return _answer(request, 500, "INTERNAL_ERROR", _DEFECT)
 

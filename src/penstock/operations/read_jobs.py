@@ -66,6 +66,8 @@ class JobFilter:
     created_from: datetime | None = None
     created_to: datetime | None = None
     """Before then."""
+    killed: bool | None = None
+    """Of those that failed only the ones that something killed, or only the others; None for both."""
 
     def __post_init__(self) -> None:
         if self.search is not None and len(self.search) > LONGEST_SEARCH:
@@ -81,6 +83,11 @@ class JobFilter:
     def text(self) -> str | None:
         """What is searched for; none when that is nothing but blanks."""
         return None if self.search is None else storable_text(self.search).strip() or None
+
+    @property
+    def is_search(self) -> bool:
+        """Does it look through jobs that it does not show? Then a page has a bound, see above."""
+        return self.text is not None or self.killed is not None
 
     @property
     def whole_id(self) -> UUID | None:
@@ -112,12 +119,18 @@ def list_jobs(
     """A page of jobs, newest first, without their payloads unless those are wanted."""
     conditions = _conditions(caller, job_filter, after)
     bounds.LIMIT.require(limit)
-    if job_filter.text is None:
+    if not job_filter.is_search:
         rows = list_queries.list_jobs(transaction, conditions, limit=limit, payloads=payloads)
     else:
-        patterns = _patterns(job_filter.text)
+        patterns = None if job_filter.text is None else _patterns(job_filter.text)
         rows = list_queries.search_jobs(
-            transaction, conditions, patterns, search_limit=MAX_SEARCHED, limit=limit, payloads=payloads
+            transaction,
+            conditions,
+            patterns,
+            killed=job_filter.killed,
+            search_limit=MAX_SEARCHED,
+            limit=limit,
+            payloads=payloads,
         )
     return [job_from(row) for row in rows]
 
@@ -141,7 +154,7 @@ def page_of_jobs(
     jobs = list_jobs(transaction, caller, job_filter, after=after, limit=limit, payloads=payloads)
     if len(jobs) == limit:
         return JobPage(jobs, JobCursor(jobs[-1].created_at, jobs[-1].id))
-    if job_filter.text is None:
+    if not job_filter.is_search:
         return JobPage(jobs)
     last = list_queries.last_searched(transaction, _conditions(caller, job_filter, after), search_limit=MAX_SEARCHED)
     if last is None or last.jobs < MAX_SEARCHED:

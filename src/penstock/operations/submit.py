@@ -198,10 +198,10 @@ def _let_flow(
     """Let a job that was just recorded flow, with the items that are given with it; workers hear of it."""
     if items is not None:
         _add_items(transaction, kind, job, items, max_bytes)
-    refused = not request.hold and _refused_by_bound(transaction, kind, job.id)
-    if not request.hold and not refused:
+    is_refused = not request.hold and _refused_by_bound(transaction, kind, job.id)
+    if not request.hold and not is_refused:
         transaction.woke(kind.name)
-    return job if items is None and not refused else get_job(transaction, job.id, SYSTEM)
+    return job if items is None and not is_refused else get_job(transaction, job.id, SYSTEM)
 
 
 def _add_items(transaction: Transaction, kind: Kind, job: Job, items: Iterable[JSON], max_bytes: int) -> None:

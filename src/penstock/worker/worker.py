@@ -23,6 +23,7 @@ from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.states import FLOWING
 from penstock.lifecycle.transport import Consumer, Transport
 from penstock.operations import outbox
+from penstock.operations.forgotten_kinds import ForgottenKinds
 from penstock.operations.maintenance import LastLook, holds_any, rescue_from, sweep
 from penstock.operations.read_jobs import any_in_flight, get_job
 from penstock.operations.samples import Gauges
@@ -110,6 +111,7 @@ class Worker:
         self._deadline = 0.0
         self._hanging: set[str] = set()
         self._unsubscribed = UnsubscribedMessages()
+        self._forgotten_kinds = ForgottenKinds()
         self._last_look = LastLook(_BEATS_TO_RENEW * settings.heartbeat_seconds)
 
     @property
@@ -331,6 +333,7 @@ class Worker:
             (_log.warning if swept.leases_expired else _log.info)("swept", **asdict(swept))
         days = self._settings.unsubscribed_message_days
         self._unsubscribed.look_after(self._store, self._transport.topics(), days=days)
+        self._forgotten_kinds.look(self._store, [kind.name for kind in self._kinds])
         for hook in self._on_sweep:
             self._call_hook(hook)
         self.signals.announce("swept")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -19,7 +20,7 @@ from fastapi import Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from penstock.errors import StoreUnavailable
+from penstock.errors import JobNotFound, StoreUnavailable
 from penstock.http.auth import AService, SignedIn
 from penstock.http.change_feed import LOOK_SECONDS
 from penstock.http.errors import documented
@@ -89,6 +90,8 @@ async def _events(job_id: UUID, access: StreamAccess, service: Service, after: i
             try:
                 read = partial(read_news, job_id, access.who, service, after=after, limit=HISTORY_PAGE)
                 job, lines = await run_in_threadpool(read)
+            except JobNotFound:
+                return  # whoever asks again is told
             except StoreUnavailable as error:
                 _log.warning("cannot read a job; trying again", error=error.message, code=error.code)
                 await asyncio.sleep(LOOK_SECONDS)
@@ -109,9 +112,18 @@ async def _events(job_id: UUID, access: StreamAccess, service: Service, after: i
             if job.state in FINISHED:
                 yield ServerSentEvent(event="end", raw_data="{}")
                 return
-            await change_event.wait()
+            while not await _has_changed(change_event, access.seconds_to_check):
+                if not await access.holds():
+                    return
             if service.change_feed.is_closed:
                 return
+
+
+async def _has_changed(change_event: asyncio.Event, seconds: float) -> bool:
+    """Wait for a change, but no longer than so many seconds."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(change_event.wait(), seconds)
+    return change_event.is_set()
 
 
 def _sequence(text: str | None) -> int:

@@ -65,7 +65,7 @@ export function editor({ close, changed }) {
         label: "Save the changes",
         warnings: [],
         jobId: recipe.parse_job_id,
-        save: (values) => send("PATCH", path, values),
+        save: () => send("PATCH", path, form.changes()),
       }),
     );
   }
