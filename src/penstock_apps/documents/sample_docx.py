@@ -12,7 +12,7 @@ _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _WORD_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml"
-_WRITTEN = (2026, 3, 1, 9, 0, 0)
+_MADE_AT = (2026, 3, 1, 9, 0, 0)
 _PARTS = {"word/document.xml": "document.main", "word/header1.xml": "header", "word/footer1.xml": "footer"}
 
 
@@ -57,11 +57,11 @@ def docx_bytes(
 
 def _package(parts: dict[str, str]) -> bytes:
     """The parts as a ZIP that is the same each time."""
-    written = io.BytesIO()
-    with ZipFile(written, "w", ZIP_DEFLATED) as archive:
+    package = io.BytesIO()
+    with ZipFile(package, "w", ZIP_DEFLATED) as archive:
         for name, content in parts.items():
-            archive.writestr(ZipInfo(name, _WRITTEN), _HEAD + content, ZIP_DEFLATED)
-    return written.getvalue()
+            archive.writestr(ZipInfo(name, _MADE_AT), _HEAD + content, ZIP_DEFLATED)
+    return package.getvalue()
 
 
 def _paragraph(text: str) -> str:

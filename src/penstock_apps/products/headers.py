@@ -74,10 +74,10 @@ _ASIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _NOT_WORDS = re.compile(r"[^a-z0-9]+")
 
 
-def map_headers(headers: Sequence[str], given: Mapping[str, str | None] = MappingProxyType({})) -> Fields:
+def map_headers(headers: Sequence[str], mapping: Mapping[str, str | None] = MappingProxyType({})) -> Fields:
     """The field of each header, or None; a field is given once, to the header that fits it best.
 
-    What is ``given`` holds; ``InvalidInput`` where it fits neither the headers nor the fields.
+    What ``mapping`` says holds; ``InvalidInput`` where it fits neither the headers nor the fields.
 
     >>> map_headers(["Art.-Nr.", "EAN-13", "Größe", "productName"])
     {'Art.-Nr.': 'sku', 'EAN-13': 'gtin', 'Größe': None, 'productName': 'title'}
@@ -85,10 +85,10 @@ def map_headers(headers: Sequence[str], given: Mapping[str, str | None] = Mappin
     {'Art.-Nr.': None, 'Regal': 'sku', 'EAN-13': None}
     """
     fields: Fields = dict.fromkeys(headers)
-    _require_fitting(given, fields)
-    fields.update(given)
-    wishes = [(wish, header) for header in fields if header not in given and (wish := _wish(header)) is not None]
-    assigned_fields = {field for field in given.values() if field is not None}
+    _require_fitting(mapping, fields)
+    fields.update(mapping)
+    wishes = [(wish, header) for header in fields if header not in mapping and (wish := _wish(header)) is not None]
+    assigned_fields = {field for field in mapping.values() if field is not None}
     # Sorting is stable: of two that fit equally well, the one further left is served first.
     for (_, field), header in sorted(wishes, key=lambda wish: -wish[0][0]):
         if field not in assigned_fields:
@@ -97,9 +97,9 @@ def map_headers(headers: Sequence[str], given: Mapping[str, str | None] = Mappin
     return fields
 
 
-def _require_fitting(given: Mapping[str, str | None], headers: Collection[str]) -> None:
+def _require_fitting(mapping: Mapping[str, str | None], headers: Collection[str]) -> None:
     owners: dict[str, str] = {}
-    for header, field in given.items():
+    for header, field in mapping.items():
         if header not in headers:
             names = ", ".join(repr(name[:40]) for name in list(headers)[:10])
             raise _invalid(f"mapping names the column {header[:100]!r}, and the table has {names}")

@@ -66,8 +66,8 @@ class ProductSearch:
                 "file that describes them, start the workers again, and reprocess the job",
                 code="NO_PROVIDER",
             )
-        understood = self._providers.understood(possible)
-        if not understood:
+        askable_queries = self._providers.askable(possible)
+        if not askable_queries:
             ways = ", ".join(dict.fromkeys(query.strategy.value for query in possible))
             raise Permanent(
                 f"no retailer can be asked by what is known of the product ({ways}): give its row what they are asked "
@@ -75,7 +75,7 @@ class ProductSearch:
                 code="NO_PROVIDER_UNDERSTANDS",
             )
         # Only a question that was answered is followed by the next one, in a later run too.
-        query = choose_query(understood, item.times_not_found)
+        query = choose_query(askable_queries, item.times_not_found)
         events: list[SearchEvent] = []
         try:
             match = await self._providers.look_up(

@@ -47,8 +47,8 @@ def _sign_pattern(sign: str) -> str:
     """The sign by itself: no dollar of an unknown country ("X$"), no "zl" of a puzzle; "R $" is written, too."""
     before = r"(?<![^\W\d_])" if sign == "$" or sign[0].isalpha() else ""
     after = r"(?![^\W\d_])" if sign[-1].isalpha() else ""
-    spelled = rf"{sign[:-1]}\s?\$" if sign[1:].endswith("$") else re.escape(sign)
-    return f"{before}{spelled}{after}"
+    pattern = rf"{sign[:-1]}\s?\$" if sign[1:].endswith("$") else re.escape(sign)
+    return f"{before}{pattern}{after}"
 
 
 # The longest first: "ca$" holds "$".

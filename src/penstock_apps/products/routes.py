@@ -69,7 +69,7 @@ def routes_of(products: Products) -> Router:
 
         Of a CSV the first 300 kB are enough. What is wrong is corrected with `mapping` of `POST /api/jobs`.
         """
-        seen = products.intake.look_at_columns(
+        table = products.intake.look_at_columns(
             HandedFile(file.file, file.filename or "table"),
             UploadOptions(encoding=encoding, delimiter=delimiter, sheet=sheet),
             who.user,
@@ -78,10 +78,10 @@ def routes_of(products: Products) -> Router:
             {
                 "columns": [
                     {"name": column.name, "choice": column.field, "examples": column.examples}
-                    for column in seen.columns
+                    for column in table.columns
                 ],
                 "choices": [{"id": field, "name": name} for field, name in FIELD_NAMES.items()],
-                "note": _how_it_is_read(seen.shape),
+                "note": _how_it_is_read(table.shape),
             }
         )
 
