@@ -4,6 +4,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 STAMP := .venv/.up-to-date
+RUN_STAMP := .venv/.ready-to-run
 WORKERS ?= 4
 PYTHON_DIRS := $(foreach d,src tests benches tools,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 
@@ -16,9 +17,14 @@ setup: $(STAMP) ## make .venv from requirements.lock, if it is not up to date
 
 $(STAMP): requirements.lock pyproject.toml tools/setup
 	@PYTHON="$(PYTHON)" tools/setup
-	@touch $(STAMP)
+	@touch $(STAMP) $(RUN_STAMP)
 
-run: setup ## serve on http://127.0.0.1:8765, with sample jobs on an empty database, until Ctrl-C
+# What running needs, and no test tools; an environment that has these is ready, too.
+$(RUN_STAMP): requirements-run.lock pyproject.toml tools/setup
+	@PYTHON="$(PYTHON)" tools/setup run
+	@touch $(RUN_STAMP)
+
+run: $(RUN_STAMP) ## serve on http://127.0.0.1:8765, with sample jobs on an empty database, until Ctrl-C
 	@$(BIN)/penstock serve --samples $(ARGS)
 
 test: setup ## run the tests (LARGE=1: the largest of them at the sizes they promise)
@@ -63,7 +69,7 @@ wheel: ## build dist/penstock-*.whl, to install in a project of your own
 	@PYTHON="$(PYTHON)" tools/setup wheel dist
 	@ls dist/penstock-*.whl
 
-lock: ## resolve pyproject.toml into requirements.lock again (ARGS=--upgrade for newer versions)
+lock: ## resolve pyproject.toml into both requirements locks again (ARGS=--upgrade for newer versions)
 	@PYTHON="$(PYTHON)" tools/setup lock $(ARGS)
 
 lock-peers: setup ## resolve what each peer asks for again

@@ -22,7 +22,8 @@ from benches.workload import wait_until, working
 from penstock import SYSTEM, JobState, Penstock
 from penstock.lifecycle.states import FINISHED
 from penstock_apps.catalogs.application import catalogs as catalogs_application
-from penstock_apps.catalogs.duplicates import BITS, Photo, groups_of
+from penstock_apps.catalogs.duplicates import Photo, groups_of
+from penstock_apps.catalogs.hash_bits import BITS
 from penstock_apps.catalogs.settings import CatalogSettings
 
 NAME = "duplicates"
@@ -93,7 +94,7 @@ def job(databases: Databases, of: list[int]) -> float:
         app.system.migrate()
         catalog = catalogs.create("bench", [folder], user="ada")
         begun = time.perf_counter()
-        catalogs.repository.save(catalog.id, _facts(of))
+        catalogs.photos.save(catalog.id, _facts(of), lambda _: None)
         say(f"  {NAME} on {databases.name}: {len(of):,} photos recorded in {time.perf_counter() - begun:.0f} s")
         with working(app) as worker:
             assert worker.signals.wait("idle"), "the worker did not become idle"

@@ -38,6 +38,7 @@ class Plan:
     seconds_of_load: int = 3
     repetitions_of_load: int = 5
     rows_of_a_table: int = 1_000_000
+    rows_of_a_workbook: int = 100_000
     items_to_export: int = 1_000_000
     repetitions_of_tables: int = 2
     large_items: int = 1_000_000
@@ -50,6 +51,9 @@ class Plan:
     celery_noops: int = 40_000
     repetitions_of_celery: int = 3
     seconds_of_attack: int = 60
+    pruned_table: int = 10_000_000
+    pruning_rounds: int = 10
+    pruning_seconds: float = 6.0
     chord_tasks: int = 1_000
     repetitions_of_chords: int = 5
 
@@ -62,7 +66,8 @@ class Plan:
             seconds_of_load=1, repetitions_of_load=2, rows_of_a_table=100_000, items_to_export=50_000,
             repetitions_of_tables=2, large_items=100_000, page_asks=20, adaptive_items=1_500, repetitions_of_adaptive=1,
             snapshot_intervals=8, snapshot_seconds=10, celery_items=2_000, celery_noops=10_000, repetitions_of_celery=1,
-            seconds_of_attack=20,
+            seconds_of_attack=20, rows_of_a_workbook=20_000,
+            pruned_table=600_000, pruning_rounds=4, pruning_seconds=3.0,
             chord_tasks=300, repetitions_of_chords=1,
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def ours(databases: Databases, files: list[Path]) -> float:
         catalogs = app.install(catalogs_application, CatalogSettings(roots=(folder,), thumbnails_directory=Path(made)))
         app.system.migrate()
         catalog = catalogs.create("bench", [str(folder)], user="ada")
-        catalogs.repository.save(catalog.id, [_facts(number, file) for number, file in enumerate(files)])
+        catalogs.photos.save(catalog.id, [_facts(number, file) for number, file in enumerate(files)], lambda _: None)
         with working(app) as worker:
             assert worker.signals.wait("idle"), "the worker did not become idle"
             begun = time.perf_counter()
@@ -98,7 +99,7 @@ def ours(databases: Databases, files: list[Path]) -> float:
 
 
 def _facts(number: int, file: Path) -> tuple[str, dict[str, Any]]:
-    facts = {"size": file.stat().st_size, "modified": 0, "sha256": f"{number:064x}"[::-1]}
+    facts = {"size": file.stat().st_size, "modified": 0, "sha256": sha256(file.read_bytes()).hexdigest()}
     return str(file.resolve()), facts | {"perceptual_hash": f"{number:016x}"}
 
 

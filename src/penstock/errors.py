@@ -8,8 +8,10 @@
     │   └── PayloadTooLarge     … or is larger than the configured bound
     ├── KindUnknown             no kind of that name is registered here
     ├── JobNotFound             no such job, or it belongs to somebody else
+    │   └── JobPruned           … there was one, and its time is over
     ├── FileNotFound            no such stored file, or it belongs to somebody else
     ├── TransitionRefused       the lifecycle does not allow that now
+    ├── ChangedMeanwhile        the thing is not any more what the caller has seen of it
     ├── NotSignedIn             the caller is unknown: no token, or one that is not valid
     ├── NotAllowed              … the caller is known, but may not do that
     ├── TooManyRequests         … or may do it, but not so often
@@ -57,8 +59,10 @@ __all__ = [
     "PayloadTooLarge",
     "KindUnknown",
     "JobNotFound",
+    "JobPruned",
     "FileNotFound",
     "TransitionRefused",
+    "ChangedMeanwhile",
     "NotSignedIn",
     "NotAllowed",
     "TooManyRequests",
@@ -148,6 +152,12 @@ class JobNotFound(PenstockError):
     code = "JOB_NOT_FOUND"
 
 
+class JobPruned(JobNotFound):
+    """There was such a job: it has been kept for as long as its kind says."""
+
+    code = "JOB_PRUNED"
+
+
 class FileNotFound(PenstockError):
     """There is no such stored file for this caller."""
 
@@ -158,6 +168,12 @@ class TransitionRefused(PenstockError):
     """The job's state does not allow what was asked."""
 
     code = "TRANSITION_REFUSED"
+
+
+class ChangedMeanwhile(PenstockError):
+    """What is to be changed is not any more what the caller has seen of it."""
+
+    code = "CHANGED_MEANWHILE"
 
 
 class NotSignedIn(PenstockError):

@@ -28,6 +28,7 @@ from penstock.http.access import may_read_reference
 from penstock.http.authentication import Authenticate
 from penstock.http.bodies import BodyLimit
 from penstock.http.errors import answer_problems
+from penstock.http.head import HeadRequests
 from penstock.http.hosts import AllowedHosts
 from penstock.http.items import export
 from penstock.http.items import routes as items
@@ -39,7 +40,7 @@ from penstock.http.reference import describe, operation_name
 from penstock.http.requests import RequestIds
 from penstock.http.routing import add_routes
 from penstock.http.service import Service
-from penstock.http.system import health
+from penstock.http.system import health, schedules
 from penstock.http.system import routes as system
 from penstock.http.trailing_slash import TrailingSlash
 from penstock.web.pages import add_pages
@@ -99,6 +100,7 @@ def create_app(
     api.add_middleware(TrailingSlash)
     api.add_middleware(BodyLimit, max_bytes=app.settings.max_json_bytes, memory=service.body_memory)
     api.add_middleware(AllowedHosts, service=service)
+    api.add_middleware(HeadRequests)
     api.add_middleware(RequestIds, metrics=service.metrics)
     of_jobs = (live_list.routes, jobs.lists, jobs.routes, control.routes, live.routes, submission_routes(app))
     of_items = (items.lists, items.routes, export.routes)
@@ -108,6 +110,7 @@ def create_app(
         *of_items,
         session_routes.routes,
         system.routes,
+        schedules.routes,
         health.routes,
         *guests,
         *more,

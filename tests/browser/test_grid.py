@@ -432,6 +432,34 @@ def test_a_refresh_changes_rows_in_place(server: WholeServer, page_of: PageOf) -
     expect(row(grid, 60).locator(".row")).to_be_focused()
 
 
+@pytest.mark.parametrize("pending", [False, True], ids=["by number", "page behind page"])
+def test_a_refresh_that_comes_while_an_answer_is_under_way_is_remembered(page_of: PageOf, pending: bool) -> None:
+    """The answer may have been written before the change: the end of a job, after which nothing comes any more."""
+    page = page_of("reader")
+    held: list[Route] = []
+    is_slow = False
+
+    def answer(route: Route, status: str) -> None:
+        entry = {**item(1, status), "lockedBy": None, "updatedAt": "2026-01-01T00:00:00Z", "inputSummary": {}}
+        route.fulfill(json={"items": [entry], "columns": ["name"], "total": 1, "next": None})
+
+    def take(route: Route) -> None:
+        if is_slow and not held:
+            held.append(route)
+        else:
+            answer(route, "DONE" if held else "PENDING")
+
+    page.route("**/api/jobs/pretended/items?*", take)
+    grid = show(page, "pretended", pending=pending)
+    expect(row(grid, 1).get_by_text("Pending")).to_be_visible()
+    is_slow = True
+    with page.expect_request("**/api/jobs/pretended/items?*"):
+        page.evaluate("window.grid.table.source.refresh()")
+    page.evaluate("window.grid.table.source.refresh()")
+    answer(held[0], "PENDING")
+    expect(row(grid, 1).get_by_text("Done")).to_be_visible()
+
+
 def test_a_long_list_that_changed_is_read_again_when_somebody_asks(server: WholeServer, page_of: PageOf) -> None:
     user = server.somebody()
     page = page_of(user)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID, uuid4
@@ -93,6 +94,16 @@ def test_counters_follow_the_job_to_its_end(server: WholeServer, page_of: PageOf
     expect(page.locator("#job-title")).to_be_focused()
     expect(history(page)).to_have_count(3)
     expect(button(page, "Cancel")).to_be_hidden()
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_how_long_ago_is_counted_by_the_servers_clock(server: WholeServer, page_of: PageOf, hours: int) -> None:
+    user = server.somebody()
+    held = server.hold(user)
+    page = page_of(user)
+    page.clock.install(time=datetime.now(UTC) + timedelta(hours=hours))
+    opened(page, held.id)
+    expect(page.locator("[data-part=created]")).to_have_text(re.compile(r"^(just now|\d+ s ago)$"))
 
 
 def test_a_cancelled_job_says_who_and_why(server: WholeServer, page_of: PageOf) -> None:

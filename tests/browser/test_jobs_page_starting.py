@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import FilePayload, Locator, Page, Request, expect
 
 from penstock import JobState, owner
-from penstock_apps.products.retailer import sample_csv, sample_image
+from penstock_apps.products.retailer import CATALOGUE, sample_csv, sample_image
 from tests.browser.accessibility import no_problems
 from tests.browser.conftest import PageOf
 from tests.browser.served import WholeServer
@@ -74,6 +74,31 @@ def test_a_table_is_uploaded(server: WholeServer, page: Page) -> None:
     job = server.ended(job_of(page))
     assert job.kind == "csv"
     assert job.title == "products.csv"
+
+
+def test_the_columns_of_a_table_are_shown_and_put_right(server: WholeServer, page: Page) -> None:
+    asked = form(page, "Look products up")
+    table = f"Regal;EAN-13;Name\n{CATALOGUE[0]['id']};{CATALOGUE[1]['ean']};Kettle\n".encode()
+    chosen = asked.get_by_label("A table, or pictures")
+    columns = asked.get_by_role("group", name="Columns of the table")
+    chosen.set_input_files({"name": "photo.png", "mimeType": "image/png", "buffer": sample_image(0)})
+    expect(columns).to_be_hidden()
+    chosen.set_input_files({"name": "stock.csv", "mimeType": "text/csv", "buffer": table})
+    expect(columns).to_contain_text("split at ';'")
+    expect(columns.get_by_role("row")).to_have_count(4)
+    expect(columns.get_by_role("row", name="EAN-13")).to_contain_text(CATALOGUE[1]["ean"])
+    shelf, number, name = (columns.get_by_label(f"What {one} is taken for") for one in ("Regal", "EAN-13", "Name"))
+    for select, value in ((shelf, ""), (number, "gtin"), (name, "title")):
+        expect(select).to_have_value(value)
+    shelf.select_option("Title")
+    expect(name).to_have_value("")  # a field is in one column
+    shelf.select_option("Article number")
+    number.select_option("not used")
+    name.select_option("Title")
+    no_problems(page)
+    asked.get_by_role("button", name="Look them up").click()
+    job = server.ended(job_of(page))
+    assert job.params["mapping"] == {"Regal": "sku", "EAN-13": None, "Name": "title"}
 
 
 def test_several_pictures_are_one_job(server: WholeServer, page: Page) -> None:

@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from penstock.errors import TransitionRefused
 from penstock.lifecycle.callers import SYSTEM
+from penstock.lifecycle.job import SubmitOutcome
 from penstock.lifecycle.kind import Kind
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import Actor, ErrorType, JobState, KilledBy
+from penstock.lifecycle.transitions import SUBMIT
 from penstock.operations import control, maintenance
 from penstock.store.tables import jobs
 from penstock.testing.drive import LEASE, Workbench
@@ -32,6 +35,31 @@ def test_who_waits_too_long_fails(bench: Workbench) -> None:
         S.FAILED, "QUEUE_WAIT_EXCEEDED", ErrorType.RETRYABLE, None,
     )  # fmt: skip
     assert bench.claim("limited") == []
+
+
+def test_what_nobody_submits_is_canceled_by_the_system(bench: Workbench) -> None:
+    forgotten, late = (bench.submit("limited", hold=True).job.id for _ in range(2))
+    shared = bench.submit("limited", hold=True, unique_key="u").job.id
+    bench.clock.advance(70)
+    assert bench.sweep().never_submitted == 0
+    assert write(bench, control.let_flow, SUBMIT, late, SYSTEM)
+    bench.clock.advance(0.001)
+    assert bench.sweep().never_submitted == 2
+    assert bench.sweep().never_submitted == 0
+    canceled = bench.job(forgotten)
+    assert (canceled.state, canceled.killed_by, canceled.canceled_at) == (
+        S.CANCELED, KilledBy.SYSTEM, bench.clock.held(),
+    )  # fmt: skip
+    assert canceled.killed_reason == "nobody submitted the job within 70 s of its creation; create it again"
+    [created, ended] = history(bench, forgotten)
+    assert (created.to_state, ended.to_state, ended.actor, ended.reason) == (
+        S.CREATED, S.CANCELED, Actor.SYSTEM, canceled.killed_reason,
+    )  # fmt: skip
+    assert bench.job(late).state is S.QUEUED
+    assert bench.job(shared).state is S.CANCELED
+    assert bench.submit("limited", unique_key="u").answer is SubmitOutcome.NEW, "its key is free"
+    with pytest.raises(TransitionRefused, match="is canceled: submit is possible only while it is created"):
+        write(bench, control.let_flow, SUBMIT, forgotten, SYSTEM)
 
 
 def test_who_runs_too_long_fails_and_is_said_to_be_killed(bench: Workbench) -> None:

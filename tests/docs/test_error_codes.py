@@ -28,7 +28,7 @@ NO_CODES = {"AF_UNIX", "LC_ALL", "NO_COLOR", "XML_PARSE_HUGE", "MAX_BYTES", "QUE
 NO_CODES |= {str(field.validation_alias) for field in Settings.model_fields.values()}
 NO_CODES |= set(variables_of(SourceSettings))
 NO_CODES |= {variable for settings in settings_of_applications().values() for variable in variables_of(settings)}
-NO_CODES |= {"LARGEST_ANSWER"}
+NO_CODES |= {"LARGEST_ANSWER", "NO_DELIMITER"}
 NO_CODES |= {*names_at_the_root, *names_of_the_lifecycle}
 
 

@@ -34,3 +34,12 @@ def test_links_lead_somewhere(page):
         if not there.exists() or (anchor and there.suffix == ".md" and anchor not in anchors_of(there)):
             broken.append(target)
     assert not broken, f"{page.relative_to(ROOT)} links to what is not there: {broken}"
+
+
+def test_the_files_that_the_pipeline_names_are_there() -> None:
+    """In code, without a link; the page says below which folders they are."""
+    names = re.findall(r"`((?:\w+/)*\w+\.py)`", prose_of(ROOT / "docs" / "explanation" / "pipeline.md"))
+    roots = [ROOT / "src" / "penstock", ROOT / "src" / "penstock_apps" / "products", ROOT / "tests"]
+    missing = {name for name in names if not any((root / name.removeprefix("apps/")).exists() for root in roots)}
+    assert len(names) > 50
+    assert missing == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -13,11 +14,14 @@ import pytest
 from fastapi import Body, FastAPI
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Message
 
 from penstock import ItemContext, Penstock, load_settings
 from penstock.http import Admin, Json, Router, limit_body
 from penstock.http import bodies as bodies_module
+from penstock.http.bodies import BodyRequest
 from penstock.http.routing import GuardedRoute
 from penstock.server import create_app
 from tests.http.conftest import SECRET, Served, served_site, serving
@@ -231,6 +235,30 @@ def test_a_form_of_many_parts_is_refused(served: Served) -> None:
     files = [("file", (f"{number}.txt", b"x", "text/plain")) for number in range(30)]
     answer = served.client().post("/api/documents/jobs", files=files)
     assert (answer.status_code, answer.json()["code"]) == (400, "REQUEST_REFUSED")
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        ("multipart/form-data; boundary=b", b'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\n%s\r\n'),
+        ("application/x-www-form-urlencoded", b"x=%s&"),
+    ],
+)
+@pytest.mark.parametrize("size", [10, MIB])
+def test_texts_of_a_form_are_refused_before_they_take_memory(kind: str, field: bytes, size: int) -> None:
+    """At most twenty of them are held, each of 64 KiB; of what follows nothing is taken."""
+    body, taken = field % (b"y" * size) * (2_000_000 // size), 0
+
+    async def receive() -> Message:
+        nonlocal taken
+        taken += 16_384
+        return {"type": "http.request", "body": body[taken - 16_384 : taken], "more_body": taken < len(body)}
+
+    scope = {"type": "http", "method": "POST", "headers": [(b"content-type", kind.encode())], "app": None}
+    with pytest.raises(HTTPException) as refused:
+        asyncio.run(BodyRequest(scope, receive).form().__aenter__())
+    assert refused.value.status_code == 400
+    assert taken <= 20 * min(size + 100, 64 * 1024) + 2 * 16_384
 
 
 def test_large_files_of_one_upload_are_on_the_disk_and_not_in_memory() -> None:

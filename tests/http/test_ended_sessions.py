@@ -171,3 +171,13 @@ def test_a_stream_ends_with_its_token(app: Penstock, serve: Serve) -> None:
     with served.client(None, token=token).stream("GET", f"/api/jobs/{job.id}/events") as stream:
         assert stream.status_code == 200
         assert not [line for line in stream.iter_lines() if line.startswith("data:")]
+
+
+@on_sqlite
+def test_a_stream_of_a_job_to_which_nothing_happens_ends_with_its_token(app: Penstock, serve: Serve) -> None:
+    app.kind("held")(lambda item: None)
+    served = serve(worker=False)
+    job = app.submit("held", {}, owner="ada").job
+    token = served.server.config.app.state.penstock.tokens.issue("ada", seconds=2)  # type: ignore[union-attr]
+    with served.client(None, token=token).stream("GET", f"/api/jobs/{job.id}/events") as stream:
+        assert any(line.startswith("data:") for line in stream.iter_lines())

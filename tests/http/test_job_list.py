@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from penstock import Penstock
 from penstock.http.jobs.schemas import JobListed, JobStatusResponse
 from penstock.operations import read_jobs
+from penstock.store.tables import jobs
 from tests.http.conftest import Served, on_sqlite
 from tests.http.shapes import read_as
 
@@ -62,6 +64,37 @@ def test_a_list_is_asked_for_in_many_ways(app: Penstock, serve: Serve) -> None:
     ):  # fmt: skip
         wrong = ada.get(f"/api/jobs?{query}")
         assert (wrong.status_code, wrong.json()["code"], wrong.json()["field"]) == (422, "INVALID_INPUT", field), query
+
+
+def test_failed_and_killed_are_asked_for_by_the_words_they_are_shown_by(
+    app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.kind("held")(lambda item: None)
+    ada = serve(worker=False).client()
+    broken, timed_out, canceled = (app.submit("held", {}, owner="ada", title=f"{n}").job for n in range(3))
+    app.jobs.cancel(canceled.id)
+    with app.store.engine.begin() as connection:
+        for job, killed_by in ((broken, None), (timed_out, "timeout")):
+            connection.execute(
+                update(jobs)
+                .where(jobs.c.id == job.id)
+                .values(state="failed", killed_by=killed_by, error_code="ANY", completed_at=job.created_at)
+            )
+
+    def shown(**params: str) -> list[tuple[str, str]]:
+        return [(one["title"], one["status"]) for one in ada.get("/api/jobs", params=params).json()]
+
+    assert shown(status="failed") == [("0", "failed")]
+    assert shown(status="killed") == [("2", "killed"), ("1", "killed")]
+    assert shown(status="killed", state="failed") == [("1", "killed")]
+    assert shown(status="killed", q="1") == [("1", "killed")]
+    assert shown(status="failed", q="1") == []
+    assert shown(state="failed") == [("1", "killed"), ("0", "failed")]
+    # What is looked through without being shown has a bound, as in a search.
+    monkeypatch.setattr(read_jobs, "MAX_SEARCHED", 1)
+    first = ada.get("/api/jobs", params={"status": "failed"})
+    assert first.json() == []
+    assert [one["title"] for one in ada.get(first.links["next"]["url"]).json()] == ["0"]
 
 
 @on_sqlite

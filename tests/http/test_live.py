@@ -12,13 +12,16 @@ from uuid import UUID
 import httpx2
 import pytest
 from sqlalchemy import insert, update
+from structlog.testing import capture_logs
 
 from penstock import ItemContext, Penstock, owner
-from penstock.errors import StoreUnavailable
+from penstock.app import System
+from penstock.errors import JobNotFound, StoreUnavailable
+from penstock.http import change_feed
 from penstock.http.jobs import live
 from penstock.http.jobs.status import read_news
 from penstock.store.tables import job_events, jobs
-from tests.http.conftest import Served
+from tests.http.conftest import Served, on_sqlite
 
 PATIENCE = 30.0
 LINES = 2_100
@@ -165,3 +168,46 @@ def test_a_server_that_stops_lets_those_who_listen_go(app: Penstock, serve: Serv
         assert next(following)[0] == "history"
         served.server.handle_exit(15, None)
         assert [name for name, _, _ in following if name != "progress"] == []
+
+
+@on_sqlite
+def test_one_unforeseen_error_silences_no_follower(
+    app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_feed, "_PAUSE_AFTER_FAILURE_SECONDS", 0.01)
+    app.kind("held")(lambda item: None)
+    job = app.submit("held", {}, owner="ada").job
+    ask, has_failed = System.change_marks, threading.Event()
+
+    def fail_once(system: System, job_ids: Any) -> Any:
+        if not has_failed.is_set():
+            has_failed.set()
+            raise RuntimeError("can't start new thread")
+        return ask(system, job_ids)
+
+    monkeypatch.setattr(System, "change_marks", fail_once)
+    ada = serve(worker=False).client()
+    with ada.stream("GET", f"/api/jobs/{job.id}/events") as answer:
+        told = events(answer)
+        next(told)
+        assert has_failed.wait(PATIENCE)
+        app.jobs.cancel(job.id)
+        assert [name for name, _, _ in told][-1] == "end"
+
+
+@on_sqlite
+def test_a_stream_of_a_job_that_is_gone_ends(app: Penstock, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.kind("held")(lambda item: None)
+    job = app.submit("held", {}, owner="ada").job
+    ada = serve(worker=False).client()
+    with ada.stream("GET", f"/api/jobs/{job.id}/events") as answer, capture_logs() as lines:
+        told = events(answer)
+        next(told)
+
+        def gone(*_: Any, **__: Any) -> Any:
+            raise JobNotFound(f"there is no job {job.id}")
+
+        monkeypatch.setattr(live, "read_news", gone)
+        app.jobs.pause(job.id)
+        assert "end" not in [name for name, _, _ in told]
+    assert not [line for line in lines if line["log_level"] == "error"]

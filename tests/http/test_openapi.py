@@ -56,8 +56,8 @@ KICKOFF = "POST /api/jobs/{job_id}/kickoff"
 STOP = "DELETE /api/jobs/{job_id}"
 UNSAYABLE = {
     "GET /api/jobs", "GET /parse-requests", "GET /recipes", "POST /api/jobs",
-    "POST /api/catalogs", "POST /recipes/parse-url/async", "POST /recipes/parse-payload/async",
-    "POST /parse-requests", "POST /api/v1/recipes/parse",
+    "POST /api/catalogs", "PATCH /api/catalogs/{catalog_id}", "POST /recipes/parse-url/async",
+    "POST /recipes/parse-payload/async", "POST /parse-requests", "POST /api/v1/recipes/parse",
     "PATCH /recipes/{recipe_id}", "GET /api/jobs/{job_id}/items", "GET /api/pending",
     "POST /recipes", "GET /recipes/parse-url/jobs", "POST /api/jobs/{job_id}/reprocess",
     "POST /api/sessions/end",
@@ -76,6 +76,8 @@ class World:
     jobs: dict[str, str]
     documents: list[str]
     catalog: str
+    spare_catalog: str
+    """One that may be deleted."""
     recipes: list[str]
     asked: Counter[Any] = field(default_factory=Counter)
 
@@ -87,6 +89,8 @@ class World:
 
     def ids(self, operation: str) -> list[str]:
         """The ids worth asking ``operation`` for."""
+        if operation == "DELETE /api/catalogs/{catalog_id}":
+            return [self.spare_catalog]
         if "/api/catalogs/" in operation:
             return [self.catalog]
         if "/recipes/{recipe_id}" in operation:
@@ -140,10 +144,11 @@ def world(tmp_path: Path) -> Iterator[World]:
         upload = {"file": ("log.txt", b"five words are in here")}
         uploaded = [ada.post("/api/documents/jobs", files=upload).json()["jobId"] for _ in range(4)]
         ada.post(f"/api/documents/jobs/{uploaded[0]}/submit")
-        made = ada.post("/api/catalogs", json={"name": "Holidays", "source_directories": [str(folder)]})
+        holidays = {"name": "Holidays", "source_directories": [str(folder)]}
+        catalog, spare = (ada.post("/api/catalogs", json=holidays).json()["id"] for _ in range(2))
         soups = [ada.post("/recipes", json={"title": "Soup"}).json() for _ in range(4)]
         saved = [str(soup["id" if number % 2 else "uuid"]) for number, soup in enumerate(soups)]
-        yield World(served, folder, jobs, uploaded, made.json()["id"], saved)
+        yield World(served, folder, jobs, uploaded, catalog, spare, saved)
     app.close()
 
 
@@ -400,7 +405,7 @@ def test_mounted_under_a_prefix_routes_events_and_worker_work(tmp_path: Path) ->
         assert page.json()[0]["job_id"] == str(second.id)
         assert ada.get(page.links["next"]["url"]).json()[0]["job_id"] == str(first.id)
         refused = ada.put(f"/tasks/api/jobs/{first.id}")
-        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, DELETE")
+        assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD, DELETE")
         assert ada.get("/tasks/openapi.json").json()["servers"] == [{"url": "/tasks"}]
     app.close()
 

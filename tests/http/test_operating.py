@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import httpx2
 import pytest
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
+from starlette.responses import StreamingResponse
+from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from penstock import Penstock, Settings
@@ -16,7 +19,7 @@ from penstock.errors import PenstockError, StatementRefused, StoreUnavailable
 from penstock.http.errors import STATUSES, status_of
 from penstock.operations.samples import keep_samples
 from penstock.server import create_app
-from tests.http.conftest import Served
+from tests.http.conftest import Served, on_sqlite, serving
 
 Serve = Callable[..., Served]
 
@@ -102,10 +105,59 @@ def test_a_mistake_of_ours_tells_nothing_but_where_to_look(
         raise RuntimeError("the password is swordfish")
 
     monkeypatch.setattr(Jobs, "page", breaks)
-    answer = serve(worker=False).client().get("/api/jobs")
+    served = serve(worker=False)
+    with capture_logs([merge_contextvars]) as lines:
+        answer = served.client().get("/api/jobs")
     assert (answer.status_code, answer.json()["code"]) == (500, "INTERNAL_ERROR")
     assert "swordfish" not in answer.text
-    assert answer.json()["request_id"]
+    request_id = answer.json()["request_id"]
+    assert answer.headers["x-request-id"] == request_id
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    [of_the_defect] = [line for line in lines if "exc_info" in line]
+    assert of_the_defect["request_id"] == request_id
+    assert isinstance(of_the_defect["exc_info"], RuntimeError)
+    [of_the_request] = [line for line in lines if line["event"] == "request"]
+    assert (of_the_request["request_id"], of_the_request["status"]) == (request_id, 500)
+    text = served.client(None).get("/metrics").text
+    assert 'penstock_http_request_seconds_count{method="GET",route="/api/jobs",status="500"} 1.0' in text
+
+
+def test_an_answer_that_breaks_in_its_middle_is_found_too(app: Penstock) -> None:
+    more = APIRouter()
+
+    @more.get("/halves")
+    def halves() -> StreamingResponse:
+        def pieces() -> Iterator[bytes]:
+            yield b"one half"
+            raise RuntimeError("no other half")
+
+        return StreamingResponse(pieces())
+
+    with (
+        serving(app, worker=False, more=[more]) as served,
+        capture_logs([merge_contextvars]) as lines,
+        pytest.raises(httpx2.RemoteProtocolError),
+    ):
+        served.client(None).get("/halves", headers={"X-Request-ID": "mine-3"})
+    [of_the_defect] = [line for line in lines if "exc_info" in line]
+    assert (of_the_defect["request_id"], str(of_the_defect["exc_info"])) == ("mine-3", "no other half")
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('{"kind": "held"} y', "Extra data, line 1, column 18"),
+        ('{"params": 1,\n nothing}', "Expecting property name enclosed in double quotes, line 2, column 2"),
+    ],
+)
+def test_json_that_cannot_be_read_names_its_place_and_no_field(
+    app: Penstock, serve: Serve, body: str, reason: str
+) -> None:
+    ada = serve(worker=False).client()
+    answer = ada.post("/api/sessions/end", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (422, "INVALID_INPUT", None)
+    assert answer.json()["message"] == f"the body is not JSON: {reason}"
 
 
 @pytest.mark.parametrize(

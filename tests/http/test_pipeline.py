@@ -14,7 +14,6 @@ from typing import Any
 from zipfile import ZipFile
 
 import httpx2
-import openpyxl  # type: ignore[import-untyped]
 import pytest
 
 from penstock import ItemContext, Job, JobContext, NotFound, Penstock, Permanent, Planned, Retryable, Settings
@@ -24,6 +23,7 @@ from penstock.http.service import Service
 from penstock.operations import export
 from tests.http.conftest import Served, on_sqlite, serving
 from tests.http.shapes import read_as
+from tests.workbooks import read_workbook
 
 PATIENCE = 30.0
 Serve = Callable[..., Served]
@@ -151,8 +151,8 @@ def sheet_lines(answer: httpx2.Response) -> list[list[Any]]:
         for name in book.namelist():
             assert b"<f>" not in book.read(name), name
             assert b"<f " not in book.read(name), name
-    sheet = openpyxl.load_workbook(io.BytesIO(answer.content)).active
-    return [[cell.value for cell in row] for row in sheet.iter_rows()]
+    [lines] = read_workbook(answer.content).values()
+    return lines
 
 
 def test_an_export_has_what_the_grid_has_cell_by_cell(app: Penstock, serve: Serve) -> None:

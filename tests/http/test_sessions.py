@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import httpx2
@@ -12,7 +13,7 @@ from penstock import Penstock
 from penstock.cli.server_process import greeting
 from penstock.http.sessions import LINK_SECONDS, SESSION_COOKIE, Links
 from penstock.web.answers import own_path
-from tests.http.conftest import Served, on_sqlite
+from tests.http.conftest import SECRET, Served, on_sqlite
 
 OURS = {"Sec-Fetch-Site": "same-origin"}
 """One database will do: sessions know none."""
@@ -219,3 +220,22 @@ def test_a_session_that_is_over_is_said_to_programs_and_leads_people_to_the_sign
     one = served.client_with(cookies=over)
     assert one.get("/api/jobs").json()["code"] == "TOKEN_EXPIRED"
     assert one.get("/ui/jobs").headers["location"].startswith("/ui/sign-in")
+
+
+@on_sqlite
+def test_a_token_that_is_too_long_for_a_cookie_is_refused_with_the_reason(served: Served) -> None:
+    def token(groups: int) -> str:
+        claims = {"sub": "ada", "exp": time.time() + 60, "groups": [f"group-{number:05}" for number in range(groups)]}
+        return jwt.encode(claims, SECRET, algorithm="HS256")
+
+    somebody = served.client_with(headers=OURS)
+    accepted = somebody.post("/ui/sign-in", data={"token": token(150)})
+    assert (accepted.status_code, "set-cookie" in accepted.headers) == (303, True)
+    long = token(280)
+    assert served.client(None, token=long).get("/api/jobs").status_code == 200
+    refused = somebody.post("/ui/sign-in", data={"token": long})
+    assert (refused.status_code, "set-cookie" in refused.headers) == (401, False)
+    assert f"has {len(long):,} characters, and a browser keeps no more than" in refused.text
+    for far_too_long in (token(700), token(2_000)):
+        refused = somebody.post("/ui/sign-in", data={"token": far_too_long})
+        assert (refused.status_code, "the token is too long" in refused.text) == (401, True)

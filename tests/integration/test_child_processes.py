@@ -17,10 +17,8 @@ from penstock import Penstock
 from penstock.app import ChildProcesses, Limits
 from penstock.app.child_processes import Places
 from penstock.errors import MemoryLimitExceeded, TimeLimitExceeded, TooManyRequests
-from tests.integration.test_process_pool import announce_and_hang, dies, fifo, heard, own_pid
+from tests.integration.pool_calls import announce_and_hang, dies, heard, own_pid
 from tests.waiting import eventually
-
-__all__ = ["fifo"]
 
 LIMITS = Limits(timeout=30.0, memory_bytes=None)
 

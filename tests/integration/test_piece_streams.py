@@ -15,7 +15,7 @@ from penstock.errors import MemoryLimitExceeded, Retryable, Stopped, TimeLimitEx
 from penstock.runners.piece_stream import MANY
 from penstock.runners.process_handle import Child
 from penstock.runners.processes import Limits, ProcessPool
-from tests.integration.test_process_pool import FREE, MEBIBYTE, dies
+from tests.integration.pool_calls import FREE, MEBIBYTE, dies
 from tests.waiting import eventually
 
 PIECE = 512 * 1024

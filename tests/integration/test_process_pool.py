@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import contextlib
 import ctypes
 import os
-import select
 import signal
-import stat
-import subprocess
 import sys
-import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 from pathlib import Path
 
@@ -30,180 +25,36 @@ from penstock.errors import (
     TimeLimitExceeded,
     WorkerCrashed,
 )
-from penstock.runners import process_handle, processes
-from penstock.runners.processes import ForeignError, Limits, ProcessPool
-
-FREE = Limits(timeout=None, memory_bytes=None)
-MEBIBYTE = 1 << 20
-SOURCE = Path(processes.__file__).parents[2]
-PATIENCE = 30.0
-
-PoolFactory = Callable[..., ProcessPool]
-
-
-@pytest.fixture
-def make_pool() -> Iterator[PoolFactory]:
-    with contextlib.ExitStack() as stack:
-
-        def make(size: int = 1, **options: float) -> ProcessPool:
-            pool = ProcessPool(size, **options)  # type: ignore[arg-type]
-            stack.callback(pool.close, 0.0)
-            return pool
-
-        yield make
-
-
-@pytest.fixture
-def fifo(tmp_path: Path) -> Path:
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    return path
-
-
-def heard(fifo: Path) -> list[int]:
-    """The numbers a handler announces; blocks until it does."""
-    return [int(word) for word in fifo.read_text().split()]
-
-
-def dies(pid: int) -> bool:
-    """Whether a process is dead, or is so before our patience ends."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        poll = select.poll()  # select knows the first 1,024 descriptors only
-        poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(PATIENCE * 1000))
-    finally:
-        os.close(descriptor)
-
-
-# Handlers.
-
-
-def own_pid(_: object) -> int:
-    return os.getpid()
-
-
-def announce_and_hang(fifo: str) -> None:
-    Path(fifo).write_text(str(os.getpid()))
-    threading.Event().wait()
-
-
-def announce_and_spin(fifo: str) -> None:
-    Path(fifo).write_text(str(os.getpid()))
-    ctypes.PyDLL(None).pause()  # native code that never gives the interpreter lock back
-
-
-def start_program_and_hang(fifo: str) -> None:
-    program = subprocess.Popen(["sleep", "1000"])
-    Path(fifo).write_text(f"{os.getpid()} {program.pid}")
-    threading.Event().wait()
-
-
-def terminate_a_program(_: object) -> int:
-    program = subprocess.Popen(["sleep", "1000"])
-    program.terminate()
-    return program.wait()
-
-
-def grow_slowly(_: object) -> None:
-    hoard = []
-    while True:
-        hoard.append(b"x" * MEBIBYTE)
-        threading.Event().wait(0.002)
-
-
-def keep(size: int) -> int:
-    globals()["kept"] = b"x" * size
-    return os.getpid()
-
-
-def catch_signals(_: object) -> int:
-    os.kill(os.getpid(), signal.SIGINT)
-    os.kill(os.getpid(), signal.SIGTERM)
-    return os.getpid()
-
-
-def session_and_group(_: object) -> tuple[int, int]:
-    return os.getsid(0), os.getpgid(0)
-
-
-def raise_retryable(_: object) -> None:
-    raise Retryable("the shop answers 429", code="SHOP_BUSY", retry_after=30)
-
-
-class NeedsTwo(Exception):
-    def __init__(self, one: str, two: str) -> None:
-        super().__init__(f"{one} and {two}")
-
-
-def raise_what_cannot_travel(_: object) -> None:
-    raise NeedsTwo("flour", "water")
-
-
-def raise_memory_error(_: object) -> None:
-    raise MemoryError("not ours")
-
-
-def raise_stop_iteration(_: object) -> None:
-    next(iter([]))
-
-
-def return_lock(_: object) -> object:
-    return threading.Lock()
-
-
-def fork_and_exit(_: object) -> None:
-    if os.fork() == 0:
-        threading.Event().wait()
-    os._exit(4)
-
-
-def pool_socket() -> int:
-    for link in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):
-            if stat.S_ISSOCK(os.fstat(int(link.name)).st_mode):
-                return int(link.name)
-    raise AssertionError("no socket")
-
-
-def write_to_pool(data: bytes) -> None:
-    os.write(pool_socket(), data)
-    threading.Event().wait()
-
-
-def append_line(path_and_line: tuple[str, str]) -> None:
-    path, line = path_and_line
-    with Path(path).open("a") as file:
-        file.write(line + "\n")
-
-
-def wait_for_file(fifo: str) -> str:
-    return Path(fifo).read_text()
-
-
-def arrive_late(seconds: float) -> str:
-    threading.Event().wait(seconds)
-    return "arrived"
-
-
-class Late:
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def __reduce__(self) -> tuple[Callable[[float], str], tuple[float]]:
-        return arrive_late, (self.seconds,)
-
-
-class Greeter:
-    def __init__(self, greeting: str) -> None:
-        self.greeting = greeting
-
-    def greet(self, name: str) -> str:
-        return f"{self.greeting}, {name}"
-
+from penstock.runners import process_handle
+from penstock.runners.processes import ForeignError, Limits
+from tests.integration.pool_calls import (
+    FREE,
+    MEBIBYTE,
+    PATIENCE,
+    Greeter,
+    Late,
+    PoolFactory,
+    announce_and_hang,
+    announce_and_spin,
+    append_line,
+    catch_signals,
+    dies,
+    fork_and_exit,
+    grow_slowly,
+    heard,
+    keep,
+    own_pid,
+    raise_memory_error,
+    raise_retryable,
+    raise_stop_iteration,
+    raise_what_cannot_travel,
+    return_lock,
+    session_and_group,
+    start_program_and_hang,
+    terminate_a_program,
+    wait_for_file,
+    write_to_pool,
+)
 
 # Calls and their answers.
 
@@ -548,157 +399,3 @@ def test_close_leaves_nothing_and_may_be_repeated(make_pool: PoolFactory) -> Non
     assert all(dies(pid) for pid in pids)
     with pytest.raises(RuntimeError, match="closed"):
         pool.submit(abs, -1, FREE)
-
-
-# Parents of other kinds, each a program of its own.
-
-
-def run_parent(tmp_path: Path, program: str, *, script: bool = True) -> subprocess.Popen[str]:
-    program = "from penstock.runners.processes import *\nFREE = Limits(None, None)\n" + textwrap.dedent(program)
-    path = tmp_path / "parent.py"
-    path.write_text(program)
-    arguments = [str(path)] if script else ["-c", program]
-    return subprocess.Popen(
-        [sys.executable, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-    )
-
-
-def test_children_die_with_a_parent_that_was_killed(tmp_path: Path, fifo: Path) -> None:
-    parent = run_parent(
-        tmp_path,
-        f"""
-        import ctypes, os
-        def spin(fifo):
-            open(fifo, "w").write(str(os.getpid()))
-            ctypes.PyDLL(None).pause()
-        if __name__ == "__main__":
-            pool = ProcessPool(2)
-            pool.submit(abs, 1, FREE).result()
-            pool.submit(spin, {str(fifo)!r}, FREE).result()
-        """,
-    )
-    (child,) = heard(fifo)
-    children = [process.pid for process in psutil.Process(parent.pid).children()]
-    parent.kill()
-    parent.communicate(timeout=PATIENCE)
-    assert child in children
-    assert all(dies(pid) for pid in children)
-
-
-def test_where_the_kernel_does_not_a_thread_notices_that_the_parent_is_gone(tmp_path: Path, fifo: Path) -> None:
-    child = (
-        "import os, sys, threading; from penstock.runners import process_child\n"
-        "threading.Thread(target=process_child._watch_parent, args=(os.getppid(), 0.05)).start()\n"
-        f"open({str(fifo)!r}, 'w').write(str(os.getpid()))\n"
-    )
-    parent = run_parent(
-        tmp_path,
-        f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}], start_new_session=True)",
-    )
-    (pid,) = heard(fifo)
-    assert psutil.pid_exists(pid)
-    parent.kill()
-    parent.communicate(timeout=PATIENCE)
-    assert dies(pid)
-
-
-def test_a_parent_may_end_without_closing_its_pool(tmp_path: Path, fifo: Path) -> None:
-    parent = run_parent(
-        tmp_path,
-        f"""
-        import os, subprocess, time
-        def hang(fifo):
-            program = subprocess.Popen(["sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            open(fifo, "w").write(f"{{os.getpid()}} {{program.pid}}")
-            time.sleep(1000)
-        if __name__ == "__main__":
-            pool = ProcessPool(1)
-            pool.submit(hang, {str(fifo)!r}, FREE)
-            open({str(fifo)!r} + ".seen", "w").write(open({str(fifo)!r}).read())
-        """,
-    )
-    _, errors = parent.communicate(timeout=PATIENCE)
-    assert (parent.returncode, errors) == (0, "")
-    child, program = heard(Path(f"{fifo}.seen"))
-    assert dies(child)
-    assert dies(program)
-
-
-@pytest.mark.parametrize("unread", ["the answer", "that it has begun"])
-def test_a_child_whose_parent_hangs_up_ends_without_a_word(tmp_path: Path, fifo: Path, unread: str) -> None:
-    # Unread bytes make the end of the connection a reset for the child that reads, a broken pipe for one that writes.
-    parent = run_parent(
-        tmp_path,
-        f"""
-        import pickle, socket, threading
-        from concurrent.futures import Future
-        from pathlib import Path
-        from penstock.runners.process_handle import Call, Child
-        WAITS = {unread == "that it has begun"}
-        child = Child(1000)
-        call = (Path.read_text, Path({str(fifo)!r})) if WAITS else (abs, -1)
-        child.give(Call(Future(), pickle.dumps(call), FREE), 0.0, None)
-        child.connection.setblocking(True)
-        child.flush()
-        lengths = 1 if WAITS else 2
-        while lengths > child.connection.recv(1000, socket.MSG_PEEK).count(bytes(7)):
-            pass
-        child.connection.close()
-        if WAITS:
-            Path({str(fifo)!r}).write_text("on")
-        print(child.reap())
-        """,
-    )
-    said, errors = parent.communicate(timeout=PATIENCE)
-    assert errors == ""
-    assert said.startswith("was killed by SIGKILL"), "it ends its whole group, and so itself"
-
-
-def test_a_parent_given_on_the_command_line_works(tmp_path: Path) -> None:
-    parent = run_parent(tmp_path, "print(ProcessPool(1).submit(abs, -7, FREE).result())", script=False)
-    assert parent.communicate(timeout=PATIENCE) == ("7\n", "")
-
-
-def test_a_child_does_not_read_what_was_typed_for_its_parent(tmp_path: Path) -> None:
-    parent = run_parent(
-        tmp_path, "import os; print(ProcessPool(1).submit(os.readlink, '/proc/self/fd/0', FREE).result())", script=False
-    )
-    assert parent.communicate("typed", timeout=PATIENCE) == ("/dev/null\n", "")
-
-
-def test_main_is_imported_only_by_calls_that_refer_to_it(tmp_path: Path) -> None:
-    parent = run_parent(
-        tmp_path,
-        """
-        print("imported", __name__, flush=True)
-        def twice(number):
-            return number * 2
-        if __name__ == "__main__":
-            pool = ProcessPool(1)
-            print(pool.submit(abs, -7, FREE).result(), flush=True)
-            print(pool.submit(twice, 4, FREE).result(), flush=True)
-        """,
-    )
-    out, errors = parent.communicate(timeout=PATIENCE)
-    assert (out.split("\n"), errors) == (["imported __main__", "7", "imported __mp_main__", "8", ""], "")
-
-
-def test_a_main_without_a_guard_is_refused_and_does_not_multiply(tmp_path: Path) -> None:
-    parent = run_parent(
-        tmp_path,
-        """
-        def twice(number):
-            return number * 2
-        pool = ProcessPool(1)
-        print(type(pool.submit(twice, 4, FREE).exception()).__name__, flush=True)
-        pool.close(0)
-        """,
-    )
-    out, _ = parent.communicate(timeout=PATIENCE)
-    # The child's own attempt was refused with the first line, so its import came to an end and its call was run.
-    assert out.split() == ["NotStarted", "NoneType"]

@@ -137,7 +137,7 @@ def n3_a_refusal_is_explained_by_a_second_read(patch: pytest.MonkeyPatch) -> Non
     def change(transaction: Any, transition: Any, job_id: Any, caller: Any, reason: Any) -> Any:
         changed = control._try(transaction, transition, job_id, caller, reason)
         if changed is None:
-            raise control._refusal(transition, job_id, control._lock(transaction, job_id, caller))
+            raise control._refusal(transaction, transition, job_id, control._lock(transaction, job_id, caller))
         return changed
 
     patch.setattr(control, "_change", change)

@@ -20,7 +20,7 @@ from penstock.testing.fault_points import StoppedDead, stop_migration_dead_at
 from tests.migrations.layouts import make_old_layout, tables_by_schema
 from tests.sizes import size
 
-CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0001")
+CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0002")
 QUICK = Patience(lock_timeout=0.5, wait=1.0)
 JOB = "00000000-0000-0000-0000-000000000007"
 
@@ -113,7 +113,7 @@ def test_tables_of_an_application_come_along(url: str, opened: list[Store]) -> N
     store = open_store(url)
     opened.append(store)
     migrate(store, (OURS, CATALOGS))
-    assert current_revision(store, CATALOGS) == "0001"
+    assert current_revision(store, CATALOGS) == CATALOGS.head
     names = set().union(*tables_by_schema(store.engine).values())
     assert {"catalogs", "photos", "penstock_version_catalogs"} < names
     assert not any(name.startswith("alembic_version") for name in names)
@@ -127,7 +127,7 @@ def test_tables_of_an_application_that_is_added_later_come_along_then(url: str, 
     migrate(store, (OURS, CATALOGS))
     placed = {store.placement.table(name) for name in ("catalogs", "photos")}
     assert placed < tables_by_schema(store.engine)[store.placement.schema or "main"]
-    assert current_revision(store, CATALOGS) == "0001"
+    assert current_revision(store, CATALOGS) == CATALOGS.head
 
 
 def test_stopped_dead_anywhere_all_of_it_happened_or_nothing(

@@ -351,7 +351,7 @@ def test_several_processes_at_once_are_harmless(empty: Callable[[], Store]) -> N
 
 # Tables of applications -----------------------------------------------------------------------------------------------
 
-CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0001")
+CATALOGS = Schema.of_app("catalogs", "penstock_apps.catalogs", "0002")
 RECIPES = Schema.of_app("recipes", "penstock_apps.recipes", "0004")
 PRODUCTS = Schema.of_app("products", "penstock_apps.products", "0001")
 
@@ -376,10 +376,10 @@ def test_an_applications_tables_are_made_beside_ours(empty: Callable[[], Store],
 def test_an_application_says_so_before_the_database_is_opened(empty: Callable[[], Store]) -> None:
     store = empty()
     app = Penstock(store.engine.url.render_as_string(hide_password=False))
-    app.add_migrations("catalogs", "penstock_apps.catalogs", "0001")
+    app.add_migrations("catalogs", "penstock_apps.catalogs", "0002")
     app.system.migrate()
     assert app.jobs.list() == []
     with pytest.raises(ConfigurationError, match="before the database is opened"):
         app.add_migrations("recipes", "penstock_apps.recipes", "0001")
-    assert current_revision(store, CATALOGS) == "0001"
+    assert current_revision(store, CATALOGS) == CATALOGS.head
     app.close()

@@ -175,7 +175,7 @@ def test_a_job_in_the_callers_transaction_beside_their_tables_in_a_file(tmp_path
     table = theirs()
     table.metadata.create_all(engine)
     app = penstock(url)
-    app.add_migrations("catalogs", "penstock_apps.catalogs", "0001")
+    app.add_migrations("catalogs", "penstock_apps.catalogs", "0002")
     app.system.migrate()
     with engine.begin() as connection:
         connection.execute(insert(table).values(word="mine"))

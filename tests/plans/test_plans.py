@@ -29,6 +29,7 @@ from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import ItemRole, ItemStatus, JobState
 from penstock.operations import control, heartbeat, maintenance, read_items, read_jobs, single_flight
 from penstock.operations.claim import claim_in_steps
+from penstock.operations.forgotten_kinds import forgotten_kinds
 from penstock.operations.job_report import get_report
 from penstock.operations.outbox import backlog, count_unsubscribed
 from penstock.operations.read_items import ItemCursor, TimeRange
@@ -56,7 +57,7 @@ from penstock.store.transaction import Transaction
 from penstock.testing.drive import MAX_BYTES
 from tests.plans.large import DUE, RETURNED, RUNNING, analyze, fill, item_id, job_id, table_name
 
-RULES = Policy(reprocess=True, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
+RULES = Policy(reprocess=True, hold_limit=60, wait_limit=60, run_limit=60, abandon_after=60, queue_limit=100)
 KIND, RUNS = (Kind.of(name, lambda item: None, RULES) for name in ("kind0", "kind1"))
 OTHER = "kind2"
 LATER = 1000.0
@@ -196,6 +197,7 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "succeed followers": lambda one: single_flight.succeed_followers(one, [job_id(RUNNING)], SYSTEM),
     "fail followers": lambda one: single_flight.fail_followers(one, [job_id(RUNNING)], SYSTEM),
     "requeue due": maintenance.requeue_due,
+    "cancel held": lambda one: maintenance.cancel_held(one, KIND),
     "fail waiting": lambda one: maintenance.fail_waiting(one, KIND),
     "fail overrunning": lambda one: maintenance.fail_overrunning(one, RUNS),
     "abandon unused": lambda one: maintenance.abandon_unused(one, RUNS),
@@ -226,6 +228,10 @@ OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
         one, SYSTEM, JobFilter(states=(JobState.COMMITTED,), kind="kind0", created_from=LONG_AGO), limit=20
     ),
     "anything in flight": lambda one: read_jobs.any_in_flight(one, ["kind0", "kind1"]),
+    "kinds that jobs wait for": lambda one: forgotten_kinds(one, ["kind0"]),
+    "list what was killed": lambda one: read_jobs.list_jobs(
+        one, SYSTEM, JobFilter(states=(JobState.FAILED,), killed=True)
+    ),
     "items": lambda one: read_jobs.items(one, job_id(7), limit=20),
     "history": lambda one: read_jobs.history(one, job_id(7)),
     "last change": lambda one: read_jobs.last_change_to(one, job_id(7), JobState.CANCELED),
@@ -321,6 +327,8 @@ def knowing(*priorities: int) -> Watermarks:
     return marks
 
 
+LEASE = NewLease(job_id(1), "w", 30.0)
+
 SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "claim one in one statement": lambda one: claim_in_one_statement(one, "kind0", knowing(0).claim_looks(), 1, LEASE),
     "claim many in one statement": lambda one: claim_in_one_statement(
@@ -338,7 +346,6 @@ def operations(store: Store) -> dict[str, Callable[[Transaction], Any]]:
 
 # How a few of them must be found: the index's name (on SQLite a rowid has none), whatever the statistics.
 FRESH, RETURNED_INDEX = "uq_job_items_job_id_position", "ix_job_items_returned"
-LEASE = NewLease(job_id(1), "w", 30.0)
 FIVE_STRETCHES = [Stretch(job_id(DUE + 1000 * n), 1, 5) for n in range(5)]
 FINISHED_ITEMS = [(one.item_id, "1") for one in held(RUNNING)]
 

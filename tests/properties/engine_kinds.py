@@ -45,6 +45,7 @@ def engine_kinds() -> tuple[Kind, ...]:
                 backoff="5s fixed",
                 reprocess=True,
                 queue_limit=3,
+                hold_limit=70,
                 wait_limit=60,
                 run_limit=120,
                 abandon_after=200,

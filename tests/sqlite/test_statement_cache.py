@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,16 @@ def test_a_second_database_finds_its_statements_written(opened: Callable[[str], 
     first, second = (opened(name).engine.dialect for name in ("first.db", "second.db"))
     assert first is not second
     assert prepare(KINDS, first) is prepare(KINDS, second)
+
+
+def test_an_engine_that_writes_json_in_its_own_way_has_statements_of_its_own(opened: Callable[[str], Store]) -> None:
+    store = opened("first.db")
+    placed_dialects = []
+    for serializer in (json.dumps, partial(json.dumps, default=str)):
+        with create_engine("sqlite://", json_serializer=serializer).connect() as connection:
+            placed_dialects.append(store.dialect_for(connection))
+    prepared_statements = {prepare(KINDS, dialect) for dialect in (store.engine.dialect, *placed_dialects)}
+    assert len(prepared_statements) == 3
 
 
 def test_where_tables_have_other_names_statements_are_others(opened: Callable[[str], Store], tmp_path: Path) -> None:

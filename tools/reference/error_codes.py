@@ -113,6 +113,13 @@ ON_JOBS = {
     "NO_PROVIDER": OnJobs(
         "item", "TERMINAL", "", "no retailer is described: set `PRODUCT_PROVIDERS`, then reprocess with `permanent`"
     ),
+    "NO_PROVIDER_UNDERSTANDS": OnJobs(
+        "item",
+        "TERMINAL",
+        "",
+        "no retailer has an address for what is known of the product: give its row a number, a barcode or a title that "
+        "one is asked by, or add the address, then reprocess with `permanent`",
+    ),
     "PRODUCT_NOT_FOUND": OnJobs("item", "by tries", "", "NOT_FOUND: no retailer has it by what was asked last"),
     "PROVIDER_ANSWER_UNREADABLE": OnJobs(
         "item", "TERMINAL", "", "a retailer's answer is no JSON, too large or not as described"
@@ -134,7 +141,14 @@ OF_CALLS = {
     "APPLICATION_BROKEN": ("ConfigurationError", "the entry point of an application leads to none"),
     "APPLICATION_UNKNOWN": ("ConfigurationError", "`PENSTOCK_APPLICATIONS` names an application that is not installed"),
     "BUSY": ("PenstockError", "the work of a key changed hands ten times during one call; call again"),
-    "CATALOG_FOLDER_MISSING": ("Permanent", "a catalog's folder is not there just now; nothing is forgotten for that"),
+    "CATALOG_FOLDER_MISSING": (
+        "Permanent",
+        "none of a catalog's folders is there just now; nothing is forgotten for that",
+    ),
+    "CATALOG_JOB_RUNS": (
+        "Permanent, TransitionRefused",
+        "another job does this to the catalog: a canceled one keeps nothing, and one that runs hears no `max_removed`",
+    ),
     "CATALOG_NOT_FOUND": ("JobNotFound", "there is no such catalog, or it belongs to somebody else"),
     "CATALOG_ROOT_REFUSED": ("InvalidInput", "a catalog's folder is not below `PENSTOCK_CATALOG_ROOTS`"),
     "PAGE_EMPTY": ("InvalidInput", "a page that a client has opened itself was sent without a word of it"),
@@ -145,6 +159,13 @@ OF_CALLS = {
     "OLD_QUEUE_UNREADABLE": ("ConfigurationError", "the table `recipe_parse_jobs` of the old queue cannot be read"),
     "PHOTO_NOT_FOUND": ("FileNotFound", "there is no such photo in the catalog"),
     "THUMBNAIL_NOT_MADE": ("FileNotFound", "no thumbnails job has made this one yet"),
+    "CRON_NOT_UNDERSTOOD": (
+        "ConfigurationError",
+        "a schedule's cron expression cannot be read; the message has one that can",
+    ),
+    "SCHEDULE_UNKNOWN": ("InvalidInput", "there is no schedule of that name; `penstock schedules` lists them"),
+    "TIME_ZONE_MISSING": ("InvalidInput", "`run_at` says no time zone: it may be any of two dozen moments"),
+    "TIME_ZONE_UNKNOWN": ("ConfigurationError", "a schedule's `tz` is no time zone"),
     "CONNECTION_AUTOCOMMIT": ("ConfigurationError", "the connection of a caller commits each statement by itself"),
     "CONNECTION_UNSUPPORTED": (
         "ConfigurationError",
@@ -206,11 +227,21 @@ OF_CALLS = {
     "JOB_TYPE_MISSING": ("InvalidInput", "an upload does not say in `jobType` which kind it is for, and has to"),
     "JOB_TYPE_UNKNOWN": ("InvalidInput", "`jobType` names no kind that takes files"),
     "JOB_TYPE_WRONG": ("InvalidInput", "`jobType` says one thing and the file is another"),
+    "MAPPING_INVALID": (
+        "InvalidInput",
+        "`mapping` is no JSON object, does not fit the columns or the fields, or comes with a file that is no table",
+    ),
     "MIXED_FILES": ("InvalidInput", "tables, archives and pictures were sent together; send them apart"),
     "NOT_AN_ARCHIVE": ("InvalidInput", "a file that begins like a ZIP cannot be read as one"),
     "NOT_A_TABLE": ("InvalidInput", "a file is no table: binary, an old or locked workbook, or without an end"),
     "NO_COLUMNS": ("InvalidInput", "a workbook was asked for without any columns"),
     "NO_PRODUCT_COLUMN": ("InvalidInput", "no column of a table was taken for a sku, a gtin or a title"),
+    "DATABASE_FOLDER_MISSING": ("ConfigurationError", "the folder for the database's file is not there; make it"),
+    "KIND_REGISTERED_TWICE": ("ConfigurationError", "two handlers have the same kind; the message names both places"),
+    "NO_CALLER": (
+        "InvalidInput",
+        "`acting_as` was given no `Caller`; write `owner('ann')`, `admin('root')` or `SYSTEM`",
+    ),
     "OUT_OF_BOUNDS": (
         "InvalidInput or ConfigurationError",
         "a text is too long, or a number too large, to be kept by every database: [limits](limits.md)",
@@ -267,6 +298,7 @@ OF_HTTP = {
     "SESSIONS_FROM_ELSEWHERE": (422, "sessions are the business of the application that signs people in"),
     "SESSION_ENDED": (401, "somebody signed out, or the sessions of this user were ended; sign in again"),
     "TOKEN_EXPIRED": (401, "the token was good once; get a new one"),
+    "TOKEN_TOO_LONG": (401, "the token is longer than a browser keeps in a cookie; get one with fewer claims"),
     "TOKEN_INVALID": (401, "the token is forged, for somebody else, or no token at all"),
     "TOO_MANY_CONNECTIONS": (
         429,
@@ -276,8 +308,10 @@ OF_HTTP = {
 }
 
 OF_THE_COMMAND_LINE = {
-    "ADDRESS_IN_USE": "the server cannot listen there: something else does, or the address is not this machine's",
+    "ADDRESS_IN_USE": "another program listens at the server's port; stop it, or choose another with `--port`",
+    "ADDRESS_NOT_USABLE": "the server cannot listen there: the address is not this machine's, or not for this account",
     "APP_NOT_LOADED": "`--app` or `PENSTOCK_APP` does not lead to a `Penstock` object",
+    "DIRECTORY_GONE": "the working directory was removed; change into another one",
     "DATABASE_NOT_SHARED": "handlers run in processes of others, which cannot reach a database in memory",
     "ENGINE_UNKNOWN": "`penstock dispatch` names an engine on which no kind of the app runs",
     "BAD_JSON": "an argument or a file is not JSON",
@@ -297,6 +331,9 @@ OF_THE_COMMAND_LINE = {
     "NO_KINDS": "the app has no kinds for a worker to work on, or `run_on_celery` was given none",
     "NO_RESULT": "the job has no result, or not yet",
     "NO_TEXT": "the result has no text to print",
+    "REFUSED_BY_SYSTEM": "the operating system refused to read or write something, such as on a full disk",
+    "SECRET_NOT_KEPT": "the tokens' secret cannot be kept beside the database; set `PENSTOCK_JWT_SECRET`",
+    "SETTING_UNKNOWN": "in `penstock config --check`: a variable looks like a setting and is none",
     "SECRET_NOT_PRIVATE": "the file that keeps the tokens' secret can be read by others, or holds none",
     "TOKENS_FROM_ELSEWHERE": "tokens come from the identity provider at `PENSTOCK_JWKS_URL`; Penstock makes none",
     "TICKET_FAILED": "in a Celery worker's log: there was no memory to work off a ticket; its items run again",

@@ -8,7 +8,7 @@ from uuid import UUID
 from penstock.app.items import Items
 from penstock.app.jobs import Jobs, WorksOnJob
 from penstock.app.runtime import Runtime
-from penstock.lifecycle.callers import Caller
+from penstock.lifecycle.callers import Caller, require_caller
 from penstock.lifecycle.generic import Input, Params, Result
 from penstock.lifecycle.identifiers import Identifier, read_new_id
 from penstock.lifecycle.kind import Kind
@@ -35,6 +35,7 @@ class BoundApp(Submitter):
     """The kept files they see."""
 
     def __init__(self, runtime: Runtime, caller: Caller, work_on: WorksOnJob) -> None:
+        require_caller(caller)
         super().__init__(runtime, caller)
         self._runtime = runtime
         self.jobs = Jobs(runtime, caller, work_on)

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from penstock.cli.callers import caller
-from penstock.errors import ConfigurationError
+from penstock.errors import ConfigurationError, KindUnknown
 
 if TYPE_CHECKING:
     from penstock import Penstock
@@ -57,6 +57,13 @@ def open_module(name: str | None, *, log_level: str | None = None) -> Iterator[L
     loaded_app = load(name or settings.app)
     try:
         yield loaded_app
+    except KindUnknown as error:
+        if name is not None or "app" in settings.model_fields_set:
+            raise
+        raise KindUnknown(
+            f"{error.message}; these are the kinds of the installed applications: name your own app with --app "
+            "module:attribute, or in PENSTOCK_APP"
+        ) from None
     finally:
         loaded_app.app.close()
 
@@ -70,7 +77,12 @@ def load(name: str) -> LoadedApp:
         raise ConfigurationError(
             f"{name!r} does not name an app; write module:attribute, like shop.jobs:app", code=_CODE
         )
-    here = str(Path.cwd())
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError:
+        raise ConfigurationError(
+            "the working directory was removed: change into another one", code="DIRECTORY_GONE"
+        ) from None
     if here not in sys.path:
         sys.path.insert(0, here)
     module = _import(module_name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -96,6 +98,8 @@ def _check(app: Penstock) -> None:
         print(line)
     for remark in remarks:
         print(f"to know: {remark}")
+    for unknown in _unknown_variables(app):
+        print(f"to know: {unknown.message} ({unknown.code})")
     for lacking in _left_out():
         print(f"left out: {lacking}")
 
@@ -110,6 +114,35 @@ def _require_writable(directory: Path) -> None:
             f"files cannot be kept in {directory} (PENSTOCK_FILES_DIRECTORY): {there} is not a folder we may write in",
             code="FILES_NOT_WRITABLE",
         )
+
+
+def _unknown_variables(app: Penstock) -> list[ConfigurationError]:
+    """Variables of the environment that look like settings and are none."""
+    known_variables = {setting.variable for setting in _every_setting(app)} | _variables_of_applications()
+    unknown_variables = [
+        name for name in sorted(os.environ) if name.startswith("PENSTOCK_") and name not in known_variables
+    ]
+    remarks = []
+    for name in unknown_variables:
+        similar = get_close_matches(name, known_variables, n=1)
+        question = f"; did you mean {similar[0]}?" if similar else ""
+        message = f"{name} is set, and no setting has that name{question}"
+        remarks.append(ConfigurationError(message, code="SETTING_UNKNOWN"))
+    return remarks
+
+
+def _variables_of_applications() -> set[str]:
+    """Those of every application that is installed, whether this app has it or not."""
+    from penstock.application import resolve
+    from penstock.applications import find_applications
+
+    variables: set[str] = set()
+    for application in find_applications().values():
+        with suppress(ImportError):  # one that lacks a library
+            settings_type = resolve(application.settings)
+            if settings_type is not None:
+                variables.update(str(field.validation_alias) for field in settings_type.model_fields.values())
+    return variables
 
 
 def _left_out() -> list[str]:

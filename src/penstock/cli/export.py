@@ -125,11 +125,16 @@ def _write(output: Path | None, pieces: Iterable[bytes]) -> int:
 
 @contextmanager
 def _writing(output: Path | None) -> Iterator[BinaryIO]:
-    """Standard output, or a file that appears only when it is whole."""
+    """Standard output, or a file that appears only when it is whole. A device or a pipe is written to as it is."""
     if output is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if output.exists() and not output.is_file():
+        with _said_plainly(output), output.open("wb") as stream:
+            yield stream
+        return
+    output = output.resolve()  # what a link leads to is replaced, and not the link
     part: Path | None = None
     try:
         with _said_plainly(output):

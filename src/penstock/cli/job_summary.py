@@ -66,6 +66,14 @@ def progress(job: Job) -> str:
     return f"{share} % ({counts.processed:,} of {counts.total:,})"
 
 
+def forgotten_kind(kind: str) -> str:
+    """What to say of a kind that jobs wait for and nobody knows any more."""
+    return (
+        f"no kind {on_one_line(kind)!r} is registered here, and no worker that is alive knows it: its jobs wait until "
+        "one does (KIND_UNKNOWN)"
+    )
+
+
 def failure(job: Job) -> str:
     """Why a job failed: the code first, for that is what one looks up."""
     text = on_one_line(job.last_error or job.killed_reason or "")

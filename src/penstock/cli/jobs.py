@@ -34,11 +34,14 @@ def jobs(
     penstock jobs --limit 1000 --json | jq .error_code
     """
     from penstock.app import JobCursor
-    from penstock.cli.application import open_app_as
+    from penstock.cli.application import open_app
     from penstock.cli.as_json import job_object, print_lines
+    from penstock.cli.callers import caller
     from penstock.cli.identifiers import find_id, short
+    from penstock.cli.job_summary import forgotten_kind
 
-    with open_app_as(app, owner) as mine:
+    with open_app(app) as penstock:
+        mine = penstock.acting_as(caller(owner))
         behind = None
         if after is not None:
             last = mine.jobs.get(find_id(mine.jobs, after))
@@ -50,6 +53,10 @@ def jobs(
         _print_table(page)
         if len(page) == limit:
             print(f"\nthe next page: penstock jobs --limit {limit} --after {short(page[-1].id)}")
+        waiting_kinds = {job.kind for job in page if not job.finished} - {kind.name for kind in penstock.kinds}
+        if waiting_kinds:
+            for name in sorted(waiting_kinds.intersection(penstock.system.forgotten_kinds())):
+                print(f"\n{forgotten_kind(name)}")
 
 
 def _print_table(page: list[Job]) -> None:

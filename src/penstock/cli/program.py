@@ -6,11 +6,14 @@ hand back what it held, 130 Ctrl-C.
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -31,9 +34,11 @@ from penstock.cli import (
     jobs,
     migrate,
     pause,
+    prune,
     reprocess,
     result,
     resume,
+    schedules,
     serve,
     show,
     submit,
@@ -46,6 +51,7 @@ from penstock.errors import PenstockError
 
 USAGE = 2
 INTERRUPTED_CODE = 130
+PIPE_CLOSED_CODE = 1
 
 
 class Program(TyperGroup):
@@ -89,7 +95,9 @@ for command in (
     token.token,
     end_sessions.end_sessions,
     migrate.migrate,
+    schedules.schedules,
     sweep.sweep,
+    prune.prune,
     backfill.backfill,
     dead_letters.dead_letters,
     config.config,
@@ -149,20 +157,46 @@ _Misuse = next(error_class for error_class in typer.BadParameter.__mro__ if erro
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the answer is the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    _open_streams()
     try:
         answer = program(args=arguments, prog_name="penstock", standalone_mode=False)
+        sys.stdout.flush()
     except PenstockError as error:
         return _refuse(error.message, error.code)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED_CODE
+    except OSError as error:
+        return _give_up(error)
     except Exception as error:
         if not isinstance(error, _Misuse):
             raise
         return _refuse(_first_words(error), "USAGE")
     return answer if isinstance(answer, int) else 0
+
+
+def _open_streams() -> None:
+    """Let every text be printed, and print to nowhere what has no stream: a program may be started without any."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, _nowhere())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def _give_up(error: OSError) -> int:
+    """What the operating system refused; who reads our output and has seen enough is told nothing."""
+    if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO):
+        # What is still to be written cannot be, and the interpreter would try again when it ends.
+        sys.stdout = _nowhere()
+    if isinstance(error, BrokenPipeError):
+        return PIPE_CLOSED_CODE
+    where = "" if error.filename is None else f"{error.filename}: "
+    return _refuse(f"{where}{error.strerror or error}", "REFUSED_BY_SYSTEM")
 
 
 def _refuse(message: str, code: str) -> int:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from penstock import JobState
 
-_WIDTH_OF_A_PIPE = 160
+_WIDTH_OF_A_PIPE = 10_000
+"""Wide enough for every column to be whole: who reads a pipe cuts by itself."""
 
 
 def console() -> Console:
@@ -27,6 +28,11 @@ def console() -> Console:
     return terminal
 
 
+def _is_narrow() -> bool:
+    """Do tables have to give way to the width? Then the columns that may be cut share what the others leave."""
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
+
+
 def is_live(terminal: Console) -> bool:
     """Can what was written be written over?"""
     return terminal.is_terminal and not terminal.is_dumb_terminal
@@ -37,7 +43,7 @@ def plain_table(*columns: str, right: Iterable[str] = (), stretch: Iterable[str]
     from rich.table import Table
 
     stretched_columns = tuple(stretch) or columns[-1:]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=sys.stdout.isatty())
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", expand=_is_narrow())
     for name in columns:
         table.add_column(
             name,

@@ -35,7 +35,7 @@ def serve(
     penstock serve --no-worker --port 9000
     """
     from penstock.cli.process_exit import leave_threads_behind
-    from penstock.cli.server_process import greeting, require_server, run
+    from penstock.cli.server_process import greeting, listen, require_server, run
     from penstock.errors import InvalidInput
     from penstock.settings import load_settings
 
@@ -64,10 +64,6 @@ def serve(
         def say(address: str) -> None:
             print("\n".join(greeting(api, address)), flush=True)
 
-        run(
-            Server(api, host=host, port=port, grace=settings.stop_grace_seconds, on_start=say),
-            loaded_app.app,
-            host,
-            port,
-        )
+        server = Server(api, host=host, port=port, grace=settings.stop_grace_seconds, on_start=say)
+        run(server, loaded_app.app, listen(host, port))
     leave_threads_behind(0)

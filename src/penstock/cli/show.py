@@ -32,7 +32,8 @@ def show(job_id: JobId, as_json: AsJson = False, user: AsUser = None, app: AppOp
         if as_json:
             print_one({**job_object(job), "actions": actions})
         else:
-            _print_facts(mine.jobs, job, actions)
+            is_forgotten = not job.finished and job.kind in penstock.system.forgotten_kinds()
+            _print_facts(mine.jobs, job, actions, is_forgotten=is_forgotten)
 
 
 def _actions(app: Penstock, job: Job, by: Caller) -> tuple[str, ...]:
@@ -44,7 +45,7 @@ def _actions(app: Penstock, job: Job, by: Caller) -> tuple[str, ...]:
     return tuple(name for name in names if name != "submit")
 
 
-def _print_facts(jobs: Jobs, job: Job, actions: tuple[str, ...]) -> None:
+def _print_facts(jobs: Jobs, job: Job, actions: tuple[str, ...], *, is_forgotten: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -86,9 +87,12 @@ def _print_facts(jobs: Jobs, job: Job, actions: tuple[str, ...]) -> None:
     fact("file", str(job.file_id or ""))
     for name in ("created", "queued", "started", "completed", "canceled", "committed", "abandoned"):
         fact(name, moment(getattr(job, f"{name}_at")))
+    fact("run at", moment(job.run_at))
     fact("elapsed", job_summary.elapsed(job))
     fact("time left", job_summary.time_left(job))
     fact("params", payload(job.params, _LONGEST))
     fact("result", payload(job.result, _LONGEST))
     fact("you may", ", ".join(actions))
     print_out(table)
+    if is_forgotten:
+        print(f"\n{job_summary.forgotten_kind(job.kind)}")

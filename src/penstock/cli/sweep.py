@@ -7,6 +7,7 @@ from penstock.cli.options import AppOption
 _WORDS = {
     "leases_expired": ("item of a worker that is gone handed back", "items of workers that are gone handed back"),
     "retries_due": ("retry put in line", "retries put in line"),
+    "never_submitted": ("job canceled that nobody submitted", "jobs canceled that nobody submitted"),
     "waited_too_long": ("job failed that no worker took in time", "jobs failed that no worker took in time"),
     "ran_too_long": ("job failed that ran too long", "jobs failed that ran too long"),
     "abandoned": ("result abandoned that nobody used", "results abandoned that nobody used"),

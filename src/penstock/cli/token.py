@@ -28,7 +28,10 @@ def token(
     penstock token --user deployment --system
     """
     from penstock.cli.application import open_app
+    from penstock.cli.server_process import require_server
     from penstock.errors import InvalidInput
+
+    require_server()
     from penstock.http.service import tokens_of
     from penstock.lifecycle.quantities import seconds
 

@@ -6,7 +6,8 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-from penstock.exports.cells import Value, csv_row, guarded_row, may_split, without_surrogates
+from penstock.exports.cells import Value, csv_row, guarded_row, without_surrogates
+from penstock.formulas import may_split
 
 # In characters; in bytes up to four times as much.
 PIECE = 96 * 1024

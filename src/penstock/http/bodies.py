@@ -206,7 +206,7 @@ class BodyRequest(Request):
                 self._form = await parser.parse()
             except MultiPartException as error:
                 raise HTTPException(400, error.message) from error
-        return await super()._get_form(max_fields=_MAX_FIELDS)
+        return await super()._get_form(max_fields=_MAX_FIELDS, max_part_size=_MAX_TEXT_BYTES)
 
 
 class _SmallSpool(MultiPartParser):

@@ -15,6 +15,7 @@ from penstock.app import Penstock
 from penstock.errors import PenstockError
 
 LOOK_SECONDS = 0.25
+_PAUSE_AFTER_FAILURE_SECONDS = 1.0
 _log = structlog.get_logger("penstock.change_feed")
 
 
@@ -67,11 +68,15 @@ class ChangeFeed:
 
     async def _look_again_and_again(self) -> None:
         while self._followers and not self.is_closed:
+            pause = _PAUSE_AFTER_FAILURE_SECONDS
             try:
                 await self._look()
+                pause = LOOK_SECONDS
             except PenstockError as error:
                 _log.warning("cannot read what changed; trying again", error=error.message, code=error.code)
-            await asyncio.sleep(LOOK_SECONDS)
+            except Exception as error:  # noqa: BLE001 - all followers wait for this one task: nothing may end it
+                _log.error("cannot read what changed; trying again", exc_info=error)
+            await asyncio.sleep(pause)
 
     async def _look(self) -> None:
         marks = await run_in_threadpool(self._app.system.change_marks, list(self._followers))

@@ -19,10 +19,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
 from penstock.errors import (
+    ChangedMeanwhile,
     ConfigurationError,
     FileNotFound,
     InvalidInput,
     JobNotFound,
+    JobPruned,
     KindUnknown,
     LibraryMissing,
     NotAllowed,
@@ -47,8 +49,10 @@ STATUSES: dict[type[PenstockError], int] = {
     PayloadTooLarge: 413,
     KindUnknown: 404,
     JobNotFound: 404,
+    JobPruned: 410,
     FileNotFound: 404,
     TransitionRefused: 409,
+    ChangedMeanwhile: 412,
     NotSignedIn: 401,
     NotAllowed: 403,
     TooManyRequests: 429,
@@ -63,7 +67,7 @@ STATUSES: dict[type[PenstockError], int] = {
 """The nearest class counts."""
 
 _CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED"}
-_BY_CODE = {"BUSY": 409, "PENDING_DASHBOARD_DISABLED": 404, "SOURCE_UNAVAILABLE": 503}
+_BY_CODE = {"BUSY": 409, "SCHEDULE_UNKNOWN": 404, "PENDING_DASHBOARD_DISABLED": 404, "SOURCE_UNAVAILABLE": 503}
 _DEFECT = "something went wrong here, not in your request; the request id leads to it in the server's log"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -84,7 +88,9 @@ def documented(*statuses: int, streams: bool = False) -> dict[int | str, dict[st
     One that ``streams`` names the body itself: FastAPI would say that a problem comes as a stream, too.
     """
     body: dict[str, Any] = {"content": _PROBLEM_AS_JSON} if streams else {"model": Problem}
-    return {status: {**body, "description": _DESCRIPTIONS[status]} for status in statuses}
+    # What may be missing may also have been there: its time was over.
+    every = sorted({*statuses, *([410] if 404 in statuses else [])})
+    return {status: {**body, "description": _DESCRIPTIONS[status]} for status in every}
 
 
 _PROBLEM_AS_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -94,6 +100,8 @@ _DESCRIPTIONS = {
     403: "Not for this user.",
     404: "There is no such thing, or it belongs to somebody else.",
     409: "Its state does not allow that.",
+    410: "It was there, and has been deleted: it was kept for as long as its kind says.",
+    412: "It is not any more what `If-Match` says; read it again.",
     413: "Larger than the limit.",
     422: "Something in the request is wrong; `field` says what.",
     429: "Too often; `Retry-After` says when again.",
@@ -109,11 +117,10 @@ def status_of(error: PenstockError) -> int:
 
 
 def answer_problems(api: FastAPI) -> None:
-    """Let every error of ``api`` become such a body."""
+    """Let every error of ``api`` become such a body; what nobody foresaw, :mod:`penstock.http.requests` answers."""
     api.add_exception_handler(PenstockError, _ours)
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _frameworks)
-    api.add_exception_handler(Exception, _unforeseen)
 
 
 def _ours(request: Request, error: Exception) -> Response:
@@ -139,8 +146,23 @@ def _ours(request: Request, error: Exception) -> Response:
 def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        # Its place is a position in the text: no field is at fault, because there are none yet.
+        line, column = _place(str(error.body), first["loc"][-1])
+        reason = first.get("ctx", {}).get("error", "it cannot be read")
+        return _answer(request, 422, "INVALID_INPUT", f"the body is not JSON: {reason}, line {line}, column {column}")
     field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
     return _answer(request, 422, "INVALID_INPUT", f"{field or 'the request'}: {first['msg']}", field or None)
+
+
+def _place(text: str, position: int) -> tuple[int, int]:
+    r"""A position in a text as its line and column, both from 1.
+
+    >>> _place('{"a": 1,\n x}', 10)
+    (2, 2)
+    """
+    before = text[:position]
+    return before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
 
 
 def _frameworks(request: Request, error: Exception) -> Response:
@@ -153,15 +175,19 @@ def _frameworks(request: Request, error: Exception) -> Response:
 
 
 def _allowed_methods(request: Request) -> list[str]:
-    """The methods of an address: Starlette names those of the first route alone."""
+    """The methods of an address: Starlette names those of the first route alone. Where GET is, HEAD is."""
     return [
         method
         for method in _METHODS
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+        if any(
+            route.matches({**request.scope, "method": "GET" if method == "HEAD" else method})[0] is Match.FULL
+            for route in request.app.routes
+        )
     ]
 
 
-def _unforeseen(request: Request, error: Exception) -> Response:
+def unforeseen(request: Request, error: Exception) -> Response:
+    """The answer to an error that is a mistake of ours."""
     _log.error("a request failed unexpectedly", path=request.url.path, exc_info=error)
     return _answer(request, 500, "INTERNAL_ERROR", _DEFECT)
 

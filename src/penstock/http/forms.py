@@ -22,8 +22,9 @@ class FormField:
 
     name: str
     label: str
-    type: Literal["file", "url", "text", "lines", "choice"] = "text"
-    """``lines`` is sent as a list, one text for each line."""
+    type: Literal["file", "url", "text", "lines", "choice", "columns"] = "text"
+    """``lines`` is sent as a list, one text for each line. ``columns`` shows the columns of a chosen table, each with
+    a choice of what it is; what somebody chooses is sent as a JSON object."""
     required: bool = True
     hint: str = ""
     accept: str = ""
@@ -32,7 +33,9 @@ class FormField:
     choices: tuple[tuple[str, str], ...] = ()
     """Values with their labels."""
     choices_from: str = ""
-    """An address whose list has the choices, by ``id`` and ``name``."""
+    """An address whose list has the choices, by ``id`` and ``name``. Of ``columns`` it takes the file by POST, in a
+    part named ``file``, and answers with ``columns`` (``name``, ``choice`` and ``examples`` of each), ``choices`` and
+    a ``note`` on how the file is read."""
 
 
 @dataclass(frozen=True, slots=True)

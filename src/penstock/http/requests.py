@@ -1,6 +1,7 @@
 """Every request has an id: the caller's own or a new one, in the answer's header, in errors and in each log line.
 
-And every answer has the headers that keep it safe, unless it says otherwise.
+And every answer has the headers that keep it safe, unless it says otherwise. What nobody foresaw is answered here,
+where the id is known to the log and the status to the figures.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ import time
 from typing import Any
 
 import structlog
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
+from penstock.http.errors import unforeseen
 from penstock.http.safe_headers import with_defaults
 from penstock.http.system.metrics import Metrics
 
 _HEADER = b"x-request-id"
 _GOOD = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_CLIENT_CLOSED_REQUEST = 499
+"""The status of a request whose client went away before the answer: nginx has made it the usual one."""
 _log = structlog.get_logger("penstock.http")
 
 
@@ -48,6 +53,13 @@ class RequestIds:
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
                 await self._app(scope, receive, send_named)
+            except ClientDisconnect:
+                answer.setdefault("status", _CLIENT_CLOSED_REQUEST)
+            except Exception as error:  # noqa: BLE001 - answered and logged, whatever it is
+                response = unforeseen(Request(scope), error)
+                if "status" not in answer:
+                    await response(scope, receive, send_named)
+                # An answer that has begun is left in its middle, and the server cuts the connection.
             finally:
                 seconds = time.perf_counter() - began_at
                 status = answer.get("status", 0)

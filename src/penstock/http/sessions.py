@@ -17,11 +17,13 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from penstock.errors import NotAllowed
+from penstock.errors import NotAllowed, NotSignedIn
 
 SESSION_COOKIE = "penstock_session"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 """Requests that change nothing."""
+_LONGEST_IN_COOKIE = 3_900
+"""Browsers keep 4,096 bytes of a cookie, and some count its name and attributes."""
 _MAX_LINKS = 1_000
 LINK_SECONDS = 15 * 60.0
 """How long a link may be used."""
@@ -78,6 +80,17 @@ def require_own_page(request: HTTPConnection) -> None:
         raise NotAllowed(
             "a session counts only for requests of our own pages; other clients send 'Authorization: Bearer TOKEN'",
             code="OTHER_ORIGIN",
+        )
+
+
+def require_cookie_size(token: str) -> None:
+    """Refuse a token that browsers would drop without a word."""
+    if len(token) > _LONGEST_IN_COOKIE:
+        raise NotSignedIn(
+            f"the token is good, but has {len(token):,} characters, and a browser keeps no more than "
+            f"{_LONGEST_IN_COOKIE:,}: ask your identity provider for one with fewer claims, such as groups; "
+            "programs may send it in the Authorization header as it is",
+            code="TOKEN_TOO_LONG",
         )
 
 

@@ -28,7 +28,15 @@ def signing_secret(settings: Settings, database_file: Path | None) -> str:
 def _read_or_make(path: Path) -> str:
     """The secret in this file, which is made if it is not there. Two processes that start at once read the same one."""
     if not path.exists():
-        create_private_file(path, secrets.token_urlsafe(_BYTES).encode())
+        try:
+            create_private_file(path, secrets.token_urlsafe(_BYTES).encode())
+        except OSError as error:
+            raise ConfigurationError(
+                f"the secret that signs tokens cannot be kept in {path.absolute()} ({error.strerror}): set "
+                "PENSTOCK_JWT_SECRET to 32 characters or more, or PENSTOCK_DATABASE_URL to a file in a folder that "
+                "can be written",
+                code="SECRET_NOT_KEPT",
+            ) from error
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise ConfigurationError(f"{path} can be read by others; make it private: chmod 600", code="SECRET_NOT_PRIVATE")
     text = path.read_text().strip()

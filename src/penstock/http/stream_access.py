@@ -13,6 +13,8 @@ from penstock.http.auth import AService, SignedIn
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 
+_LEAST_SECONDS = 0.25
+
 
 class StreamAccess:
     """Whether somebody may go on listening, asked before each event: anew every few seconds at most."""
@@ -27,6 +29,14 @@ class StreamAccess:
         self._now = now
         self._due = now() + self._every
 
+    @property
+    def seconds_to_check(self) -> float:
+        """In how many seconds it has to be asked again, also when nothing happens: a stream ends with its token."""
+        seconds = self._due - self._now()
+        if self.who.expires_at is not None:
+            seconds = min(seconds, self.who.expires_at - time.time())
+        return max(seconds, _LEAST_SECONDS)
+
     async def holds(self) -> bool:
         """Would the request that opened the stream still be let in, as the same person with the same rights?"""
         if self.who.expires_at is not None and time.time() >= self.who.expires_at:
@@ -38,7 +48,7 @@ class StreamAccess:
         except (NotSignedIn, NotAllowed):
             return False
         except StoreUnavailable:
-            return True  # nothing new is known; it is asked again before the next event
+            return True  # nothing new is known; it is asked again soon
         self._due = self._now() + self._every
         return again == self.who
 

@@ -124,6 +124,10 @@ class Tokens:
         """Is the secret ours?"""
         return isinstance(self._keys, OwnSecret)
 
+    @property
+    def _source(self) -> str:
+        return "with 'penstock token --user NAME'" if self.makes_tokens else "from your identity provider"
+
     def read(self, token: str) -> Identity:
         """Who the token speaks for; :class:`NotSignedIn` says why it speaks for nobody."""
         entry = self._good.get(token)
@@ -151,6 +155,15 @@ class Tokens:
             )
         except jwt.ExpiredSignatureError as error:
             raise NotSignedIn("the token has expired; get a new one", code="TOKEN_EXPIRED") from error
+        except jwt.InvalidSignatureError as error:
+            raise NotSignedIn(
+                f"the token was signed with another key; get one {self._source}", code="TOKEN_INVALID"
+            ) from error
+        except jwt.DecodeError as error:
+            raise NotSignedIn(
+                f"that is no token: one has three parts with dots between them; get one {self._source}",
+                code="TOKEN_INVALID",
+            ) from error
         except jwt.PyJWTError as error:
             raise NotSignedIn(f"the token is not valid: {error}", code="TOKEN_INVALID") from error
         user, expires_at = claims[self._user_claim], float(claims["exp"])

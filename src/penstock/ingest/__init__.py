@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from penstock.ingest.sources.owners import require_known_places
     from penstock.ingest.sources.settings import SourceSettings
     from penstock.ingest.table_files import SeenFile, archive_limits, look_at_file, open_table, table_limits
-    from penstock.ingest.tables import Row, Table, TableShape
+    from penstock.ingest.tables import NO_DELIMITER, Row, Table, TableShape
     from penstock.ingest.text import DecodedText, byte_order_mark, declarable_encoding, decode_text, guess_utf_16
     from penstock.ingest.zip_files import ZipLimits, ZipProblem, ZipRefused, check_zip, open_zip, read_member
     from penstock.lifecycle.intake import HandedFile, Intake, RefusedFile, Sender, TakenFiles, UploadOptions
@@ -33,7 +33,7 @@ else:
             "penstock.ingest.sources.contract": "Source Waiting",
             "penstock.ingest.sources.owners": "require_known_places",
             "penstock.ingest.sources.settings": "SourceSettings",
-            "penstock.ingest.tables": "Row Table TableShape",
+            "penstock.ingest.tables": "NO_DELIMITER Row Table TableShape",
             "penstock.ingest.text": "DecodedText byte_order_mark declarable_encoding decode_text guess_utf_16",
             "penstock.ingest.zip_files": "ZipLimits ZipProblem ZipRefused check_zip open_zip read_member",
             "penstock.lifecycle.intake": "HandedFile Intake RefusedFile Sender TakenFiles UploadOptions",
@@ -41,10 +41,10 @@ else:
     )
 
 __all__ = [
-    "ArchiveLimits", "DecodedText", "FileType", "HandedFile", "Intake", "OLE", "RefusedFile", "Row", "SeenFile",
-    "Sender", "Source", "SourceSettings", "Table", "TableLimits", "TableShape", "TakenFiles", "UploadOptions",
-    "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "archive_limits", "byte_order_mark", "check_zip",
-    "declarable_encoding", "decode_text", "detect_type", "guess_utf_16", "is_image", "known_signature",
+    "ArchiveLimits", "DecodedText", "FileType", "HandedFile", "Intake", "NO_DELIMITER", "OLE", "RefusedFile", "Row",
+    "SeenFile", "Sender", "Source", "SourceSettings", "Table", "TableLimits", "TableShape", "TakenFiles",
+    "UploadOptions", "Waiting", "ZIP", "ZipLimits", "ZipProblem", "ZipRefused", "archive_limits", "byte_order_mark",
+    "check_zip", "declarable_encoding", "decode_text", "detect_type", "guess_utf_16", "is_image", "known_signature",
     "look_at_archive", "look_at_file", "open_table", "open_zip", "pictures", "read_member",
     "require_known_places", "source_of", "table_limits",
 ]  # fmt: skip

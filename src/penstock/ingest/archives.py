@@ -8,6 +8,7 @@ means the same picture and reading can go on behind any of them.
 
 from __future__ import annotations
 
+import errno
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -66,10 +67,13 @@ class _Bad(Exception):
         self.code = code
 
 
-def look_at_archive(path: Path, limits: ArchiveLimits) -> int:
-    """Count the pictures of an archive, and refuse one that is empty, broken or beyond its bounds."""
+def look_at_archive(path: Path, name: str, limits: ArchiveLimits) -> int:
+    """Count the pictures of an archive, and refuse one that is empty, broken or beyond its bounds.
+
+    ``name`` is what its sender called it.
+    """
     with path.open("rb") as file:
-        members = _members(_open_archive(file, path, limits), limits)
+        members = _members(_open_archive(file, name, limits), limits)
         if not members:
             raise InvalidInput(
                 "The archive holds no files. Put the images in it and send it again.",
@@ -88,11 +92,11 @@ def look_at_archive(path: Path, limits: ArchiveLimits) -> int:
 
 
 def pictures(
-    path: Path, limits: ArchiveLimits, after: int = 0
+    path: Path, name: str, limits: ArchiveLimits, after: int = 0
 ) -> Iterator[tuple[Picture, bytes | None, str | None, str | None]]:
     """Give the pictures behind number `after`: each with its bytes, or with a problem and its code instead."""
     with path.open("rb") as file:
-        archive = _open_archive(file, path, limits)
+        archive = _open_archive(file, name, limits)
         unpacked_bytes = 0
         for number, member in enumerate(_members(archive, limits), start=1):
             if number <= after:
@@ -108,7 +112,7 @@ def pictures(
             yield picture, content, None, None
 
 
-def _open_archive(file: IO[bytes], path: Path, limits: ArchiveLimits) -> zipfile.ZipFile:
+def _open_archive(file: IO[bytes], name: str, limits: ArchiveLimits) -> zipfile.ZipFile:
     try:
         return open_zip(file, _OTHER_ENTRIES + 2 * limits.members)
     except ZipRefused as refusal:
@@ -119,7 +123,7 @@ def _open_archive(file: IO[bytes], path: Path, limits: ArchiveLimits) -> zipfile
         ) from refusal
     except Exception as error:
         raise InvalidInput(
-            f"The file {path.name!r} is not a ZIP archive that can be read ({error}). Pack it again and send that.",
+            f"The file {name!r} is not a ZIP archive that can be read ({error}). Pack it again and send that.",
             field="file",
             code="NOT_AN_ARCHIVE",
         ) from error
@@ -190,6 +194,11 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limits: ArchiveLimi
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise _Bad(f"The file is damaged ({error}). Pack it again.", "FILE_BROKEN") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise  # the disk's trouble
+        message = "The file is damaged (the archive says that it begins before its own beginning). Pack it again."
+        raise _Bad(message, "FILE_BROKEN") from error
     if not content:
         raise _Bad("The file is not an image of a known kind, whatever its name says.", "NOT_AN_IMAGE")
     return bytes(content)

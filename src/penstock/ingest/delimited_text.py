@@ -6,12 +6,16 @@ ordinary row costs a few comparisons:
 - A block without a quote has a record on each line. Splitting it is faster than the csv module, and rows that are
   not asked for need not even be split.
 - Any other block is looked at once for what makes a row bad (bytes that are not text, a very long line). Only the
-  rows of a block that has some of it are looked at one by one.
+  rows of a block that has some of it are looked at one by one, and so are those of a block that may have a blank row or
+  a guard before a formula.
 - A quote that is never closed would swallow the rest of the file. `_Feed` keeps the text since the last complete
   record, about `RECORD_CHARACTERS` of it. When a record outgrows that, or the file ends inside it, its first line
   becomes one bad row, and reading starts again behind that line.
 - Starting again may run into the next such quote. After a few times in the same block its lines are read one by
   one, so a file made of such lines still takes time in proportion to its size.
+
+Rows have the numbers that a spreadsheet shows: each record counts, the headers and blank ones included. A blank one is
+no row. Where the headers have no delimiter the table is a list of one column, whatever its rows hold.
 """
 
 from __future__ import annotations
@@ -27,9 +31,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import InvalidInput, PayloadTooLarge
+from penstock.formulas import may_be_guarded, unguard
 from penstock.ingest import encodings
 from penstock.ingest.limits import TableLimits
-from penstock.ingest.tables import CELL_TOO_LONG, ROW_TOO_LONG, ROW_UNREADABLE, Row, TableShape, clean_headers
+from penstock.ingest.tables import (
+    CELL_TOO_LONG,
+    NO_DELIMITER,
+    ROW_TOO_LONG,
+    ROW_UNREADABLE,
+    Row,
+    TableShape,
+    clean_headers,
+)
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -41,6 +54,7 @@ _SAMPLE_RECORDS = 1000
 _REREADS = 3
 _DELIMITERS = ("\t", ";", "|", ",")  # of two that fit equally, the one that text holds less often by chance
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\r\n])"?(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
+_SOMETHING = re.compile(r"[^\s,;|\"']")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\udcff]")
 _MARK = re.compile("[\x00\ud800-\udfff]")
 _KNOWN_BINARY = (b"PK\x03\x04", b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\xd0\xcf\x11\xe0")
@@ -64,7 +78,7 @@ def look_at(
     if separator := _SEPARATOR_LINE.match(text):
         text = text[separator.end() :]
         delimiter = delimiter or separator[1]
-    if not text.strip("\r\n"):
+    if _SOMETHING.search(text) is None:
         raise _refusal("TABLE_EMPTY", "The file is empty. It needs a line of headers and a line for each row.")
     found_delimiter, quote, records = _dialect(text, whole, delimiter)
     if not records:
@@ -75,7 +89,7 @@ def look_at(
         raise _refusal("TOO_MANY_COLUMNS", message)
     if max(map(len, header)) > limits.cell_characters:
         raise _refusal("CELL_TOO_LONG", f"A header is longer than {limits.cell_characters} characters. Shorten it.")
-    headers = clean_headers(_MARK.sub("\ufffd", cell) for cell in header)
+    headers = clean_headers(_MARK.sub("\ufffd", cell if quote == "'" else unguard(cell)) for cell in header)
     return TableShape(format="delimited", headers=headers, encoding=codec, delimiter=found_delimiter, quote=quote)
 
 
@@ -91,49 +105,58 @@ class Delimited:
         """Give the rows behind row number `after`, in order; a row that cannot be used says why."""
         max_rows, width, make = self._limits.rows, len(self.shape.headers), tuple.__new__
         feed = _Feed(self._path, self.shape, self._limits)
-        number = -1  # the headers are record 0
+        count = -1  # of the rows so far: the headers are none
+        offset = 1  # from there to the row's number, as a spreadsheet shows it
         while not feed.has_ended:
-            for count, records in feed.plain_blocks():
-                if number + count <= after and number + count <= max_rows:
-                    number += count
+            for lines, records in feed.plain_blocks():
+                is_sure = lines is not None
+                if lines is not None and count + lines <= after and count + lines <= max_rows:
+                    count += lines
                     continue
                 for cells in records:
-                    if len(cells) == width and number < max_rows:
-                        number += 1
-                        if number > after:
-                            yield make(Row, (number, cells, None, None))
-                        continue
-                    number = self._count(number)
-                    if number > after:
-                        yield self._judge(number, cells)
+                    if len(cells) == width and count < max_rows and is_sure:
+                        count += 1
+                        if count > after:
+                            yield make(Row, (count + offset, cells, None, None))
+                    elif is_blank(cells):
+                        offset += 1
+                    else:
+                        count = self._count(count)
+                        if count > after:
+                            yield self._judge(count + offset, cells)
             reader = feed.start()
             try:
                 for cells in reader:
                     line = reader.line_num
-                    if len(cells) == width and line == feed.line + 1 and number < max_rows and not feed.careful:
+                    if len(cells) == width and line == feed.line + 1 and count < max_rows and not feed.careful:
                         feed.line = line
-                        number += 1
-                        if number > after:
-                            yield make(Row, (number, cells, None, None))
+                        count += 1
+                        if count > after:
+                            yield make(Row, (count + offset, cells, None, None))
                         continue
                     if cells and feed.has_ended:
                         raise _Unclosed
                     feed.line = line
-                    if cells:
-                        number = self._count(number)
-                        if number > after:
-                            yield self._judge(number, cells)
+                    if is_blank(cells):
+                        offset += 1
+                        continue
+                    count = self._count(count)
+                    if count > after:
+                        yield self._judge(count + offset, cells)
             except (_Unclosed, csv.Error):
                 for record in feed.read_again():
-                    number = self._count(number)
-                    if number > after:
-                        yield self._judge(number, record)
+                    if record is not None and is_blank(record):
+                        offset += 1
+                        continue
+                    count = self._count(count)
+                    if count > after:
+                        yield self._judge(count + offset, record)
 
-    def _count(self, number: int) -> int:
-        if number >= self._limits.rows:
+    def _count(self, count: int) -> int:
+        if count >= self._limits.rows:
             message = f"The table has more than {self._limits.rows} rows. Split it into smaller files."
             raise PayloadTooLarge(message, field="file", code="TOO_MANY_ROWS")
-        return number + 1
+        return count + 1
 
     def _judge(self, number: int, cells: list[str] | None) -> Row:
         """Make a row of a record that is not plainly good; None is a line with a quote that is never closed."""
@@ -151,6 +174,8 @@ class Delimited:
                 if len(cell) > longest:
                     problem = f"The cell {header[:60]!r} has {len(cell)} characters and may have {longest}. Shorten it."
                     return Row(number, [], problem, CELL_TOO_LONG)
+        if self.shape.quote != "'" and may_be_guarded(text):
+            cells = [unguard(cell) for cell in cells]
         return Row(number, cells[:width] + [""] * (width - len(cells)))
 
     def _explain_marks(self, text: str) -> str:
@@ -187,6 +212,7 @@ class _Feed:
         self.careful = False
         self.has_ended = False
         self._options = _options(shape.delimiter or ",", shape.quote)
+        self._blank_row = _blank_row(shape.delimiter or ",", shape.quote)
         self._quote = shape.quote
         self._longest = limits.cell_characters
         self._source = encodings.read_text(path, shape.encoding or "utf-8")
@@ -198,15 +224,18 @@ class _Feed:
         if csv.field_size_limit() < 2 * RECORD_CHARACTERS:
             csv.field_size_limit(2 * RECORD_CHARACTERS)  # the bound here is on records; it is only ever raised
 
-    def plain_blocks(self) -> Iterator[tuple[int, Iterable[list[str]]]]:
-        """Give the blocks from here on in which each line is a record: how many there are, and their cells."""
+    def plain_blocks(self) -> Iterator[tuple[int | None, Iterable[list[str]]]]:
+        """Give the blocks from here on in which each line is a record: how many there are, and their cells.
+
+        Where some may be no rows, or not what they seem, nobody knows how many there are (None).
+        """
         delimiter = self._options["delimiter"]
         while (block := self._next()) is not None:
             count = self._plain_lines(block)
             if count is None:
                 self._waiting.appendleft(block)
                 return
-            yield count, _split(block.text, delimiter)
+            yield None if self._needs_a_look(block.text) else count, _split(block.text, delimiter)
 
     def start(self) -> Reader:
         """Give a reader of the records from here on."""
@@ -229,8 +258,7 @@ class _Feed:
             return
         for line in lines:
             records = list(csv.reader([line, "\n"], **self._options))
-            if records[0]:
-                yield records[0] if records[-1] == [] else None
+            yield records[0] if records[-1] == [] else None
 
     def _next(self) -> _Block | None:
         if self._waiting:
@@ -240,6 +268,9 @@ class _Feed:
 
     def _is_suspicious(self, text: str) -> bool:
         return encodings.has_marks(text) or _may_have_long_line(text, self._longest)
+
+    def _needs_a_look(self, text: str) -> bool:
+        return self._blank_row.search(text) is not None or may_be_guarded(text)
 
     def _plain_lines(self, block: _Block) -> int | None:
         count = _plain_lines(block.text, self._quote)
@@ -263,7 +294,7 @@ class _Feed:
             ):
                 raise _Unclosed
             # A record of several lines is looked at anyway; one of a single line is all in this block.
-            self.careful = self._is_suspicious(block.text)
+            self.careful = self._is_suspicious(block.text) or self._needs_a_look(block.text)
             yield io.StringIO(block.text, newline="")
         # An empty line behind the end: an empty record if the last one was complete, else it belongs to that one.
         self.careful = self.has_ended = True
@@ -272,6 +303,17 @@ class _Feed:
 
 def _refusal(code: str, message: str, field: str = "file") -> InvalidInput:
     return InvalidInput(message, field=field, code=code)
+
+
+def is_blank(cells: list[str]) -> bool:
+    """Is there nothing in a row, or nothing but blanks?"""
+    return not any(map(str.strip, cells))
+
+
+def _blank_row(delimiter: str, quote: str | None) -> re.Pattern[str]:
+    """What a row looks like in which there may be nothing: a line of blanks, delimiters and quotes, or the last one."""
+    nothing = rf"(?:[^\S\r\n]|[{re.escape(delimiter + (quote or ''))}])"
+    return re.compile(rf"(?:\A|\n|\r(?!\n)){nothing}*+(?:[\r\n]|(?<=[^\r\n])\Z)")
 
 
 def _options(delimiter: str, quote: str | None) -> dict[str, Any]:
@@ -326,13 +368,14 @@ def _dialect(text: str, whole: bool, declared_delimiter: str | None) -> tuple[st
             if quote == "'" or (fit, width) > best:
                 best, best_choice = (fit, width), (delimiter, quote, records)
     if not best_choice[2]:  # one column
-        return best_choice[0], '"', _sample_records(text, whole, best_choice[0], '"')[0]
+        delimiter = declared_delimiter or NO_DELIMITER
+        return delimiter, '"', _sample_records(text, whole, delimiter, '"')[0]
     return best_choice
 
 
 def _header_is_wrapped(text: str, delimiter: str, width: int) -> bool:
     """Say whether the file quotes with apostrophes: all its headers are wrapped in them, and it has no other quote."""
-    line = text.lstrip("\r\n").splitlines()[0]
+    line = next(line for line in text.splitlines() if line.strip(f"{delimiter} \t"))
     cells = line.split(delimiter)
     is_wrapped = all(len(cell) > 2 and cell[0] == cell[-1] == "'" for cell in cells)
     return is_wrapped and len(cells) == width and '"' not in text
@@ -349,7 +392,7 @@ def _sample_records(text: str, whole: bool, delimiter: str, quote: str | None) -
     reader = csv.reader(chain(io.StringIO(text, newline=""), ("\n",)), **_options(delimiter, quote))
     try:
         for last in reader:
-            if last:
+            if not is_blank(last):
                 records.append(last)
             if len(records) > _SAMPLE_RECORDS:
                 return records, False

@@ -1,8 +1,6 @@
 """Tables in .xlsx workbooks: looked at once, then read row by row in bounded memory.
 
-A workbook is a ZIP of XML from a stranger. openpyxl knows Excel's dates and number formats, and is asked for
-them; the XML is walked here, because its reader keeps a node for every row, believes the size a sheet declares
-and fills gaps between row numbers one by one. Each part is fed to expat in chunks, and:
+A workbook is a ZIP of XML from a stranger. Each part is fed to expat in chunks, and:
 
 - every unpacked byte counts, whatever the ZIP declares;
 - a document type is refused, so there are no entities to expand, and so is a tag or comment without an end;
@@ -17,30 +15,30 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-# openpyxl has no types.
 from penstock.errors import InvalidInput, PayloadTooLarge, PenstockError, Permanent
 from penstock.ingest.detection import old_or_locked
 from penstock.ingest.limits import TableLimits
+from penstock.ingest.sheet_xml import NumberedRow
 from penstock.ingest.signatures import OLE
 from penstock.ingest.tables import CELL_TOO_LONG, ROW_TOO_LONG, Row, TableShape, clean_headers
 from penstock.ingest.workbooks import Workbook
 
 
-def look_at(path: Path, limits: TableLimits, *, sheet: str | None = None) -> TableShape:
+def look_at(path: Path, file_name: str, limits: TableLimits, *, sheet: str | None = None) -> TableShape:
     """Find the sheet to read and its headers: the first row with something in it, of the first such sheet."""
     with path.open("rb") as file:
         if file.read(len(OLE)) == OLE:
-            raise old_or_locked(path.name)
+            raise old_or_locked(file_name)
         try:
             workbook = Workbook(file, limits)
             for name in workbook.sheets_to_try(sheet):
-                cells = next(workbook.rows(name), None)
-                if cells is not None:
-                    return TableShape("xlsx", clean_headers(_headers(cells, limits)), sheet=name)
+                first = next(workbook.rows(name), None)
+                if first is not None:
+                    return TableShape("xlsx", clean_headers(_headers(first[1], limits)), sheet=name)
         except PenstockError:
             raise
         except Exception as error:
-            raise _not_a_table(f"The file {path.name!r} cannot be read as an .xlsx workbook ({error}).") from error
+            raise _not_a_table(f"The file {file_name!r} cannot be read as an .xlsx workbook ({error}).") from error
     raise _not_a_table("The workbook has no cells with anything in them.")
 
 
@@ -53,23 +51,23 @@ class Spreadsheet:
         self._limits = limits
 
     def rows(self, after: int = 0) -> Iterator[Row]:
-        """Give the rows behind row number `after`, in order; rows with nothing in them do not count."""
-        number = 0
+        """Give the rows behind the first `after` of them, in order; rows with nothing in them are none."""
+        count = last_number = 0
         with self.path.open("rb") as file:
-            source = self._cells(file, lambda: number)
+            source = self._rows(file, lambda: last_number)
             next(source, None)  # the headers
-            for cells in source:
-                number += 1
-                if number > self._limits.rows:
+            for number, cells in source:
+                count, last_number = count + 1, number
+                if count > self._limits.rows:
                     raise PayloadTooLarge(
                         f"The table has more than {self._limits.rows} rows. Send it in several parts.",
                         field="file",
                         code="TOO_MANY_ROWS",
                     )
-                if number > after:
+                if count > after:
                     yield self._row(number, cells)
 
-    def _cells(self, file: IO[bytes], current_row: Callable[[], int]) -> Iterator[list[str]]:
+    def _rows(self, file: IO[bytes], current_row: Callable[[], int]) -> Iterator[NumberedRow]:
         """Read the sheet, and say how far it could be read where it breaks off."""
         try:
             workbook = Workbook(file, self._limits)
@@ -89,10 +87,11 @@ class Spreadsheet:
         if len(cells) > width:
             problem = f"Row {number} has {len(cells)} cells, the header has {width}."
             return Row(number, [], problem, ROW_TOO_LONG)
-        for header, cell in zip(self.shape.headers, cells, strict=False):
-            if len(cell) > longest:
-                problem = f"The cell {header!r} of row {number} is longer than {longest} characters."
-                return Row(number, [], problem, CELL_TOO_LONG)
+        if len("".join(cells)) > longest:
+            for header, cell in zip(self.shape.headers, cells, strict=False):
+                if len(cell) > longest:
+                    problem = f"The cell {header!r} of row {number} is longer than {longest} characters."
+                    return Row(number, [], problem, CELL_TOO_LONG)
         return Row(number, cells + [""] * (width - len(cells)))
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.errors import ConfigurationError
-from penstock.ingest import delimited_text
+from penstock.ingest import delimited_text, spreadsheets
 from penstock.ingest.archives import ArchiveLimits, look_at_archive
 from penstock.ingest.detection import FileType, detect_type
 from penstock.ingest.limits import TableLimits
@@ -62,11 +59,9 @@ def look_at_file(
         case FileType.DELIMITED:
             return SeenFile(file_type, delimited_text.look_at(path, tables, encoding=encoding, delimiter=delimiter))
         case FileType.XLSX:
-            with _of_extra():
-                from penstock.ingest import spreadsheets
-            return SeenFile(file_type, spreadsheets.look_at(path, tables, sheet=sheet))
+            return SeenFile(file_type, spreadsheets.look_at(path, name, tables, sheet=sheet))
         case FileType.ARCHIVE:
-            look_at_archive(path, archives)
+            look_at_archive(path, name, archives)
     return SeenFile(file_type)
 
 
@@ -74,15 +69,4 @@ def open_table(path: Path, shape: TableShape, limits: TableLimits) -> Table:
     """A table whose shape is known."""
     if shape.format == "delimited":
         return delimited_text.Delimited(path, shape, limits)
-    with _of_extra():
-        from penstock.ingest.spreadsheets import Spreadsheet
-    return Spreadsheet(path, shape, limits)
-
-
-@contextmanager
-def _of_extra() -> Iterator[None]:
-    """A library that an extra brings is loaded here; where it is missing, that is said."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(f"XLSX needs {error.name}, which is not here; install penstock[tables]") from error
+    return spreadsheets.Spreadsheet(path, shape, limits)

@@ -10,12 +10,15 @@ ROW_TOO_LONG = "ROW_TOO_LONG"
 CELL_TOO_LONG = "CELL_TOO_LONG"
 ROW_UNREADABLE = "ROW_UNREADABLE"
 
+NO_DELIMITER = "\x1f"
+"""The delimiter of a list of one column: no text holds it."""
+
 
 class Row(NamedTuple):
-    """One row of a table: its number as a person counts, and its cells in the order of the headers.
+    """One row of a table: its number in the file, and its cells in the order of the headers.
 
-    The header line is not counted: the first row is 1. A row that cannot be used has no cells, but it has
-    its number, so nothing is lost and nothing behind it moves.
+    The number is the one that a spreadsheet shows: the headers and blank rows count, so the first row is 2 as a rule. A
+    blank row is left out. A row that cannot be used has no cells, but it is there, so nothing is lost.
     """
 
     number: int
@@ -68,7 +71,7 @@ class Table(Protocol):
         ...
 
     def rows(self, after: int = 0) -> Iterator[Row]:
-        """Give the rows behind row number `after`, in order."""
+        """Give the rows behind the first `after` of them, in order."""
         ...
 
 

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date, datetime, time
-from decimal import Decimal
+from functools import lru_cache
 from typing import IO
 from xml.parsers import expat
 
-# openpyxl has no types.
-from openpyxl.styles.numbers import (  # type: ignore[import-untyped]
-    BUILTIN_FORMATS,
-    is_date_format,
-    is_timedelta_format,
-)
-from openpyxl.utils.datetime import (  # type: ignore[import-untyped]
-    MAC_EPOCH,
-    WINDOWS_EPOCH,
-    from_excel,
-    from_ISO8601,
-)
-
 from penstock.errors import InvalidInput, PayloadTooLarge
 from penstock.ingest.limits import TableLimits
-from penstock.ingest.sheet_xml import Attributes, SheetReader, StringReader, local, unescape
+from penstock.ingest.number_formats import (
+    Epoch,
+    Meaning,
+    duration,
+    meaning_of,
+    meaning_of_built_in,
+    moment,
+    padded_width,
+    plain_number,
+)
+from penstock.ingest.sheet_xml import (
+    Attributes,
+    Handlers,
+    NumberedRow,
+    SheetReader,
+    StringReader,
+    local,
+)
 from penstock.ingest.zip_files import open_zip
 
 SHARED_STRINGS_BYTES = 256 * 1024**2
@@ -35,7 +37,7 @@ _MOST_PARTS = 10_000
 _SMALL_PART_BYTES = 32 * 1024**2
 _TOKEN_BYTES = 1024**2
 _CHUNK = 64 * 1024
-_PADDED_FORMAT = re.compile("0{2,}")
+_moment = lru_cache(10_000)(moment)  # a table says the same days again and again
 
 
 class Workbook:
@@ -47,12 +49,11 @@ class Workbook:
         self._unpacked_bytes = 0
         if sum(member.file_size for member in self._archive.infolist()) > limits.decompressed_bytes:
             raise _too_large(limits.decompressed_bytes)
-        self._epoch = WINDOWS_EPOCH
+        self._epoch = Epoch.WINDOWS
         self._paths: dict[str, str] = {}
         self._hidden: set[str] = set()
         self._strings: list[str] = []
-        self._dates: dict[str, bool] = {}
-        self._widths: dict[str, int] = {}
+        self._formats: dict[str, Callable[[str], str]] = {}
         self._read_parts()
 
     def sheets_to_try(self, chosen_sheet: str | None) -> list[str]:
@@ -66,34 +67,12 @@ class Workbook:
             )
         return [chosen_sheet]
 
-    def rows(self, sheet: str) -> Iterator[list[str]]:
-        """Give the cells of each row that has any, as text, without the empty ones at its end."""
-        reader = SheetReader(self._text, self._limits.columns, self._limits.cell_characters)
-        for _ in self._walk(self._paths[sheet], reader.start, reader.end, reader.text):
+    def rows(self, sheet: str) -> Iterator[NumberedRow]:
+        """Give each row that has any text: its number, and its cells without the empty ones at its end."""
+        limits = self._limits
+        reader = SheetReader(self._strings, self._formats, limits.columns, limits.cell_characters)
+        for _ in self._walk(self._paths[sheet], reader.handlers()):
             yield from reader.take_rows()
-
-    def _text(self, kind: str, style: str, value: str) -> str:
-        """Turn a cell into what a person sees."""
-        if kind == "s":
-            return self._strings[int(value)]
-        if kind in {"str", "inlineStr"}:
-            return unescape(value)
-        if kind == "e" or not value:
-            return ""
-        if kind == "b":
-            return "TRUE" if int(value) else "FALSE"
-        if kind == "d":
-            return _moment(from_ISO8601(value))
-        whole = value.lstrip("-").isdecimal()
-        if style in self._dates:
-            try:
-                number = int(value) if whole else float(value)
-                return _moment(from_excel(number, self._epoch, timedelta=self._dates[style]))
-            except (OverflowError, ValueError):
-                return ""  # Excel shows ##### for a date it cannot show
-        # A whole number written as one may have more digits than a float holds.
-        digits = str(int(value)) if whole else _plain(float(value))
-        return digits.zfill(self._widths.get(style, 0))
 
     def _read_parts(self) -> None:
         # Where the workbook lies is written in the package's own relations; writers differ in the rest.
@@ -102,7 +81,7 @@ class Workbook:
 
         def see(name: str, attributes: Attributes) -> None:
             if name == "workbookPr" and attributes.get("date1904", "0") in {"1", "true"}:
-                self._epoch = MAC_EPOCH
+                self._epoch = Epoch.MAC
             elif name == "sheet":
                 kind, target = relations[next(value for key, value in attributes.items() if local(key) == "id")]
                 if kind == "worksheet":
@@ -133,7 +112,7 @@ class Workbook:
 
     def _read_styles(self, part: str) -> None:
         """Find out which styles show a date, and which fill a number up with zeros, as barcodes have them."""
-        formats = dict(BUILTIN_FORMATS)
+        formats: dict[int, str] = {}
         inside = ""
         count = 0
 
@@ -144,43 +123,46 @@ class Workbook:
             elif name in {"cellXfs", "cellStyleXfs", "cellStyles", "dxfs"}:
                 inside = name
             elif name == "xf" and inside == "cellXfs":
-                number_format = formats.get(int(attributes.get("numFmtId", 0)), "General")
-                if is_date_format(number_format):
-                    self._dates[str(count)] = is_timedelta_format(number_format)
-                elif _PADDED_FORMAT.fullmatch(number_format):
-                    self._widths[str(count)] = len(number_format)
+                number = int(attributes.get("numFmtId", 0))
+                if format_number := self._format_of(number, formats.get(number)):
+                    self._formats[str(count)] = format_number
                 count += 1
 
         self._walk_small(part, see)
 
+    def _format_of(self, number: int, code: str | None) -> Callable[[str], str] | None:
+        """How a number is shown under a format; None where it is just that number."""
+        match meaning_of_built_in(number) if code is None else meaning_of(code):
+            case Meaning.MOMENT:
+                return lambda value: _moment(value, self._epoch)
+            case Meaning.DURATION:
+                return duration
+        width = 0 if code is None else padded_width(code)
+        return (lambda value: plain_number(value).zfill(width)) if width else None
+
     def _read_strings(self, part: str) -> None:
         reader = StringReader(self._limits.cell_characters)
-        for unpacked_bytes in self._walk(part, reader.start, reader.end, reader.text):
+        for unpacked_bytes in self._walk(part, reader.handlers()):
             if unpacked_bytes > SHARED_STRINGS_BYTES or reader.held_bytes > _STRINGS_HELD_BYTES:
                 raise _too_large(SHARED_STRINGS_BYTES)
         self._strings = reader.strings
 
     def _walk_small(self, part: str, see: Callable[[str, Attributes], None]) -> None:
-        for unpacked_bytes in self._walk(part, see):
+        for unpacked_bytes in self._walk(part, lambda name, attributes: see(local(name), attributes)):
             if unpacked_bytes > _SMALL_PART_BYTES:
                 raise _too_large(_SMALL_PART_BYTES)
 
-    def _walk(
-        self,
-        part: str,
-        start: Callable[[str, Attributes], None],
-        end: Callable[[str], None] | None = None,
-        text: Callable[[str], None] | None = None,
-    ) -> Iterator[int]:
+    def _walk(self, part: str, handlers: Handlers | Callable[[str, Attributes], None]) -> Iterator[int]:
         """Feed a part to a parser, chunk by chunk; after each one, give the bytes of the part so far."""
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = _refuse_document_type
-        parser.StartElementHandler = lambda name, attributes: start(local(name), attributes)
-        if end is not None:
-            parser.EndElementHandler = lambda name: end(local(name))
-        if text is not None:
-            parser.CharacterDataHandler = text
+        if isinstance(handlers, Handlers):
+            parser.StartElementHandler = handlers.start
+            parser.EndElementHandler = handlers.end
+            parser.CharacterDataHandler = handlers.text
+        else:
+            parser.StartElementHandler = handlers
         fed_bytes = 0
         with self._open_part(part) as stream:
             while chunk := stream.read(_CHUNK):
@@ -204,23 +186,6 @@ class Workbook:
             raise ValueError(f"{part} is packed with method {member.compress_type}")
         with self._archive.open(member) as stream:
             yield stream
-
-
-def _moment(value: object) -> str:
-    """Write a date as ISO, without the time of day where it is midnight."""
-    if isinstance(value, datetime):
-        return value.date().isoformat() if value.time() == time() else value.isoformat()
-    return value.isoformat() if isinstance(value, date | time) else str(value)
-
-
-def _plain(number: float) -> str:
-    """Write a number with all its digits: no ".0" on whole ones, no exponent.
-
-    >>> _plain(4006381333931.0), _plain(19.99), _plain(1e-7)
-    ('4006381333931', '19.99', '0.0000001')
-    """
-    digits = str(int(number)) if number.is_integer() else repr(number)
-    return format(Decimal(digits), "f") if "e" in digits else digits
 
 
 def _refuse_document_type(*_declaration: object) -> None:

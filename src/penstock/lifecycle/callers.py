@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from penstock.errors import NotAllowed
+from penstock.errors import InvalidInput, NotAllowed
 from penstock.lifecycle.bounds import CALLER
 from penstock.lifecycle.states import Actor, KilledBy
+
+_SHOWN_CHARACTERS = 40
 
 
 class Visibility(StrEnum):
@@ -54,6 +56,17 @@ class Caller:
     def killed_by(self) -> KilledBy:
         """The reason that is recorded when this caller stops a job."""
         return KilledBy.USER if self.actor in (Actor.OWNER, Actor.ADMIN) else KilledBy.SYSTEM
+
+
+def require_caller(value: object) -> None:
+    """Refuse what is no caller, such as a bare name: whether it is an owner's or an admin's is not ours to guess."""
+    if not isinstance(value, Caller):
+        raise InvalidInput(
+            f"the caller is {ascii(value)[:_SHOWN_CHARACTERS]} ({type(value).__name__}); write owner('ann'), "
+            "owner(None) for a guest, admin('root') or SYSTEM, all of them from penstock",
+            field="caller",
+            code="NO_CALLER",
+        )
 
 
 SYSTEM = Caller(Actor.SYSTEM)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Protocol
 
 from penstock.errors import InvalidInput
 from penstock.lifecycle.callers import Caller, owner
@@ -35,6 +35,17 @@ class UploadOptions:
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
+    mapping: Mapping[str, str | None] | None = None
+    """What columns of a table are to be taken for; None for one that is not used. The others are found out."""
+
+    def of_table(self) -> dict[str, str | None]:
+        """What is said of how a table is written."""
+        return {"encoding": self.encoding, "delimiter": self.delimiter, "sheet": self.sheet}
+
+    def to_json(self) -> dict[str, Any]:
+        """The same for a request's fingerprint, in which a mapping is only if there is one."""
+        values = asdict(self)
+        return values if self.mapping is not None else {name: values[name] for name in values if name != "mapping"}
 
 
 @dataclass(frozen=True, slots=True)

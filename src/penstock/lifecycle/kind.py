@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, cast
 
 from penstock.errors import ConfigurationError, KindUnknown, LibraryMissing
@@ -158,7 +159,11 @@ class Kinds:
     def add(self, kind: Kind[Params, Input, Result]) -> Kind[Params, Input, Result]:
         """Register a kind and answer with it; a second one of the same name is a mistake."""
         if kind.name in self._by_name:
-            raise ConfigurationError(f"kind {kind.name!r} is registered twice ({place_of(kind.process)})")
+            first, second = place_of(self._by_name[kind.name].process), place_of(kind.process)
+            raise ConfigurationError(
+                f"kind {kind.name!r} is registered twice, at {first} and at {second}: give one of them another name",
+                code="KIND_REGISTERED_TWICE",
+            )
         self._by_name[kind.name] = kind
         return kind
 
@@ -168,7 +173,9 @@ class Kinds:
         if kind is None:
             self.require_installed(name)
             known_names = ", ".join(sorted(self._by_name)) or "none"
-            raise KindUnknown(f"no kind {name!r} is registered here; known: {known_names}")
+            similar_names = get_close_matches(name, self._by_name, n=1)
+            question = f"; did you mean {similar_names[0]!r}?" if similar_names else ""
+            raise KindUnknown(f"no kind {name!r} is registered here{question} (known: {known_names})")
         return kind
 
     def require_installed(self, name: str) -> None:

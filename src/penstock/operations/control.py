@@ -7,11 +7,11 @@ from uuid import UUID
 
 from penstock.errors import PenstockError, TransitionRefused
 from penstock.lifecycle.callers import SYSTEM, Caller
-from penstock.lifecycle.job import Job
+from penstock.lifecycle.job import HistoryEntry, Job
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.transitions import ABANDON, CANCEL, COMMIT, PAUSE, RESUME, START, Transition
-from penstock.operations.read_jobs import get_job, not_found
+from penstock.operations.read_jobs import get_job, last_change_to, not_found
 from penstock.operations.settle import settle_from_rows
 from penstock.operations.single_flight import hand_over, join, start_followers
 from penstock.store.job_changes import change, jobs_with_followers
@@ -22,6 +22,7 @@ from penstock.store.queries.unique_keys import leading_job
 from penstock.store.transaction import Transaction
 
 _TRIES = 10
+_LONGEST_REASON = 200
 
 
 def pause(transaction: Transaction, job_id: UUID, caller: Caller, reason: str | None = None) -> Job:
@@ -85,7 +86,7 @@ def let_flow(
         return True
     job = _lock(transaction, job_id, caller)
     if JobState(job.state) not in transition.sources:
-        raise _refusal(transition, job_id, job)
+        raise _refusal(transaction, transition, job_id, job)
     for _ in range(_TRIES):
         # Nobody else changes it now; but whoever led its key may have ended meanwhile.
         if _try(transaction, transition, job_id, caller, reason):
@@ -126,7 +127,7 @@ def _change(
         if JobState(job.state) in transition.sources:
             changed_job = _try(transaction, transition, job_id, caller, reason, is_locked=True)
         if changed_job is None:
-            raise _refusal(transition, job_id, job)
+            raise _refusal(transaction, transition, job_id, job)
     return changed_job
 
 
@@ -150,7 +151,7 @@ def _try(
 def _lock(transaction: Transaction, job_id: UUID, caller: Caller) -> LockedJob:
     job = queries.lock_job(transaction, job_id, caller)
     if job is None:
-        raise not_found(job_id)
+        raise not_found(transaction, job_id, caller)
     return job
 
 
@@ -166,7 +167,7 @@ def _moved_elsewhere(job_id: UUID, engine: str, consequence: str) -> TransitionR
     )
 
 
-def _refusal(transition: Transition, job_id: UUID, job: LockedJob) -> TransitionRefused:
+def _refusal(transaction: Transaction, transition: Transition, job_id: UUID, job: LockedJob) -> TransitionRefused:
     """Why this job, which is locked, cannot be changed."""
     state = JobState(job.state)
     if transition is PAUSE and state in PAUSE.sources:
@@ -175,4 +176,15 @@ def _refusal(transition: Transition, job_id: UUID, job: LockedJob) -> Transition
         why = "others wait for the same work" if job.leader_id is None else "another job does its work"
         return TransitionRefused(f"job {job_id} cannot be paused: {why}; cancel it instead", code="JOB_SHARED")
     sources = " or ".join(sorted(source.value for source in transition.sources))
-    return TransitionRefused(f"job {job_id} is {state.value}: {transition.name} is possible only while it is {sources}")
+    so_it_is = f"job {job_id} is {state.value}"
+    if state is transition.target:
+        so_it_is += f" already{_by_whom(last_change_to(transaction, job_id, state))}"
+    return TransitionRefused(f"{so_it_is}: {transition.name} is possible only while it is {sources}")
+
+
+def _by_whom(entry: HistoryEntry | None) -> str:
+    """Who did it, and why."""
+    if entry is None:
+        return ""
+    who = f"{entry.actor.value} {entry.actor_id}" if entry.actor_id else entry.actor.value
+    return f", by {who}" + (f" ({storable_text(entry.reason)[:_LONGEST_REASON]})" if entry.reason else "")

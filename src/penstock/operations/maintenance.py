@@ -24,7 +24,7 @@ from penstock.lifecycle.decisions import after_death
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.lifecycle.policy import Policy
 from penstock.lifecycle.states import FLOWING, WELL_ENDED, ErrorType, ItemRole, JobState, KilledBy
-from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE, RESCUE
+from penstock.lifecycle.transitions import ABANDON, CANCEL, FAIL, REQUEUE, RESCUE
 from penstock.operations.control import reschedule
 from penstock.operations.inbox import forget_accepted
 from penstock.operations.outbox import forget_sent
@@ -49,6 +49,7 @@ class MaintenanceReport:
 
     leases_expired: int = 0
     retries_due: int = 0
+    never_submitted: int = 0
     waited_too_long: int = 0
     ran_too_long: int = 0
     abandoned: int = 0
@@ -91,6 +92,7 @@ def sweep(
     swept = MaintenanceReport(
         leases_expired=rescue_expired(store, kinds, suspect_deaths, last_look),
         retries_due=_until_done(store, requeue_due),
+        never_submitted=sum(_until_done(store, partial(cancel_held, kind=kind)) for kind in kinds),
         waited_too_long=sum(_until_done(store, partial(fail_waiting, kind=kind)) for kind in kinds),
         ran_too_long=sum(_until_done(store, partial(fail_overrunning, kind=kind)) for kind in kinds),
         abandoned=sum(_until_done(store, partial(abandon_unused, kind=kind)) for kind in kinds),
@@ -237,6 +239,19 @@ def requeue_due(transaction: Transaction, *, limit: int = BATCH_SIZE) -> int:
     changed_jobs = change(transaction, REQUEUE, partial(queries.requeue_jobs, job_ids=job_ids), SYSTEM)
     transaction.wake(*dict.fromkeys(job.kind for job in changed_jobs))
     return len(changed_jobs)
+
+
+def cancel_held(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:
+    """Jobs that nobody submitted within their kind's ``hold_limit`` are canceled; nobody follows such a job."""
+    seconds = kind.policy.hold_limit
+    if seconds is None:
+        return 0
+    job_ids = queries.held_too_long(transaction, kind.name, seconds=seconds, limit=limit)
+    if not job_ids:
+        return 0
+    reason = f"nobody submitted the job within {seconds:g} s of its creation; create it again"
+    cancel = partial(queries.cancel_held, job_ids=job_ids, killed_by=SYSTEM.killed_by, reason=reason)
+    return len(change(transaction, CANCEL, cancel, SYSTEM, reason=reason))
 
 
 def fail_waiting(transaction: Transaction, kind: Kind, *, limit: int = BATCH_SIZE) -> int:

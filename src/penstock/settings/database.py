@@ -48,7 +48,7 @@ class DatabaseSettings(BaseSettings):
         str | None,
         Field(
             validation_alias="PENSTOCK_LISTEN_URL",
-            pattern=r"^postgresql(\+psycopg)?://",
+            pattern=r"^postgres(ql(\+psycopg)?)?://",
             description="A direct way to the same PostgreSQL, where PENSTOCK_DATABASE_URL leads through a pooler.",
         ),
     ] = None

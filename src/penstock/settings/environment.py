@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,6 +16,9 @@ from penstock.redaction import hide_secrets
 from penstock.settings.types import WrittenAs
 
 AnySettings = TypeVar("AnySettings", bound=BaseSettings)
+
+_CHOICES = re.compile(r"(?:\(\?i\))?\^\(([\w|-]+)\)\$")
+"""A pattern that is a choice of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,15 @@ def _describe_problem(settings: type[BaseSettings], problem: Any) -> str:
     """Which variable is wrong, and how; a secret is not repeated."""
     place = ".".join(map(str, problem["loc"]))
     message = str(problem["msg"]).removeprefix("Value error, ")
+    pattern = problem.get("ctx", {}).get("pattern", "")
+    if choices := _CHOICES.fullmatch(pattern):
+        message = f"it is one of {choices[1].replace('|', ', ')}"
     fields = {str(field.validation_alias): field for field in settings.model_fields.values()}
     field = settings.model_fields.get(place) or fields.get(place)
     if field is None:
         return message
+    if pattern and not choices:
+        message = f"it does not fit: {(field.description or '').rstrip('.')}"
     is_secret = "SecretStr" in str(field.annotation)
     value_text = "" if is_secret or repr(problem["input"]) in message else f" (got {problem['input']!r})"
     return f"{field.validation_alias}: {message}{value_text}"

@@ -26,7 +26,9 @@ class ServerSettings(BaseSettings):
         str | None,
         Field(
             validation_alias="PENSTOCK_JWKS_URL",
-            description="Where your identity provider publishes its keys; tokens are then RS256 or ES256, not ours.",
+            pattern="^https?://[^/]",
+            description="The http or https address where your identity provider publishes its keys; tokens are then "
+            "RS256 or ES256, not ours.",
         ),
     ] = None
     jwt_issuer: Annotated[

@@ -9,11 +9,10 @@ from functools import cache
 from pathlib import Path
 
 import structlog
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from penstock.errors import ConfigurationError, StoreUnavailable
-from penstock.store.dialects.dialect import dialect_of
+from penstock.store.dialects.dialect import dialect_of, parse_url
 from penstock.store.engine import Store
 from penstock.store.schema import Schema, is_current, require_current
 
@@ -31,15 +30,26 @@ def translate_errors(url: str) -> Iterator[None]:
             "write one like sqlite:///penstock.db or postgresql://user@host/name"
         ) from None
     except DBAPIError as error:
-        safe_url = make_url(url).render_as_string(hide_password=True)
+        require_folder(file_of(url))
+        safe_url = parse_url(url).render_as_string(hide_password=True)
         first_line = str(error.orig).strip().partition("\n")[0]
         raise StoreUnavailable(f"the database {safe_url} cannot be opened: {first_line}") from error
+
+
+def require_folder(file: Path | None) -> None:
+    """Refuse the file of an embedded database in a folder that is not there."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise ConfigurationError(
+            f"there is no folder {file.absolute().parent} for the database {file.name} (PENSTOCK_DATABASE_URL): "
+            "make it, or name a file in one that is there",
+            code="DATABASE_FOLDER_MISSING",
+        )
 
 
 def file_of(url: str) -> Path | None:
     """The file of an embedded database; None for a server's, and for one in memory."""
     with translate_errors(url):
-        parsed_url = make_url(url)
+        parsed_url = parse_url(url)
     return dialect_of(parsed_url.get_backend_name()).file_of(parsed_url)
 
 
@@ -65,10 +75,11 @@ def check_database(store: Store, schemas: Sequence[Schema]) -> None:
     path = store.dialect.file_of(store.engine.url)
     if path is None:
         return
+    require_folder(path)
     if path.exists():
         is_current(store, schemas)
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-        raise StoreUnavailable(f"the database {path} cannot be written: its folder is missing, or not ours to write in")
+        raise StoreUnavailable(f"the database {path} cannot be written: it, or its folder, is not ours to write in")
 
 
 def describe_connection(store: Store) -> list[str]:

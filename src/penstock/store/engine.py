@@ -23,7 +23,6 @@ import orjson
 import structlog
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import Dialect as SQLAlchemyDialect
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import StaticPool
@@ -32,7 +31,7 @@ from penstock.clock import Clock, DatabaseClock
 from penstock.errors import ConfigurationError, PenstockError, StoreUnavailable
 from penstock.store.callers_connection import CallersConnection, find_connection
 from penstock.store.commit_hooks import call_after_commit
-from penstock.store.dialects.dialect import ConnectOptions, dialect_of
+from penstock.store.dialects.dialect import ConnectOptions, dialect_of, parse_url
 from penstock.store.driver_errors import is_surely_lost, pool_is_busy, translate, translate_lock
 from penstock.store.kept_connections import KeptConnections
 from penstock.store.latency import Latency
@@ -281,7 +280,7 @@ def open_store(
 
     Our tables are in ``schema``. A statement is answered within ``timeout`` seconds; None waits as long as it takes.
     """
-    parsed_url = make_url(url)
+    parsed_url = parse_url(url)
     options = ConnectOptions(
         pool_size=pool_size,
         synchronous=sqlite_synchronous,

@@ -125,9 +125,7 @@ def _compiling_dialect(dialect: SQLAlchemyDialect) -> SQLAlchemyDialect:
     """The one that compiles for every dialect of the same class and the same settings: a copy, which nobody changes."""
     # A copy: another thread's first statement may have the dialect work something out, and remember it, meanwhile.
     attributes = vars(dialect).copy()
-    settings = frozenset((name, value) for name, value in attributes.items() if isinstance(value, _SETTINGS))
-    json = (attributes.get("_json_serializer"), attributes.get("_json_deserializer"))
-    key = (type(dialect), settings, json)
+    key = (type(dialect), frozenset(item for item in attributes.items() if _is_setting(item[1])))
     compiling = _compiling_dialects.get(key)
     if compiling is None:
         compiling = _compiling_dialects[key] = placed_copy(dialect, placement_of(dialect))
@@ -148,8 +146,12 @@ class _ShortColumns(SQLCompiler):
         return text if schema is None else text.removeprefix(f"{self.preparer.quote_schema(schema)}.")
 
 
+def _is_setting(value: object) -> bool:
+    """Is it something a dialect is set to, a function that writes JSON, say? Not its driver, nor what it worked out."""
+    return isinstance(value, _SETTINGS) or (callable(value) and not isinstance(value, type))
+
+
 _SETTINGS = (str, int, float, NoneType, TablePlacement, tuple, frozenset)
-"""What a dialect is set to, beside how it writes JSON: not its driver, nor what it has worked out."""
 _compiling_dialects: dict[Hashable, SQLAlchemyDialect] = {}
 
 

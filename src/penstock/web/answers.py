@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -50,7 +51,7 @@ def render_page(request: Request, template: str, *, status: int = 200, **values:
     service: Service = request.app.state.penstock
     common_values = {
         "root": root, "static": static, "path": request.url.path, "lifecycle_script": lifecycle_script(),
-        "signs_in": service.tokens is not None,
+        "signs_in": service.tokens is not None, "now": int(time.time() * 1000),
     }  # fmt: skip
     text = frame.render(**common_values, **values)
     return HTMLResponse(text, status, headers=_PAGE)

@@ -13,12 +13,12 @@ from starlette.responses import Response
 from penstock.errors import NotSignedIn
 from penstock.http.authentication import TokenAuthentication
 from penstock.http.bodies import limit_body
+from penstock.http.head import is_head
 from penstock.http.routing import Router
 from penstock.http.service import Service
-from penstock.http.sessions import begin_session, end_session, require_own_page
+from penstock.http.sessions import begin_session, end_session, require_cookie_size, require_own_page
 from penstock.web.answers import elsewhere, lead_to_sign_in, own_path, problem, render_page, root_of
 
-_LONGEST_TOKEN = 10_000
 _LARGEST_FORM = 64 * 1024
 Next = Annotated[str | None, Query(alias="next")]
 
@@ -46,13 +46,14 @@ def _add_own(routes: Router, service: Service, authentication: TokenAuthenticati
     @limit_body(_LARGEST_FORM)
     async def sign_in_with(
         request: Request,
-        token: Annotated[str, Form(max_length=_LONGEST_TOKEN)] = "",
+        token: Annotated[str, Form()] = "",
         next_path: Annotated[str, Form(alias="next")] = "",
     ) -> Response:
         require_own_page(request)
         clean_token = "".join(token.split()).removeprefix("Bearer")
         try:
             await authentication.read(clean_token)
+            require_cookie_size(clean_token)
         except NotSignedIn as error:
             message = error.message if clean_token else "paste a token first"
             return render_page(
@@ -74,6 +75,8 @@ def _add_own(routes: Router, service: Service, authentication: TokenAuthenticati
 
     @routes.get("/enter/{code}")
     async def enter(request: Request, code: str) -> Response:
+        if is_head(request.scope):
+            return elsewhere(request, "/ui/jobs")  # whoever only looks at a link, as mail programs do, uses up nothing
         token = service.links.use(code)
         if token is None:
             text = "A link signs in once, and soon. Start the server again for a new one, or sign in with a token."

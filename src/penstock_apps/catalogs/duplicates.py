@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-BITS = 64
+from penstock_apps.catalogs.hash_bits import BITS, NO_HASH
+
 _MAX_COMPARED = 64
 
 
@@ -56,11 +57,13 @@ def groups_of(
     by_bytes: dict[str, int] = {}
     for number, photo in enumerate(all_photos):
         sets.join(by_bytes.setdefault(photo.sha256, number), number)
+    by_hash.pop(NO_HASH, None)  # of these nothing but the bytes can be compared
     for alike in by_hash.values():
         for number in alike[1:]:
             sets.join(alike[0], number)
     for first, second in near_pairs(list(by_hash), distance) if near is None else near:
-        sets.join(by_hash[first][0], by_hash[second][0])
+        if first in by_hash and second in by_hash:  # a scan may have removed one since they were compared
+            sets.join(by_hash[first][0], by_hash[second][0])
     groups = []
     for numbers in sets.groups():
         members = sorted((all_photos[number] for number in numbers), key=_worth)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -10,26 +9,29 @@ from pathlib import Path
 from PIL import ExifTags, Image
 
 from penstock_apps.catalogs.bounds import Bounds
+from penstock_apps.catalogs.colours import orientation_of
+from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.catalogs.payloads import PhotoFacts
 from penstock_apps.catalogs.perceptual_hash import perceptual_hash
-from penstock_apps.catalogs.pictures import open_picture
+from penstock_apps.catalogs.pictures import content_sha256, open_picture, version_of
 
-_READ_AT_ONCE = 1 << 20
 _LONGEST_TEXT = 200
 _SIDEWAYS = (5, 6, 7, 8)
 
 
 def facts_of(path: Path, bounds: Bounds) -> PhotoFacts:
     """All a scan keeps of a photo, as JSON."""
-    status = path.stat() if path.exists() else None
+    version = version_of(path)
     with open_picture(path, bounds) as picture:
         exif = picture.getexif()
-        orientation = _orientation(exif)
+        orientation = orientation_of(exif)
         width, height = picture.size
         if orientation in _SIDEWAYS:
             width, height = height, width
         latitude, longitude = _place(exif)
-        assert status is not None, "there is a picture, so there is a file"
+        looks, sha256 = perceptual_hash(picture), content_sha256(path)
+        if version_of(path) != version:
+            raise PhotoFailure.UNREADABLE.error("somebody is writing to it")
         return {
             "type": "JPEG" if picture.format == "MPO" else picture.format,
             "width": width,
@@ -41,24 +43,11 @@ def facts_of(path: Path, bounds: Bounds) -> PhotoFacts:
             "taken_at": _taken_at(exif),
             "latitude": latitude,
             "longitude": longitude,
-            "perceptual_hash": f"{perceptual_hash(picture):016x}",
-            "size": status.st_size,
-            "modified": status.st_mtime_ns,
-            "sha256": _sha256(path),
+            "perceptual_hash": f"{looks:016x}",
+            "size": version.size,
+            "modified": version.mtime_ns,
+            "sha256": sha256,
         }
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_READ_AT_ONCE):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _orientation(exif: Image.Exif) -> int:
-    value = exif.get(ExifTags.Base.Orientation, 1)
-    return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 def _taken_at(exif: Image.Exif) -> str | None:

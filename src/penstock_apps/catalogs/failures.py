@@ -17,8 +17,8 @@ class PhotoFailure(Enum):
     UNSUPPORTED = ("PHOTO_UNSUPPORTED", "the file is no picture of a type that is read here")
     CORRUPT = ("PHOTO_CORRUPT", "the picture is damaged")
     TRUNCATED = ("PHOTO_TRUNCATED", "the picture ends too early")
-    NAME_UNREADABLE = ("PHOTO_NAME_UNREADABLE", "the name of the file or of a folder is not UTF-8 text: rename it")
     OUTSIDE = ("PHOTO_OUTSIDE", "the file is not in the catalog's folder")
+    CHANGED = ("PHOTO_CHANGED", "the file has changed since the last scan: scan the catalog again")
     UNREADABLE = ("PHOTO_UNREADABLE", "the file cannot be read just now")
 
     def __init__(self, code: str, sentence: str) -> None:
@@ -34,3 +34,7 @@ class PhotoFailure(Enum):
         """What a handler raises."""
         message = f"{self.sentence}: {detail}" if detail else self.sentence
         return Retryable(message, code=self.code) if self.retryable else Permanent(message, code=self.code)
+
+
+FINAL_CODES = frozenset(failure.code for failure in PhotoFailure if not failure.retryable)
+"""Of photos whose bytes are the reason. Others (time, memory, a disk that errs) may be read another time."""

@@ -21,23 +21,25 @@ from penstock_apps.catalogs.payloads import (
     DuplicateParams,
     PhotoFacts,
     ScanInput,
+    ScanParams,
     TagInput,
     ThumbnailData,
     ThumbnailInput,
     ThumbnailParams,
 )
+from penstock_apps.catalogs.photo_paths import PathData, path_in
 from penstock_apps.catalogs.tags import load_taggers, tags_of
 
 _SMALL = 256
+THUMBNAILS_VERSION = "v2"
+"""Changed when thumbnails of the same photo look otherwise than before: they are made anew then."""
 
 
-def scan_photo(item: ItemContext[CatalogParams, ScanInput]) -> PhotoFacts:
+def scan_photo(item: ItemContext[ScanParams, ScanInput]) -> PhotoFacts:
     """The facts of one photo."""
     from penstock_apps.catalogs.facts import facts_of
 
-    if item.input.get("name_unreadable"):
-        raise PhotoFailure.NAME_UNREADABLE.error()
-    return facts_of(_photo_file(item.input["path"], item.params), _bounds(item.params))
+    return facts_of(_photo_file(item.input, item.params), _bounds(item.params))
 
 
 def make_thumbnails(item: ItemContext[ThumbnailParams, ThumbnailInput]) -> dict[str, ThumbnailData]:
@@ -46,23 +48,20 @@ def make_thumbnails(item: ItemContext[ThumbnailParams, ThumbnailInput]) -> dict[
 
     params, sha256 = item.params, item.input["sha256"]
     targets = {edge: thumbnail_path(Path(params["directory"]), sha256, edge) for edge in params["sizes"]}
-    source = _photo_file(item.input["path"], params)
-    thumbnails = write_thumbnails(source, targets, quality=params["quality"], bounds=_bounds(params))
+    source = _photo_file(item.input, params)
+    thumbnails = write_thumbnails(source, sha256, targets, quality=params["quality"], bounds=_bounds(params))
     return {str(edge): thumbnails[edge].as_json() for edge in targets}
 
 
 def tag_photo(item: ItemContext[CatalogParams, TagInput]) -> list[str]:
     """The tags of one photo."""
-    from PIL import ImageOps
+    from penstock_apps.catalogs.colours import small_picture
+    from penstock_apps.catalogs.pictures import open_scanned_picture
 
-    from penstock_apps.catalogs.perceptual_hash import flat
-    from penstock_apps.catalogs.pictures import open_picture
-
-    with open_picture(_photo_file(item.input["path"], item.params), _bounds(item.params)) as picture:
-        picture.draft("RGB", (_SMALL, _SMALL))
-        picture.thumbnail((_SMALL, _SMALL))
-        upright = ImageOps.exif_transpose(flat(picture))
-        return tags_of(item.input["facts"], upright, load_taggers(_taggers()))
+    facts = item.input["facts"]
+    with open_scanned_picture(_photo_file(item.input, item.params), facts["sha256"], _bounds(item.params)) as picture:
+        small = small_picture(picture, _SMALL)
+    return tags_of(facts, small, load_taggers(_taggers()))
 
 
 def compare_hashes(item: ItemContext[DuplicateParams, CompareInput]) -> list[list[str]]:
@@ -75,8 +74,8 @@ def compare_hashes(item: ItemContext[DuplicateParams, CompareInput]) -> list[lis
 
 
 def thumbnail_path(directory: Path, sha256: str, edge: int) -> Path:
-    """Where a photo's thumbnail is: by its content, so that copies share one."""
-    return directory / str(edge) / sha256[:2] / f"{sha256}.jpg"
+    """Where a photo's thumbnail is: by its content, so that copies share one, and by how thumbnails are made."""
+    return directory / THUMBNAILS_VERSION / str(edge) / sha256[:2] / f"{sha256}.jpg"
 
 
 @cache
@@ -87,7 +86,8 @@ def _taggers() -> tuple[str, ...]:
     return read_settings(CatalogSettings).taggers
 
 
-def _photo_file(path: str, params: CatalogParams) -> Path:
+def _photo_file(data: PathData, params: CatalogParams) -> Path:
+    path = path_in(data)
     if not is_inside(path, params["directories"]):
         raise PhotoFailure.OUTSIDE.error()
     return Path(path)

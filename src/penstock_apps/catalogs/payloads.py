@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
+from penstock_apps.catalogs.photo_paths import PathData
+
 # Params --------------------------------------------------------------------------------------------------------------
 
 
@@ -22,6 +24,17 @@ class CatalogParams(TypedDict):
     bounds: BoundsData
     continues: NotRequired[str]
     """The job that did the part before."""
+    first_job: NotRequired[str]
+    """The job that the whole began with."""
+    after: NotRequired[str]
+    """The key of the last photo that the part before has done."""
+
+
+class ScanParams(CatalogParams):
+    """What a scan is told as well."""
+
+    max_removed: NotRequired[int | None]
+    """How many photos somebody has said may be forgotten."""
 
 
 class ThumbnailParams(CatalogParams):
@@ -41,17 +54,16 @@ class DuplicateParams(CatalogParams):
 # Inputs --------------------------------------------------------------------------------------------------------------
 
 
-class ScanInput(TypedDict):
+class ScanInput(PathData):
     """A file that may be a photo."""
 
-    path: str
-    name_unreadable: NotRequired[bool]
+    is_known: bool
+    """An earlier scan has read it."""
 
 
-class ThumbnailInput(TypedDict):
+class ThumbnailInput(PathData):
     """A photo that lacks a thumbnail."""
 
-    path: str
     sha256: str
 
 
@@ -74,10 +86,9 @@ class PhotoFacts(TypedDict):
     sha256: str
 
 
-class TagInput(TypedDict):
+class TagInput(PathData):
     """A photo to tag."""
 
-    path: str
     facts: PhotoFacts
 
 
@@ -102,9 +113,10 @@ class ThumbnailData(TypedDict):
 
 
 class PhotoError(TypedDict):
-    """A photo that could not be read, and why."""
+    """A photo that could not be read, or a part of the comparing that could not be done, and why."""
 
-    path: str
+    path: NotRequired[str]
+    part: NotRequired[str]
     error: str | None
     error_code: str | None
 
@@ -128,6 +140,25 @@ class ScanResult(CatalogResult):
     changed: int
     removed: int
     unchanged: int
+    missing: int
+    """Photos that are not there, and are kept until somebody says that they may be forgotten."""
+    out_of_sight: int
+    """Photos that are kept because the folder they are in could not be read."""
+    unreadable_folders: list[str]
+    """The first of the folders and files that could not be looked at."""
+
+
+class LastScan(TypedDict):
+    """What a catalog remembers of its last scan."""
+
+    job_id: str
+    ended_at: str
+    photos: int
+    unreadable: int
+    """Photos that could not be read."""
+    missing: int
+    out_of_sight: int
+    unreadable_folders: list[str]
 
 
 class CopiesData(TypedDict):

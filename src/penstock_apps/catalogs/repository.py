@@ -1,26 +1,23 @@
-"""What is kept of catalogs and their photos."""
+"""What is kept of catalogs, and of the jobs that work on them."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select, update
 
 from penstock import Caller, Penstock
-from penstock.errors import FileNotFound, JobNotFound
-from penstock.lifecycle import JSON, Actor
-from penstock_apps.catalogs.payloads import PhotoFacts
-from penstock_apps.catalogs.tables import catalogs, photos
+from penstock.errors import JobNotFound
+from penstock.lifecycle import Actor
+from penstock_apps.catalogs.payloads import LastScan
+from penstock_apps.catalogs.tables import catalog_jobs, catalogs, photos, unreadable_photos
 
-_BATCH_SIZE = 500
-Entry = TypeVar("Entry")
+AnyRow: TypeAlias = Row[Any]
+"""What a query of SQLAlchemy answers with: it knows no types of columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +29,15 @@ class Catalog:
     name: str
     source_directories: tuple[str, ...]
     created_at: datetime
+    last_scan: LastScan | None
 
 
 @dataclass(frozen=True, slots=True)
-class PhotoRecord:
-    """A photo as the last scan found it, with what was found out since."""
+class CatalogJob:
+    """The last job that was started for some work on a catalog."""
 
-    key: str
-    """What it is called in its catalog: its path is too long for that."""
-    path: str
-    size: int
-    modified: int
-    sha256: str
-    perceptual_hash: int
-    facts: PhotoFacts
-    tags: list[str] | None
-    group_id: str | None
-    """The best copy's SHA-256, of photos that have copies."""
+    job_id: UUID
+    unique_key: str
 
 
 class CatalogRepository:
@@ -78,13 +67,15 @@ class CatalogRepository:
 
     def get(self, catalog_id: UUID, *, by: Caller) -> Catalog:
         """A catalog of the caller's; an admin and the system see everybody's."""
-        query = select(catalogs).where(catalogs.c.id == catalog_id)
-        if by.actor is Actor.OWNER:
-            query = query.where(catalogs.c.user_id.is_not_distinct_from(by.id))
-        row = self._app.in_transaction(lambda connection: connection.execute(query).one_or_none(), reads=True)
-        if row is None:
-            raise JobNotFound(f"there is no catalog {catalog_id}", code="CATALOG_NOT_FOUND")
-        return _catalog(row)
+        query = select(catalogs).where(_visible(catalog_id, by))
+        return _require_found(
+            self._app.in_transaction(lambda connection: connection.execute(query).one_or_none(), reads=True), catalog_id
+        )
+
+    def lock(self, connection: Connection, catalog_id: UUID, *, by: Caller) -> Catalog:
+        """The same inside of a transaction that changes something about it: one after the other."""
+        query = select(catalogs).where(_visible(catalog_id, by))
+        return _require_found(connection.execute(query.with_for_update()).one_or_none(), catalog_id)
 
     def all(self, *, by: Caller, after: UUID | None, limit: int) -> Sequence[Catalog]:
         """The caller's catalogs, in the order of their ids; an admin's list has everybody's."""
@@ -98,124 +89,64 @@ class CatalogRepository:
             for row in self._app.in_transaction(lambda connection: connection.execute(query).all(), reads=True)
         ]
 
-    def photos(self, catalog_id: UUID) -> Iterator[PhotoRecord]:
-        """All photos of a catalog, a page at a time."""
-        after = ""
-        while page := self.page(catalog_id, after=after, limit=_BATCH_SIZE):
-            yield from page
-            after = page[-1].key
+    def change(
+        self, connection: Connection, catalog_id: UUID, name: str | None, source_directories: Sequence[str] | None
+    ) -> None:
+        """Give a catalog another name or other folders; what is None stays as it is."""
+        values: dict[str, object] = {}
+        if name is not None:
+            values["name"] = name
+        if source_directories is not None:
+            # What the last scan asked is about the folders of before.
+            values |= {"source_directories": list(source_directories), "last_scan": None}
+        if values:
+            connection.execute(update(catalogs).where(catalogs.c.id == catalog_id).values(values))
 
-    def page(self, catalog_id: UUID, *, after: str, limit: int) -> Sequence[PhotoRecord]:
-        """Some photos of a catalog, in the order of their keys."""
-        query = (
-            select(photos)
-            .where(photos.c.catalog_id == catalog_id, photos.c.path_sha256 > after)
-            .order_by(photos.c.path_sha256)
-            .limit(limit)
-        )
-        return [
-            _photo(row)
-            for row in self._app.in_transaction(lambda connection: connection.execute(query).all(), reads=True)
-        ]
+    def remember_scan(self, connection: Connection, catalog_id: UUID, last_scan: LastScan) -> None:
+        """Keep how the last scan has ended."""
+        connection.execute(update(catalogs).where(catalogs.c.id == catalog_id).values(last_scan=last_scan))
 
-    def photo(self, catalog_id: UUID, key: str) -> PhotoRecord:
-        """One photo of a catalog."""
-        query = select(photos).where(photos.c.catalog_id == catalog_id, photos.c.path_sha256 == key)
-        row = self._app.in_transaction(lambda connection: connection.execute(query).one_or_none(), reads=True)
-        if row is None:
-            raise FileNotFound(f"there is no photo {key} in this catalog", code="PHOTO_NOT_FOUND")
-        return _photo(row)
+    def remove(self, connection: Connection, catalog_id: UUID) -> None:
+        """Forget a catalog and its photos."""
+        for table in (photos, unreadable_photos, catalog_jobs):
+            connection.execute(delete(table).where(table.c.catalog_id == catalog_id))
+        connection.execute(delete(catalogs).where(catalogs.c.id == catalog_id))
 
-    def save(self, catalog_id: UUID, facts: Iterable[tuple[str, Mapping[str, JSON]]]) -> int:
-        """Keep what a scan found of photos, by their paths; what was known of them before is replaced."""
-        saved_count = 0
-        for batch in _in_batches(facts):
-            rows = [_row(catalog_id, path, photo_facts) for path, photo_facts in batch]
+    # The jobs that work on a catalog ------------------------------------------------------------------------------
 
-            def replace(connection: Connection, rows: list[dict[str, object]] = rows) -> None:
-                _forget(connection, catalog_id=catalog_id, keys=[str(row["path_sha256"]) for row in rows])
-                connection.execute(insert(photos), rows)
+    def job(self, connection: Connection, catalog_id: UUID, work: str) -> CatalogJob | None:
+        """The last job that was started for some work."""
+        query = select(catalog_jobs.c.job_id, catalog_jobs.c.unique_key).where(_of_work(catalog_id, work))
+        row = connection.execute(query).one_or_none()
+        return None if row is None else CatalogJob(row.job_id, row.unique_key)
 
-            self._app.in_transaction(replace)
-            saved_count += len(rows)
-        return saved_count
+    def jobs(self, connection: Connection, catalog_id: UUID) -> Sequence[UUID]:
+        """The last jobs of all works."""
+        query = select(catalog_jobs.c.job_id).where(catalog_jobs.c.catalog_id == catalog_id)
+        return connection.execute(query.order_by(catalog_jobs.c.job_id)).scalars().all()
 
-    def remove(self, catalog_id: UUID, paths: Iterable[str]) -> int:
-        """Forget photos that are not there any more."""
-        removed_count = 0
-        for batch in _in_batches(paths):
-            keys = [_key(path) for path in batch]
-            self._app.in_transaction(partial(_forget, catalog_id=catalog_id, keys=keys))
-            removed_count += len(keys)
-        return removed_count
-
-    def tag(self, catalog_id: UUID, tags: Iterable[tuple[str, list[str]]]) -> None:
-        """Keep the tags of photos."""
-        self._set(catalog_id, "tags", tags)
-
-    def group(self, catalog_id: UUID, groups: Iterable[tuple[str, str | None]]) -> None:
-        """Keep which group of copies a photo is in, and forget the groups of before."""
-        statement = update(photos).where(photos.c.catalog_id == catalog_id, photos.c.group_id.is_not(None))
-        self._app.in_transaction(lambda connection: connection.execute(statement.values(group_id=None)))
-        self._set(catalog_id, "group_id", groups)
-
-    def _set(self, catalog_id: UUID, column: str, values: Iterable[tuple[str, object]]) -> None:
-        statement = (
-            update(photos)
-            .where(photos.c.catalog_id == catalog_id, photos.c.path_sha256 == bindparam("the_key"))
-            .values({column: bindparam("the_value", type_=photos.c[column].type)})
-        )
-        for batch in _in_batches(values):
-            rows = [{"the_key": _key(path), "the_value": value} for path, value in batch]
-            self._app.in_transaction(partial(Connection.execute, statement=statement, parameters=rows))
+    def set_job(self, connection: Connection, catalog_id: UUID, work: str, job: CatalogJob) -> None:
+        """From now on this job does the work."""
+        connection.execute(delete(catalog_jobs).where(_of_work(catalog_id, work)))
+        row = {"catalog_id": catalog_id, "work": work, "job_id": job.job_id, "unique_key": job.unique_key}
+        connection.execute(insert(catalog_jobs).values(row))
 
 
-def _catalog(row: Row[Any]) -> Catalog:
+def _visible(catalog_id: UUID, by: Caller) -> ColumnElement[bool]:
+    is_it = catalogs.c.id == catalog_id
+    return and_(is_it, catalogs.c.user_id.is_not_distinct_from(by.id)) if by.actor is Actor.OWNER else is_it
+
+
+def _of_work(catalog_id: UUID, work: str) -> ColumnElement[bool]:
+    return and_(catalog_jobs.c.catalog_id == catalog_id, catalog_jobs.c.work == work)
+
+
+def _require_found(row: AnyRow | None, catalog_id: UUID) -> Catalog:
+    if row is None:
+        raise JobNotFound(f"there is no catalog {catalog_id}", code="CATALOG_NOT_FOUND")
+    return _catalog(row)
+
+
+def _catalog(row: AnyRow) -> Catalog:
     created_at = row.created_at if row.created_at.tzinfo else row.created_at.replace(tzinfo=UTC)  # SQLite keeps no zone
-    return Catalog(row.id, row.user_id, row.name, tuple(row.source_directories), created_at)
-
-
-def _photo(row: Row[Any]) -> PhotoRecord:
-    perceptual_hash = int(row.perceptual_hash, 16)
-    return PhotoRecord(
-        row.path_sha256,
-        row.path,
-        row.size,
-        row.modified,
-        row.sha256,
-        perceptual_hash,
-        row.facts,
-        row.tags,
-        row.group_id,
-    )
-
-
-def _row(catalog_id: UUID, path: str, facts: Mapping[str, JSON]) -> dict[str, object]:
-    return {
-        "catalog_id": catalog_id,
-        "path_sha256": _key(path),
-        "path": path,
-        "size": facts["size"],
-        "modified": facts["modified"],
-        "sha256": facts["sha256"],
-        "perceptual_hash": facts["perceptual_hash"],
-        "facts": dict(facts),
-        "tags": None,
-        "group_id": None,
-        "updated_at": datetime.now(UTC),
-    }
-
-
-def _forget(connection: Connection, *, catalog_id: UUID, keys: Sequence[str]) -> None:
-    connection.execute(delete(photos).where(photos.c.catalog_id == catalog_id, photos.c.path_sha256.in_(keys)))
-
-
-def _key(path: str) -> str:
-    """A path may be longer than what an index takes."""
-    return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()
-
-
-def _in_batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    remaining = iter(entries)
-    while batch := list(islice(remaining, _BATCH_SIZE)):
-        yield batch
+    return Catalog(row.id, row.user_id, row.name, tuple(row.source_directories), created_at, row.last_scan)

@@ -25,6 +25,31 @@ class NewCatalog(BaseModel):
     )
 
 
+class CatalogChange(BaseModel):
+    """What is to be different; what is left out stays as it is."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Holidays by the sea"}]})
+
+    name: str | None = Field(default=None, min_length=1, max_length=255)
+    source_directories: list[Annotated[str, Field(max_length=4096)]] | None = Field(
+        default=None, min_length=1, max_length=100, description="Folders below the allowed roots."
+    )
+
+
+class ScanShown(BaseModel):
+    """How the last scan has ended."""
+
+    job_id: UUID
+    ended_at: datetime
+    photos: int = Field(description="Those the catalog has.")
+    unreadable: int = Field(description="Those that could not be read.")
+    missing: int = Field(
+        description="Those that are not there any more, and are kept until a scan is started with `max_removed`."
+    )
+    out_of_sight: int = Field(description="Those that are kept because their folder could not be read.")
+    unreadable_folders: list[str] = Field(description="The first of the folders that could not be read.")
+
+
 class CatalogShown(BaseModel):
     """A catalog."""
 
@@ -32,13 +57,15 @@ class CatalogShown(BaseModel):
     name: str
     source_directories: list[str]
     created_at: datetime
+    last_scan: ScanShown | None = Field(description="Null before the first, and when the folders have changed.")
 
 
 class PhotoShown(BaseModel):
     """A photo, and what is known of it."""
 
     id: str = Field(description="Its name in the catalog.")
-    path: str
+    path: str = Field(description="For people; what is not UTF-8 in it is U+FFFD.")
+    path_base64: str | None = Field(description="The bytes of the path, where it is not UTF-8; else null.")
     size: int
     sha256: str
     facts: dict[str, JSON] = Field(
@@ -55,11 +82,40 @@ class PhotosShown(BaseModel):
     next: str | None = Field(description="What to ask for as `after` to see the next page; null on the last.")
 
 
+class UnreadablePhotoShown(BaseModel):
+    """A photo that the last scan could not read."""
+
+    id: str = Field(description="Its name in the catalog.")
+    path: str
+    path_base64: str | None = Field(description="The bytes of the path, where it is not UTF-8; else null.")
+    error_code: str | None
+    error: str | None
+
+
+class UnreadablePhotosShown(BaseModel):
+    """A page of photos that could not be read."""
+
+    photos: list[UnreadablePhotoShown]
+    next: str | None = Field(description="What to ask for as `after` to see the next page; null on the last.")
+
+
 class Started(BaseModel):
     """The job that does what was asked for."""
 
     job_id: UUID
     status: Literal["queued", "running"]
+
+
+class ScanOptions(BaseModel):
+    """What a scan may do."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"max_removed": 120}]})
+
+    max_removed: Annotated[int, Field(ge=1, le=2**31 - 1), NUMBER] | None = Field(
+        default=None,
+        description="How many photos that are not there any more may be forgotten. Without it a scan that would forget "
+        "a large part of a folder keeps them, and says how many they are as `missing`.",
+    )
 
 
 class ThumbnailOptions(BaseModel):

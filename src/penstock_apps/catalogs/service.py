@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 from uuid import UUID, uuid4
 
 from penstock import SYSTEM, Caller, Job, Kind, Penstock, Policy
-from penstock.errors import FileNotFound, InvalidInput
-from penstock.lifecycle import JSON
+from penstock.errors import FileNotFound, InvalidInput, TransitionRefused
 from penstock.store import DatabaseConnection
 from penstock_apps.catalogs.bounds import Bounds
+from penstock_apps.catalogs.catalog_jobs import CatalogJobs
 from penstock_apps.catalogs.folders import require_below_roots
-from penstock_apps.catalogs.handlers import thumbnail_path
-from penstock_apps.catalogs.kinds import Duplicates, Scan, Tagging, Thumbnails
+from penstock_apps.catalogs.handlers import THUMBNAILS_VERSION, thumbnail_path
+from penstock_apps.catalogs.kinds import Duplicates, Tagging, Thumbnails
 from penstock_apps.catalogs.payloads import (
     CatalogParams,
     CatalogResult,
@@ -21,12 +21,15 @@ from penstock_apps.catalogs.payloads import (
     DuplicateParams,
     DuplicateResult,
     ScanInput,
+    ScanParams,
     ScanResult,
     TagInput,
     ThumbnailInput,
     ThumbnailParams,
 )
+from penstock_apps.catalogs.photo_repository import PhotoRepository
 from penstock_apps.catalogs.repository import Catalog, CatalogRepository
+from penstock_apps.catalogs.scanning import Scan
 from penstock_apps.catalogs.settings import CatalogSettings
 from penstock_apps.catalogs.tags import load_taggers
 
@@ -42,7 +45,15 @@ _POLICY = Policy(
     timeout=120.0,
     memory_limit=2 * 1024**3,
 )
-Params = TypeVar("Params", bound=CatalogParams)
+
+
+@dataclass(frozen=True, slots=True)
+class ThumbnailFile:
+    """A thumbnail that has been made."""
+
+    path: Path
+    etag: str
+    """It changes with the photo's content."""
 
 
 class Catalogs:
@@ -56,18 +67,20 @@ class Catalogs:
             settings.thumbnails_directory or app.settings.files_directory.parent / _THUMBNAILS
         ).absolute()
         self.repository = repository = CatalogRepository(app)
-        kinds = app.kinds
-        self.scan: Kind[CatalogParams, ScanInput, ScanResult] = kinds.add(
-            Kind.of("scan", Scan(app, repository, max_per_job), _POLICY)
+        self.photos = photos = PhotoRepository(app)
+        self._jobs = jobs = CatalogJobs(app, repository)
+        kinds, share = app.kinds, settings.removed_share
+        self.scan: Kind[ScanParams, ScanInput, ScanResult] = kinds.add(
+            Kind.of(Scan.name, Scan(app, jobs, repository, photos, max_per_job, share), _POLICY)
         )
         self.thumbnails: Kind[ThumbnailParams, ThumbnailInput, CatalogResult] = kinds.add(
-            Kind.of("thumbnails", Thumbnails(app, repository, max_per_job), _POLICY)
+            Kind.of(Thumbnails.name, Thumbnails(app, jobs, photos, max_per_job), _POLICY)
         )
         self.duplicates: Kind[DuplicateParams, CompareInput, DuplicateResult] = kinds.add(
-            Kind.of("duplicates", Duplicates(app, repository, max_per_job), _POLICY)
+            Kind.of(Duplicates.name, Duplicates(app, jobs, photos, max_per_job), _POLICY)
         )
         self.tagging: Kind[CatalogParams, TagInput, CatalogResult] = kinds.add(
-            Kind.of("tagging", Tagging(app, repository, max_per_job), _POLICY)
+            Kind.of(Tagging.name, Tagging(app, jobs, photos, max_per_job), _POLICY)
         )
 
     # Catalogs -----------------------------------------------------------------------------------------------------
@@ -96,20 +109,68 @@ class Catalogs:
         """A catalog of the caller's."""
         return self.repository.get(catalog_id, by=by)
 
-    def thumbnail(self, catalog_id: UUID, key: str, edge: int, *, by: Caller) -> Path:
+    def change(
+        self, catalog_id: UUID, *, name: str | None, source_directories: list[str] | None, by: Caller
+    ) -> Catalog:
+        """Give a catalog another name, or other folders; what is None stays as it is.
+
+        The next scan forgets the photos that are in none of its folders any more.
+        """
+        folders = None
+        if source_directories is not None:
+            self.get(catalog_id, by=by)  # whether a folder is there is told to nobody else
+            folders = require_below_roots(source_directories, self.settings.roots)
+
+        def operation(connection: DatabaseConnection) -> Catalog:
+            before = self.repository.lock(connection, catalog_id, by=by)
+            others = None if folders == before.source_directories else folders  # the same ones were scanned already
+            self.repository.change(connection, catalog_id, name, others)
+            return self.repository.lock(connection, catalog_id, by=by)
+
+        return self._app.in_transaction(operation)
+
+    def remove(self, catalog_id: UUID, *, by: Caller) -> None:
+        """Forget a catalog with its photos, and stop what is done to it; the files stay as they are."""
+
+        def operation(connection: DatabaseConnection) -> None:
+            catalog = self.repository.lock(connection, catalog_id, by=by)
+            self._jobs.cancel_all(connection, catalog.id, by=by, reason="the catalog was deleted")
+            self.repository.remove(connection, catalog.id)
+
+        self._app.in_transaction(operation)
+
+    def thumbnail(self, catalog_id: UUID, key: str, edge: int, *, by: Caller) -> ThumbnailFile:
         """A photo's thumbnail, if it has been made."""
-        photo = self.repository.photo(self.get(catalog_id, by=by).id, key)
+        photo = self.photos.get(self.get(catalog_id, by=by).id, key)
         path = thumbnail_path(self.thumbnails_directory, photo.sha256, edge)
-        if not path.is_file():
-            raise FileNotFound(f"there is no thumbnail of {edge} pixels yet", code="THUMBNAIL_NOT_MADE")
-        return path
+        try:
+            made_at = path.stat().st_mtime_ns
+        except OSError:
+            raise FileNotFound(f"there is no thumbnail of {edge} pixels yet", code="THUMBNAIL_NOT_MADE") from None
+        return ThumbnailFile(path, f'"{THUMBNAILS_VERSION}-{edge}-{photo.sha256}-{made_at:x}"')
 
-    # Jobs over a catalog; while one runs, asking again is answered with the same job ------------------------------
+    # Jobs over a catalog; while one runs, asking for the same again is answered with it ---------------------------
 
-    def start_scan(self, catalog_id: UUID, *, by: Caller, idempotency_key: str | None = None) -> Job:
-        """Find new, changed and removed photos."""
-        catalog = self.get(catalog_id, by=by)
-        return self._start(self.scan, catalog, _params(catalog), {}, by=by, idempotency_key=idempotency_key)
+    def start_scan(
+        self, catalog_id: UUID, max_removed: int | None = None, *, by: Caller, idempotency_key: str | None = None
+    ) -> Job:
+        """Find new, changed and removed photos; ``max_removed`` is how many may be forgotten without asking."""
+
+        def params_of(catalog: Catalog) -> ScanParams:
+            return {**_params(catalog), "max_removed": max_removed}
+
+        def require_heard(job: Job) -> None:
+            if max_removed is not None and job.params.get("max_removed") != max_removed:
+                raise TransitionRefused(
+                    f"job {job.id} scans this catalog already and does not know of max_removed: "
+                    "say it again when it has ended",
+                    code="CATALOG_JOB_RUNS",
+                )
+
+        return self._jobs.start(
+            self.scan, catalog_id, [], params_of, by=by, idempotency_key=idempotency_key,
+            fingerprint={} if max_removed is None else {"max_removed": max_removed}, accept=require_heard,
+        )  # fmt: skip
 
     def start_thumbnails(
         self,
@@ -120,55 +181,43 @@ class Catalogs:
         by: Caller,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Make the thumbnails that are not there yet."""
+        """Make the thumbnails that are not there yet; other sizes are another job."""
         edges = sorted(set(sizes or _DEFAULT_SIZES))
         if any(not 16 <= edge <= _LARGEST_EDGE for edge in edges) or len(edges) > 8:
             raise InvalidInput(f"sizes are up to 8 numbers from 16 to {_LARGEST_EDGE}", field="sizes")
-        catalog = self.get(catalog_id, by=by)
-        params: ThumbnailParams = {
-            **_params(catalog),
-            "sizes": edges,
-            "quality": quality or _DEFAULT_QUALITY,
-            "directory": str(self.thumbnails_directory),
-        }
-        options = {"sizes": params["sizes"], "quality": params["quality"]}
-        return self._start(self.thumbnails, catalog, params, options, by=by, idempotency_key=idempotency_key)
+        chosen_quality = quality or _DEFAULT_QUALITY
+
+        def params_of(catalog: Catalog) -> ThumbnailParams:
+            return {
+                **_params(catalog),
+                "sizes": edges,
+                "quality": chosen_quality,
+                "directory": str(self.thumbnails_directory),
+            }
+
+        return self._jobs.start(
+            self.thumbnails, catalog_id, [edges, chosen_quality], params_of, by=by, idempotency_key=idempotency_key,
+            fingerprint={"sizes": edges, "quality": chosen_quality},
+        )  # fmt: skip
 
     def start_duplicates(
         self, catalog_id: UUID, distance: int, *, by: Caller, idempotency_key: str | None = None
     ) -> Job:
-        """Find copies, and photos that look nearly the same."""
-        catalog = self.get(catalog_id, by=by)
-        params: DuplicateParams = {**_params(catalog), "distance": distance}
-        options = {"distance": distance}
-        return self._start(self.duplicates, catalog, params, options, by=by, idempotency_key=idempotency_key)
+        """Find copies, and photos that look nearly the same; another distance is another job."""
+
+        def params_of(catalog: Catalog) -> DuplicateParams:
+            return {**_params(catalog), "distance": distance}
+
+        return self._jobs.start(
+            self.duplicates, catalog_id, [distance], params_of, by=by, idempotency_key=idempotency_key,
+            fingerprint={"distance": distance},
+        )  # fmt: skip
 
     def start_tagging(self, catalog_id: UUID, *, by: Caller, idempotency_key: str | None = None) -> Job:
         """Tag every photo."""
-        catalog = self.get(catalog_id, by=by)
-        return self._start(self.tagging, catalog, _params(catalog), {}, by=by, idempotency_key=idempotency_key)
-
-    def _start(
-        self,
-        kind: Kind[Params, JSON, JSON],
-        catalog: Catalog,
-        params: Params,
-        options: dict[str, JSON],
-        *,
-        by: Caller,
-        idempotency_key: str | None,
-    ) -> Job:
-        submission = self._app.acting_as(by).submit(
-            kind,
-            params,
-            owner=catalog.user_id,
-            unique_key=str(catalog.id),
-            idempotency_key=idempotency_key,
-            # Of the params only what was asked for: bounds and folders are settings, which a deployment may change.
-            fingerprint=[kind.name, str(catalog.id), options],
-            title=catalog.name,
+        return self._jobs.start(
+            self.tagging, catalog_id, [], _params, by=by, idempotency_key=idempotency_key, fingerprint={}
         )
-        return submission.job
 
 
 def _params(catalog: Catalog) -> CatalogParams:

@@ -28,6 +28,16 @@ class CatalogSettings(ApplicationSettings):
             description="Folders below which catalogs may lie, separated by ':'.",
         ),
     ] = ()
+    removed_share: Annotated[
+        float,
+        Field(
+            validation_alias="PENSTOCK_CATALOG_REMOVED_SHARE",
+            ge=0,
+            le=1,
+            description="The share of the photos below one of a catalog's folders that a scan may forget without "
+            "asking; 1 never asks.",
+        ),
+    ] = 0.5
     thumbnails_directory: Annotated[
         Path | None,
         Field(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigurationError
 from penstock.lifecycle import JSON
+from penstock_apps.plurals import pluralize
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -66,9 +67,23 @@ def _shape(facts: Facts) -> Iterable[str]:
     yield "square" if width == height else "landscape" if width > height else "portrait"
     if max(width, height) / min(width, height) >= _PANORAMA:
         yield "panorama"
-    yield f"{max(1, round(width * height / 1e6))} megapixels"
+    yield _megapixels(width * height)
     if facts.get("frames", 1) > 1:
         yield "animated"
+
+
+def _megapixels(pixels: int) -> str:
+    """As cameras are sold by; of small pictures with a decimal.
+
+    >>> [_megapixels(pixels) for pixels in (100, 640 * 480, 1_000_000, 24_160_000)]
+    ['under 0.1 megapixels', '0.3 megapixels', '1 megapixel', '24 megapixels']
+    """
+    millions = pixels / 1e6
+    if millions < 0.05:
+        return "under 0.1 megapixels"
+    if millions < 0.95:
+        return f"{millions:.1f} megapixels"
+    return pluralize(round(millions), "megapixel")
 
 
 def _moment(facts: Facts) -> Iterable[str]:

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, ImageOps
+from PIL import Image
 
 from penstock.private_files import make_private_folder
 from penstock_apps.catalogs.bounds import Bounds
+from penstock_apps.catalogs.colours import small_picture
 from penstock_apps.catalogs.payloads import ThumbnailData
-from penstock_apps.catalogs.perceptual_hash import flat
-from penstock_apps.catalogs.pictures import open_picture
+from penstock_apps.catalogs.pictures import open_scanned_picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,15 @@ class Thumbnail:
 
 
 def write_thumbnails(
-    source: Path, targets: Mapping[int, Path], *, quality: int, bounds: Bounds
+    source: Path, sha256: str, targets: Mapping[int, Path], *, quality: int, bounds: Bounds
 ) -> dict[int, Thumbnail]:
     """Write JPEGs whose longer edge has at most so many pixels; a picture that is smaller stays as it is.
 
-    The picture is read once, and each thumbnail is made of the next larger one.
+    The picture is read once, and each thumbnail is made of the next larger one. They are kept by the picture's content,
+    so one that has changed since the scan has none.
     """
-    largest = max(targets)
-    with open_picture(source, bounds) as picture:
-        picture.draft("RGB", (largest, largest))  # a JPEG is read small in the first place
-        picture.thumbnail((largest, largest), Image.Resampling.LANCZOS, reducing_gap=2.0)
-        small = ImageOps.exif_transpose(flat(picture)).convert("RGB")  # turned when it is small: a quarter of the time
+    with open_scanned_picture(source, sha256, bounds) as picture:
+        small = small_picture(picture, max(targets))
     thumbnails = {}
     for edge in sorted(targets, reverse=True):
         small.thumbnail((edge, edge), Image.Resampling.LANCZOS, reducing_gap=2.0)

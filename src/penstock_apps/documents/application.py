@@ -17,6 +17,6 @@ documents: Application[Documents] = Application(
     samples="penstock_apps.documents.samples:DocumentSamples",
     kinds=("document",),
     addresses=("/api/documents",),
-    needs=("cryptography", "docx", "lxml", "pypdf"),
+    needs=("cryptography", "lxml", "pypdf"),
     extra="penstock[documents]",
 )

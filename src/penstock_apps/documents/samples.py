@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from uuid import UUID
@@ -11,6 +10,7 @@ from uuid import UUID
 from penstock import JobState
 from penstock.private_files import make_private_folder
 from penstock.samples import SampleJob, Samples, Visitor
+from penstock_apps.documents.sample_docx import docx_bytes
 from penstock_apps.documents.sample_pdf import pdf_bytes
 
 AUTHOR = "The Penstock authors"
@@ -87,7 +87,9 @@ def write_samples(directory: Path) -> list[Path]:
     make_private_folder(directory)
     paths = [directory / name for name in ("penstock.pdf", "mill.docx", "wheels.html", "sluice.txt")]
     paths[0].write_bytes(pdf_bytes(PDF_PAGES, title=PDF_TITLE, author=AUTHOR))
-    _write_docx(paths[1])
+    above, below = "Notes on old mills", "Written beside the water"
+    mill = docx_bytes(DOCX_TITLE, DOCX_PARAGRAPHS, DOCX_TABLE, DOCX_LAST, author=AUTHOR, above=above, below=below)
+    paths[1].write_bytes(mill)
     paths[2].write_text(_html_page(), encoding="utf-8")
     paths[3].write_text("\n".join(TEXT_LINES) + "\n", encoding="utf-8")
     return paths
@@ -102,28 +104,6 @@ def write_broken_samples(directory: Path) -> list[Path]:
     paths[1].write_text(_html_page(), encoding="utf-8")
     paths[2].write_bytes(b"")
     return paths
-
-
-def _write_docx(path: Path) -> None:
-    import docx
-
-    document = docx.Document()
-    properties = document.core_properties
-    properties.title, properties.author = DOCX_TITLE, AUTHOR
-    properties.comments = ""
-    properties.created = properties.modified = datetime(2026, 3, 1, 9, tzinfo=UTC)
-    section = document.sections[0]
-    section.header.paragraphs[0].text = "Notes on old mills"
-    section.footer.paragraphs[0].text = "Written beside the water"
-    document.add_heading(DOCX_TITLE, level=1)
-    for paragraph in DOCX_PARAGRAPHS:
-        document.add_paragraph(paragraph)
-    table = document.add_table(rows=0, cols=len(DOCX_TABLE[0]))
-    for row in DOCX_TABLE:
-        for cell, text in zip(table.add_row().cells, row, strict=True):
-            cell.text = text
-    document.add_paragraph(DOCX_LAST)
-    document.save(str(path))
 
 
 def _html_page() -> str:

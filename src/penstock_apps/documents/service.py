@@ -31,6 +31,7 @@ class Documents:
             memory_limit=settings.memory_bytes,
             runs_in="processes",
             queue_limit=settings.queue_limit,
+            hold_limit=settings.hold_limit,
             wait_limit=settings.wait_limit,
         )
         self.kind: Kind[DocumentParams, DocumentParams, DocumentResult] = app.kinds.add(

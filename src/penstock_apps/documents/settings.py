@@ -41,6 +41,13 @@ class DocumentSettings(ApplicationSettings):
             description="The most document jobs that may wait; one more fails at once with QUEUE_OVERLOAD.",
         ),
     ] = 1_000
+    hold_limit: Annotated[
+        Seconds,
+        Field(
+            validation_alias="DOCUMENTS_HOLD_LIMIT",
+            description="The longest a document job that was only created waits to be submitted; then it is canceled.",
+        ),
+    ] = 86_400.0
     wait_limit: Annotated[
         Seconds,
         Field(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from penstock import NotFound, Permanent
+from penstock_apps.grey_pictures import in_eight_bits
 from penstock_apps.products.products import canonical_gtin
 
 if TYPE_CHECKING:
@@ -94,11 +95,12 @@ def _grey(source: bytes | Path, max_pixels: int) -> Image.Image:
 
     try:
         file: Path | io.BytesIO = source if isinstance(source, Path) else io.BytesIO(source)
-        with warnings.catch_warnings(), Image.open(file, formats=_FORMATS) as picture:
+        with warnings.catch_warnings(), Image.open(file, formats=_FORMATS) as opened_picture:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own bound is checked below
-            pixels = picture.width * picture.height
+            pixels = opened_picture.width * opened_picture.height
             if pixels > max_pixels:
                 raise _too_large(f"{pixels:,}, and {max_pixels:,} are allowed")
+            picture = in_eight_bits(opened_picture)
             if "A" not in picture.getbands() and "transparency" not in picture.info:
                 return picture.convert("L")
             # What is transparent is seen on white paper; black bars would vanish on the black that lies below.

@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from penstock import SYSTEM, Penstock, Permanent, Retryable
-from penstock.app import Limits, StoredFile
+from penstock import Penstock, Permanent, Retryable
+from penstock.app import Limits, ReceivedFile
 from penstock.errors import InvalidInput, MemoryLimitExceeded, TimeLimitExceeded, WorkerCrashed
 from penstock.ingest import ArchiveLimits, UploadOptions, archive_limits, table_limits
 from penstock_apps.products.barcodes import Barcode, read_barcodes
-from penstock_apps.products.looking import FilesToLookAt, look_at_files
-from penstock_apps.products.payloads import ArchiveParams, PictureParams, TableParams
+from penstock_apps.products.looking import FilesToLookAt, FileToLookAt
 from penstock_apps.products.planning import ArchiveToRead, PictureHead, picture_pieces
 from penstock_apps.products.settings import ProductSettings
 
@@ -41,16 +40,23 @@ class FileReader:
         self._pictures = app.child_processes(os.cpu_count() or 1)
 
     def look(
-        self, files: Sequence[StoredFile], options: UploadOptions, user: str | None
-    ) -> TableParams | ArchiveParams | PictureParams:
-        """What a job over a user's files is submitted with; ``InvalidInput`` for those that cannot be used."""
-        settings, file_store = self._app.settings, self._app.acting_as(SYSTEM).files
+        self,
+        look: Callable[[FilesToLookAt], Answer],
+        files: Sequence[ReceivedFile],
+        options: UploadOptions,
+        user: str | None,
+    ) -> Answer:
+        """What is seen in a user's files by a look at them; ``InvalidInput`` for those that cannot be used."""
+        settings = self._app.settings
         request = FilesToLookAt(
-            files, [file_store.path(file) for file in files], table_limits(settings), self.archive_limits, options
+            [FileToLookAt(str(file.id), file.name, file.sha256, file.path) for file in files],
+            table_limits(settings),
+            self.archive_limits,
+            options,
         )
         try:
             return self._looks.call(
-                look_at_files, request, Limits(settings.ingest_look_seconds, settings.ingest_memory_bytes), user=user
+                look, request, Limits(settings.ingest_look_seconds, settings.ingest_memory_bytes), user=user
             )
         except (TimeLimitExceeded, MemoryLimitExceeded) as error:
             raise InvalidInput(_too_complex(error), field="file", code="FILE_TOO_COMPLEX") from error

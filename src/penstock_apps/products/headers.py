@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
+
+from penstock.errors import InvalidInput
 
 # Names in English, German, French, Spanish and Polish, written as _words() leaves them.
 _NAMES = {
@@ -61,27 +64,53 @@ _ALONE = frozenset((
     "referencia", "symbol", "indeks", "codigo", "familia", "famille", "vk", "strona",
 ))  # fmt: skip
 _EXACT = 1000
+FIELDS = tuple(_NAMES)
+"""What a column may hold."""
+Fields = dict[str, str | None]
+"""The field of each header; None for a column that nobody needs."""
 _LETTERS = str.maketrans({"ł": "l", "Ł": "L", "ß": "ss", "ø": "o", "Ø": "O", "œ": "oe", "Œ": "Oe", "æ": "ae"})
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ASIDE = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _NOT_WORDS = re.compile(r"[^a-z0-9]+")
 
 
-def map_headers(headers: Sequence[str]) -> dict[str, str | None]:
+def map_headers(headers: Sequence[str], mapping: Mapping[str, str | None] = MappingProxyType({})) -> Fields:
     """The field of each header, or None; a field is given once, to the header that fits it best.
+
+    What ``mapping`` says holds; ``InvalidInput`` where it fits neither the headers nor the fields.
 
     >>> map_headers(["Art.-Nr.", "EAN-13", "Größe", "productName"])
     {'Art.-Nr.': 'sku', 'EAN-13': 'gtin', 'Größe': None, 'productName': 'title'}
+    >>> map_headers(["Art.-Nr.", "Regal", "EAN-13"], {"Regal": "sku", "EAN-13": None})
+    {'Art.-Nr.': None, 'Regal': 'sku', 'EAN-13': None}
     """
-    fields: dict[str, str | None] = dict.fromkeys(headers)
-    wishes = [(wish, header) for header in fields if (wish := _wish(header)) is not None]
-    assigned_fields: set[str] = set()
+    fields: Fields = dict.fromkeys(headers)
+    _require_fitting(mapping, fields)
+    fields.update(mapping)
+    wishes = [(wish, header) for header in fields if header not in mapping and (wish := _wish(header)) is not None]
+    assigned_fields = {field for field in mapping.values() if field is not None}
     # Sorting is stable: of two that fit equally well, the one further left is served first.
     for (_, field), header in sorted(wishes, key=lambda wish: -wish[0][0]):
         if field not in assigned_fields:
             assigned_fields.add(field)
             fields[header] = field
     return fields
+
+
+def _require_fitting(mapping: Mapping[str, str | None], headers: Collection[str]) -> None:
+    owners: dict[str, str] = {}
+    for header, field in mapping.items():
+        if header not in headers:
+            names = ", ".join(repr(name[:40]) for name in list(headers)[:10])
+            raise _invalid(f"mapping names the column {header[:100]!r}, and the table has {names}")
+        if field is not None and field not in FIELDS:
+            raise _invalid(f"mapping takes {header[:100]!r} for {field[:40]!r}; there are {', '.join(FIELDS)}, or null")
+        if field is not None and owners.setdefault(field, header) != header:
+            raise _invalid(f"mapping takes both {owners[field][:100]!r} and {header[:100]!r} for {field!r}; choose one")
+
+
+def _invalid(message: str) -> InvalidInput:
+    return InvalidInput(message, field="mapping", code="MAPPING_INVALID")
 
 
 def _wish(header: str) -> tuple[int, str] | None:

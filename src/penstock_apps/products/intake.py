@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import cast
 from uuid import UUID, uuid4
 
 from penstock import Caller, Job, Penstock, owner
+from penstock.app import ReceivedFile
 from penstock.errors import HandlerError, InvalidInput, JobNotFound, SwitchedOff, TooManyRequests
 from penstock.http import StartForm
 from penstock.ingest import (
@@ -28,6 +30,7 @@ from penstock.lifecycle import JSON, SubmitOutcome
 from penstock_apps.products.file_reader import FileReader
 from penstock_apps.products.forms import MAX_PICTURES, UPLOAD
 from penstock_apps.products.kinds import PICTURES, TABLE
+from penstock_apps.products.looking import ColumnsSeen, look_at_columns, look_at_files
 from penstock_apps.products.payloads import TableParams
 from penstock_apps.uploads import Rewindable, sha256_of
 
@@ -91,20 +94,20 @@ class ProductIntake(Intake):
         sender_app = self._app.acting_as(owner(sender.user))
         if sender.idempotency_key is not None and fingerprint is None:
             digests = [[file.name, sha256_of(cast("Rewindable", file.stream))] for file in files]
-            fingerprint = ["products", digests, asdict(options)]
+            fingerprint = ["products", digests, options.to_json()]
             earlier = sender_app.take_key(sender.idempotency_key, fingerprint, ip_address=sender.ip_address)
             if earlier is not None:
                 return _taken_before(sender_app.jobs.get(earlier), files)
-        max_bytes = self._app.settings.ingest_max_file_bytes
-        kept_files = [
-            sender_app.files.keep(file.stream, name=file.name, media_type=file.media_type, max_bytes=max_bytes)
-            for file in files
-        ]
-        params = self._files.look(kept_files, options, sender.user)
-        mapping = params["mapping"] if "mapping" in params else None  # noqa: SIM401 - the others have no such key
-        first, job_type = kept_files[0], PICTURES if mapping is None else TABLE
-        if options.job_type not in (None, job_type):
-            raise _wrong_job_type(options.job_type, first.name, job_type)
+        with ExitStack() as not_kept:
+            # Looked at before they are kept: of files that are refused nothing is left on the disk.
+            received_files = [not_kept.enter_context(self._receive(file, sender.user)) for file in files]
+            params = self._files.look(look_at_files, received_files, options, sender.user)
+            mapping = params["mapping"] if "mapping" in params else None  # noqa: SIM401 - the others have no such key
+            job_type = PICTURES if mapping is None else TABLE
+            if options.job_type not in (None, job_type):
+                raise _wrong_job_type(options.job_type, received_files[0].name, job_type)
+            kept_files = [file.keep() for file in received_files]
+        first = kept_files[0]
         submission = sender_app.submit(
             job_type,
             params,
@@ -126,7 +129,7 @@ class ProductIntake(Intake):
         """A job for each file that waits at a source."""
         key = sender.idempotency_key
         if key is not None:
-            request = {"source": source, **asdict(options)}
+            request = {"source": source, **options.to_json()}
             self._app.acting_as(owner(sender.user)).take_key(key, ["products source", request])
         report = self.scan(
             source,
@@ -152,6 +155,23 @@ class ProductIntake(Intake):
         mapping = None if table is None else table["mapping"]
         return TakenFiles(
             jobs, tuple(name for name, _ in both), mapping, (*report.refused_files, *_rest(report, source))
+        )
+
+    def look_at_columns(self, file: HandedFile, options: UploadOptions, user: str | None) -> ColumnsSeen:
+        """What the columns of a table are taken for, and some of what they hold; nothing of the file is kept."""
+        self.require_enabled()
+        with self._receive(file, user) as received_file:
+            return self._files.look(look_at_columns, [received_file], options, user)
+
+    @property
+    def max_body_bytes(self) -> int:
+        """The largest body with files."""
+        return self._app.settings.max_body_bytes
+
+    def _receive(self, file: HandedFile, user: str | None) -> AbstractContextManager[ReceivedFile]:
+        max_bytes = self._app.settings.ingest_max_file_bytes
+        return self._app.acting_as(owner(user)).files.receive(
+            file.stream, name=file.name, media_type=file.media_type, max_bytes=max_bytes
         )
 
     def _require_usable(self, files: Sequence[HandedFile], options: UploadOptions) -> None:

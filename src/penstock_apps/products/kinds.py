@@ -66,8 +66,16 @@ class ProductSearch:
                 "file that describes them, start the workers again, and reprocess the job",
                 code="NO_PROVIDER",
             )
+        askable_queries = self._providers.askable(possible)
+        if not askable_queries:
+            ways = ", ".join(dict.fromkeys(query.strategy.value for query in possible))
+            raise Permanent(
+                f"no retailer can be asked by what is known of the product ({ways}): give its row what they are asked "
+                "by, or add such an address to their description in PRODUCT_PROVIDERS, and reprocess the job",
+                code="NO_PROVIDER_UNDERSTANDS",
+            )
         # Only a question that was answered is followed by the next one, in a later run too.
-        query = choose_query(possible, item.times_not_found)
+        query = choose_query(askable_queries, item.times_not_found)
         events: list[SearchEvent] = []
         try:
             match = await self._providers.look_up(
@@ -141,7 +149,7 @@ class ProductPictures:
         params = job.params
         if "archive" in params:
             path = self._app.acting_as(SYSTEM).files.path(UUID(params["file_id"]))
-            archive = ArchiveToRead(path, self._files.archive_limits, after)
+            archive = ArchiveToRead(path, params["name"], self._files.archive_limits, after)
             for head, content in self._files.archived_pictures(archive):
                 yield Planned(self._picture_input(params["name"], job.owner, head, content), {"title": head.name})
         else:

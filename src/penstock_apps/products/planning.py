@@ -35,6 +35,7 @@ class ArchiveToRead:
     """An archive of pictures, from behind the first ``after`` of them."""
 
     path: Path
+    name: str
     limits: ArchiveLimits
     after: int
 
@@ -72,7 +73,7 @@ def table_pieces(table: TableToRead) -> Iterator[list[tuple[RowInput, Product]]]
 
 def picture_pieces(archive: ArchiveToRead) -> Iterator[PictureHead | bytes]:
     """The pictures of an archive: a head, and its bytes in chunks, so that nobody else has to hold a whole one."""
-    for picture, content, problem, code in pictures(archive.path, archive.limits, archive.after):
+    for picture, content, problem, code in pictures(archive.path, archive.name, archive.limits, archive.after):
         yield PictureHead(picture.number, picture.name, len(content or b""), problem, code)
         if content is not None:
             for start in range(0, len(content), _CHUNK_BYTES):

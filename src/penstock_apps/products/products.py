@@ -27,20 +27,33 @@ _WHOLE_FLOAT = re.compile(r"(\d{8,14})[.,]0+")
 _NO_EAN = "0" * 13
 _MACHINE_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,10})?")
 _SIGNS = {
-    "€": "EUR", "£": "GBP", "zł": "PLN", "zl": "PLN", "kč": "CZK", "ca$": "CAD", "c$": "CAD", "a$": "AUD", "au$": "AUD",
-    "us$": "USD", "$": "USD", "¥": "JPY", "₹": "INR", "₺": "TRY", "₴": "UAH", "fr.": "CHF", "euro": "EUR",
+    "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₺": "TRY", "₴": "UAH", "₩": "KRW", "₪": "ILS", "฿": "THB",
+    "zł": "PLN", "zl": "PLN", "kč": "CZK", "fr.": "CHF", "euro": "EUR", "euros": "EUR",
+    "$": "USD", "us$": "USD", "ca$": "CAD", "c$": "CAD", "a$": "AUD", "au$": "AUD", "nz$": "NZD", "hk$": "HKD",
+    "s$": "SGD", "sg$": "SGD", "nt$": "TWD", "r$": "BRL", "mx$": "MXN", "ar$": "ARS", "cl$": "CLP", "col$": "COP",
 }  # fmt: skip
 _CODES = frozenset((
     "AED", "ARS", "AUD", "BGN", "BRL", "CAD", "CHF", "CLP", "CNY", "COP", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF",
-    "ILS", "INR", "ISK", "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "RON", "RUB", "SEK", "SGD", "THB", "TRY", "UAH",
-    "USD", "ZAR",
+    "ILS", "INR", "ISK", "JPY", "KRW", "MXN", "NOK", "NZD", "PLN", "RON", "RUB", "SEK", "SGD", "THB", "TRY", "TWD",
+    "UAH", "USD", "ZAR",
 ))  # fmt: skip
 _AMOUNT = re.compile(r"[^\d]*?(-?(?:(?<![A-Za-z.])[.,])?\d[\d.,'’\s]*+)(?:,?[-–—]{1,2})?([^\d]*+)")
 _PLAIN_PRICE = re.compile(r"(?:0|[1-9][0-9]{0,8})[.,][0-9]{2}")
-_WORDS_OF_THREE = re.compile(r"[A-Za-z]{3}")
-# The longest first: "ca$" holds "$".
-_SIGNS_BY_LENGTH = sorted(_SIGNS.items(), key=lambda sign: -len(sign[0]))
+_WORDS_OF_THREE = re.compile(r"(?<![^\W\d_])[A-Za-z]{3}(?![^\W\d_])")
 _GROUPS = re.compile(r"['’\s]")
+
+
+def _sign_pattern(sign: str) -> str:
+    """The sign by itself: no dollar of an unknown country ("X$"), no "zl" of a puzzle; "R $" is written, too."""
+    before = r"(?<![^\W\d_])" if sign == "$" or sign[0].isalpha() else ""
+    after = r"(?![^\W\d_])" if sign[-1].isalpha() else ""
+    pattern = rf"{sign[:-1]}\s?\$" if sign[1:].endswith("$") else re.escape(sign)
+    return f"{before}{pattern}{after}"
+
+
+# The longest first: "ca$" holds "$".
+_SIGN = re.compile("|".join(f"({_sign_pattern(sign)})" for sign in sorted(_SIGNS, key=len, reverse=True)))
+_CODES_OF_SIGNS = [_SIGNS[sign] for sign in sorted(_SIGNS, key=len, reverse=True)]
 
 
 class Product(TypedDict, total=False):
@@ -260,8 +273,8 @@ def _currency_in(text: str) -> str | None:
     for word in _WORDS_OF_THREE.findall(text):
         if word.upper() in _CODES:
             return str(word.upper())
-    lower = text.lower()
-    return next((code for sign, code in _SIGNS_BY_LENGTH if sign in lower), None)
+    sign = _SIGN.search(text.lower())
+    return None if sign is None or sign.lastindex is None else _CODES_OF_SIGNS[sign.lastindex - 1]
 
 
 def _add_gtin(product: Product, text: str, warnings: list[str]) -> None:

@@ -122,6 +122,10 @@ class Providers:
         at = (max(attempt, 1) - 1) % len(self._in_order)
         return self._in_order[at:] + self._in_order[:at]
 
+    def askable(self, queries: Iterable[Query]) -> list[Query]:
+        """The questions that somebody can be asked: one that nobody understands is no try of a product."""
+        return [query for query in queries if any(provider.understands(query) for provider in self._in_order)]
+
     async def look_up(
         self, query: Query, attempt: int = 1, *, on_call: Callable[[ProviderCall], None] | None = None
     ) -> FoundProduct | None:

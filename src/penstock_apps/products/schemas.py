@@ -44,6 +44,29 @@ class FileTaken(_Shape):
     job_id: UUID
 
 
+class FieldChoice(BaseModel):
+    """A field that a column may be taken for."""
+
+    id: str = Field(description="As `mapping` names it.", examples=["sku"])
+    name: str = Field(description="For people.", examples=["Article number"])
+
+
+class TableColumn(BaseModel):
+    """A column of a table."""
+
+    name: str = Field(description="Its header; one that is missing or not the first of its name is made up.")
+    choice: str | None = Field(description="The field it is taken for; null where nobody needs it.")
+    examples: list[str] = Field(description="Some of what it holds.")
+
+
+class TableColumns(BaseModel):
+    """What was found out about a table."""
+
+    columns: list[TableColumn]
+    choices: list[FieldChoice]
+    note: str = Field(description="How the file is read, for people.", examples=["Read as utf-8, split at ';'."])
+
+
 class Scanned(BaseModel):
     """What was found at a source."""
 

@@ -18,6 +18,8 @@ from functools import partial
 from types import FrameType
 from uuid import UUID, uuid5
 
+import orjson
+
 from penstock import SYSTEM, ItemContext, JobState, Kind, Penstock, Policy
 from penstock.app import Message
 from penstock.errors import MessageRefused
@@ -28,8 +30,8 @@ from penstock_apps.recipes.fetch_shares import PLACES, FetchShares
 from penstock_apps.recipes.page_reader import PageReader
 from penstock_apps.recipes.parser_messages import (
     LONGEST_ERROR,
+    LONGEST_RESULT,
     LONGEST_TITLE,
-    MAX_INGREDIENTS,
     ParseRequest,
     read,
 )
@@ -202,10 +204,14 @@ def _describe_recipe(result: RecipeResult) -> dict[str, JSON]:
     ingredients: list[JSON] = [
         {"quantity": line["quantity"], "unit": line["unit"], "name": line["name"]} for line in recipe["ingredients"]
     ]
+    size = len(orjson.dumps(ingredients))
+    if size > LONGEST_RESULT:
+        reason = f"its {len(ingredients)} ingredients are {size} bytes, and a message has {LONGEST_RESULT} at most"
+        return {"success": False, "errorMessage": f"the recipe is too large to be sent: {reason}"}
     return {
         "success": True,
         "title": recipe["title"][:LONGEST_TITLE],
-        "ingredients": ingredients[:MAX_INGREDIENTS],
+        "ingredients": ingredients,
         "usedLlm": result["used_llm"],
     }
 

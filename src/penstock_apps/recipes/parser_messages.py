@@ -9,12 +9,14 @@ from pydantic import BaseModel, Field, ValidationError
 
 from penstock.errors import MessageRefused
 from penstock.lifecycle import JSON, storable_texts
+from penstock_apps.recipes.limits import MAX_LINES
 
 AnyMessage = TypeVar("AnyMessage", bound=BaseModel)
 _HASH = "^[0-9a-f]{64}$"
 LONGEST_ERROR = 10_000
 LONGEST_TITLE = 500
-MAX_INGREDIENTS = 500
+LONGEST_RESULT = 900_000
+"""Bytes: brokers take messages of a megabyte."""
 
 
 class ParseRequest(BaseModel):
@@ -45,7 +47,7 @@ class ParseResult(BaseModel):
     errorMessage: str | None = Field(default=None, max_length=LONGEST_ERROR)  # noqa: N815
     usedLlm: bool = False  # noqa: N815
     title: str | None = Field(default=None, max_length=LONGEST_TITLE)
-    ingredients: list[dict[str, JSON]] = Field(default_factory=list, max_length=MAX_INGREDIENTS)
+    ingredients: list[dict[str, JSON]] = Field(default_factory=list, max_length=MAX_LINES)
 
 
 def read_answer(payload: JSON) -> ParseStart | ParseResult:

@@ -91,6 +91,8 @@ class IngredientData(TypedDict):
     note: str | None
     line: str
     """The line as it stands on the page."""
+    section: NotRequired[str | None]
+    """What it is for: "For the sauce"; results of older versions do not say."""
 
 
 class RecipeData(TypedDict):
@@ -100,6 +102,8 @@ class RecipeData(TypedDict):
     description: str | None
     ingredients: list[IngredientData]
     steps: list[str]
+    step_sections: NotRequired[list[str | None]]
+    """The section of each step; empty where none has one."""
     servings: int | None
     yields: str | None
     prep_time_minutes: int | None

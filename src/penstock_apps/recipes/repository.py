@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -239,20 +239,30 @@ class RecipeRepository:
             for row in self._app.in_transaction(lambda connection: connection.execute(query).all(), reads=True)
         ]
 
-    def change(self, recipe_id: RecipeId, user: str, title: str, body: dict[str, JSON]) -> None:
-        """Write over one of somebody's recipes."""
-        _require_storable(title, body)
-        statement = update(saved_recipe).where(_theirs(recipe_id, user))
-        values = {"title": title, "body": body, "updated_at": datetime.now(UTC)}
-        count = self._app.in_transaction(lambda connection: connection.execute(statement.values(values)).rowcount)
-        if not count:
-            raise _not_there(recipe_id)
+    def change(
+        self, recipe_id: RecipeId, user: str, change: Callable[[SavedRecipe], tuple[str, dict[str, JSON]]]
+    ) -> SavedRecipe:
+        """Change one of somebody's recipes into what ``change`` makes of it; of two at once the later sees both."""
 
-    def remove(self, recipe_id: RecipeId, user: str) -> None:
-        """Forget one of somebody's recipes."""
-        statement = delete(saved_recipe).where(_theirs(recipe_id, user))
-        if not self._app.in_transaction(lambda connection: connection.execute(statement).rowcount):
-            raise _not_there(recipe_id)
+        def operation(connection: Connection) -> SavedRecipe:
+            before = _lock_recipe(connection, recipe_id, user)
+            title, body = change(before)
+            _require_storable(title, body)
+            after = replace(before, title=title, body=body, updated_at=max(datetime.now(UTC), before.updated_at))
+            values = {"title": title, "body": body, "updated_at": after.updated_at}
+            connection.execute(update(saved_recipe).where(_theirs(recipe_id, user)).values(values))
+            return after
+
+        return self._app.in_transaction(operation)
+
+    def remove(self, recipe_id: RecipeId, user: str, require: Callable[[SavedRecipe], None]) -> None:
+        """Forget one of somebody's recipes, unless ``require`` refuses it."""
+
+        def operation(connection: Connection) -> None:
+            require(_lock_recipe(connection, recipe_id, user))
+            connection.execute(delete(saved_recipe).where(_theirs(recipe_id, user)))
+
+        self._app.in_transaction(operation)
 
 
 def old_rows(url: str) -> Iterator[dict[str, JSON]]:
@@ -288,6 +298,15 @@ def _require_storable(title: str, body: dict[str, JSON]) -> None:
 def _theirs(recipe_id: RecipeId, user: str) -> ColumnElement[bool]:
     column = saved_recipe.c.uuid if isinstance(recipe_id, UUID) else saved_recipe.c.id
     return (column == recipe_id) & (saved_recipe.c.user_id == user)
+
+
+def _lock_recipe(connection: Connection, recipe_id: RecipeId, user: str) -> SavedRecipe:
+    """One of somebody's recipes, which nobody else changes before this transaction ends."""
+    query = select(saved_recipe).where(_theirs(recipe_id, user)).with_for_update()  # SQLite has one writer anyway
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise _not_there(recipe_id)
+    return _saved_recipe(row)
 
 
 def _not_there(recipe_id: RecipeId) -> FileNotFound:

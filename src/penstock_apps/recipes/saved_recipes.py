@@ -7,15 +7,17 @@ taken. Kept are texts, and objects for the ingredients whose parts are known; sh
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 
 from penstock.lifecycle import JSON
 from penstock_apps.numbers import NUMBER
+from penstock_apps.recipes.limits import MAX_LINES
 from penstock_apps.recipes.parsing.quantities import write_quantity
 from penstock_apps.recipes.repository import SavedRecipe
 
@@ -24,7 +26,7 @@ Line = Annotated[str, Field(max_length=1000)]
 Tag = Annotated[str, Field(max_length=100)]
 Minutes = Annotated[int, Field(ge=0, le=1_000_000), NUMBER]
 Servings = Annotated[int, Field(ge=0, le=1000), NUMBER]
-Amount = Annotated[float, Field(strict=True, ge=0, le=1_000_000_000)]
+Amount = Annotated[float, Field(strict=True, ge=0, le=1_000_000_000, allow_inf_nan=False)]
 SourceType = Literal["manual", "image", "url"]
 _RECIPE: dict[str, JSON] = {
     "examples": [
@@ -37,6 +39,16 @@ _RECIPE: dict[str, JSON] = {
 }
 _MINUTES = ("prep_minutes", "cook_minutes", "total_minutes")
 _AS_KEPT = ("description", "servings", "yields", "source_url", "image_url", "author", "notes")
+
+
+def _visible(title: str) -> str:
+    """A title that somebody can see."""
+    if all(unicodedata.category(character)[0] in "ZC" for character in title):
+        raise ValueError("a title of letters, not of blanks alone")
+    return title
+
+
+Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(_visible)]
 
 
 class SavedIngredient(BaseModel):
@@ -53,6 +65,7 @@ class SavedIngredient(BaseModel):
     name: Line | None = None
     note: Line | None = None
     line: Line | None = Field(default=None, description="The line as the page had it.")
+    section: Tag | None = Field(default=None, description="What it is for: `For the sauce`.")
 
     def as_kept(self) -> dict[str, JSON]:
         """The amount is kept as a text, and what is not said is left out."""
@@ -68,6 +81,11 @@ class SavedStep(BaseModel):
 
     step_number: Annotated[int, Field(ge=0, le=1_000_000), NUMBER] | None = None
     text: Text
+    section: Tag | None = Field(default=None, description="What it is a step of: `For the sauce`.")
+
+    def as_kept(self) -> JSON:
+        """A text, unless there is more to say."""
+        return self.text if self.section is None else {"text": self.text, "section": self.section}
 
 
 class SavedTag(BaseModel):
@@ -80,13 +98,16 @@ class RecipeChange(BaseModel):
     """What may be changed of a saved recipe; what is not given stays as it is, what is not known is ignored."""
 
     model_config = ConfigDict(json_schema_extra=_RECIPE)
-    title: str | None = Field(default=None, min_length=1, max_length=500, examples=["Tomato soup"])
+    title: Title | None = Field(default=None, examples=["Tomato soup"])
     description: Text | None = None
     ingredients: list[SavedIngredient | Line] | None = Field(
-        default=None, max_length=500, examples=[["2 cups flour"]], description="Objects, or lines of text."
+        default=None, max_length=MAX_LINES, examples=[["2 cups flour"]], description="Objects, or lines of text."
     )
     steps: list[SavedStep | Text] | None = Field(
-        default=None, max_length=500, examples=[["Mix.", "Bake."]], description="Objects, or texts in their order."
+        default=None,
+        max_length=MAX_LINES,
+        examples=[["Mix.", "Bake."]],
+        description="Objects, or texts in their order.",
     )
     servings: Servings | None = Field(default=None, description="0 says as little as null.")
     yields: str | None = Field(default=None, max_length=500)
@@ -130,7 +151,7 @@ class RecipeChange(BaseModel):
 class RecipeCreate(RecipeChange):
     """A recipe to keep."""
 
-    title: str = Field(min_length=1, max_length=500, examples=["Tomato soup"])
+    title: Title = Field(examples=["Tomato soup"])
     parse_job_id: UUID | None = Field(default=None, description="The job it came from, which is committed with it.")
 
 
@@ -146,6 +167,7 @@ class IngredientShown(BaseModel):
     name: str | None = None
     note: str | None = None
     line: str | None = None
+    section: str | None = None
 
 
 class StepShown(BaseModel):
@@ -154,6 +176,7 @@ class StepShown(BaseModel):
     id: int
     step_number: int
     text: str
+    section: str | None = None
 
 
 class TagShown(BaseModel):
@@ -202,9 +225,7 @@ def show_recipe(recipe: SavedRecipe) -> dict[str, JSON]:
         **{name.replace("_minutes", "_time_minutes"): body.get(name) for name in _MINUTES},
         "source_type": body.get("source_type") or source_type,
         "ingredients": [_show_ingredient(place, part) for place, part in enumerate(body.get("ingredients") or (), 1)],
-        "steps": [
-            {"id": place, "step_number": place, "text": text} for place, text in enumerate(body.get("steps") or (), 1)
-        ],
+        "steps": [_show_step(place, step) for place, step in enumerate(body.get("steps") or (), 1)],
         "tags": [{"id": _tag_id(name), "name": name} for name in body.get("tags") or ()],
         "parse_job_id": None if recipe.parse_job_id is None else str(recipe.parse_job_id),
         "created_at": recipe.created_at,
@@ -220,10 +241,17 @@ def _show_ingredient(place: int, ingredient: JSON) -> dict[str, JSON]:
     return {"quantity_display": None, "unit": None, **parts, "id": place, "text": text}
 
 
-def _in_order(steps: Sequence[SavedStep | str]) -> list[str]:
-    """The texts of steps by their numbers; one without is where it stands."""
+def _show_step(place: int, step: JSON) -> dict[str, JSON]:
+    parts = {"text": step} if isinstance(step, str) else step
+    return {"id": place, "step_number": place, **parts}
+
+
+def _in_order(steps: Sequence[SavedStep | str]) -> list[JSON]:
+    """What is kept of steps by their numbers; one without is where it stands."""
     numbered_steps = [
-        (place, step) if isinstance(step, str) else (place if step.step_number is None else step.step_number, step.text)
+        (place, step)
+        if isinstance(step, str)
+        else (place if step.step_number is None else step.step_number, step.as_kept())
         for place, step in enumerate(steps, 1)
     ]
     return [text for _, text in sorted(numbered_steps, key=lambda step: step[0])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,12 +15,16 @@ from uuid import UUID, uuid4
 
 import httpx2
 import pytest
+import typer
 from PIL import Image
+from typer.testing import CliRunner
 
 from penstock import Penstock, Permanent
 from penstock_apps.catalogs.application import catalogs as catalogs_application
+from penstock_apps.catalogs.commands import commands
 from penstock_apps.catalogs.service import Catalogs
 from penstock_apps.catalogs.settings import CatalogSettings
+from tests.applications.catalogs.conftest import Bench
 from tests.http.conftest import Served, serving, settings
 
 __all__ = ["settings"]
@@ -110,7 +115,7 @@ def test_thumbnails_copies_and_tags(served: Served, folder: Path, tmp_path: Path
     assert len(files) == 8, "two sizes of four contents: a copy has the same"
     for path in files:
         with Image.open(path) as picture:
-            assert max(picture.size) <= int(path.relative_to(tmp_path / "thumbnails").parts[0])
+            assert max(picture.size) <= int(path.parent.parent.name)
     assert done(served, ada, f"{address}/thumbnails", sizes=[32, 64], quality=70)["result"]["processed"] == 0
     copies = done(served, ada, f"{address}/detect-duplicates")["result"]
     assert (copies["photos"], copies["groups"], copies["exact_groups"], copies["copies"]) == (5, 2, 1, 2)
@@ -126,6 +131,17 @@ def test_thumbnails_copies_and_tags(served: Served, folder: Path, tmp_path: Path
     assert all("landscape" in one["tags"] for one in listed["photos"])
     small = ada.get(f"{address}/photos/{by_name['2.jpg']['id']}/thumbnails/32")
     assert (small.status_code, small.headers["content-type"], small.content[:2]) == (200, "image/jpeg", b"\xff\xd8")
+    assert small.headers["cache-control"] == "private, no-cache", "its address is made of the path, and a photo changes"
+    etag = small.headers["etag"]
+    for tag, status in ((etag, 304), (f'"other", W/{etag}', 304), ("*", 304), ('"other"', 200)):
+        assert ada.get(small.url.path, headers={"If-None-Match": tag}).status_code == status, tag
+    Image.new("RGB", (160, 120), "navy").save(folder / "2.jpg")
+    done(served, ada, f"{address}/scan")
+    assert ada.get(small.url.path).json()["code"] == "THUMBNAIL_NOT_MADE", "the one of before is of another picture"
+    done(served, ada, f"{address}/thumbnails", sizes=[32, 64], quality=70)
+    edited = ada.get(small.url.path, headers={"If-None-Match": etag})
+    assert (edited.status_code, edited.content != small.content) == (200, True)
+    assert edited.headers["etag"] != etag
     for wrong, code in (
         (f"{by_name['2.jpg']['id']}/thumbnails/48", "THUMBNAIL_NOT_MADE"),
         (f"{'0' * 64}/thumbnails/32", "PHOTO_NOT_FOUND"),
@@ -178,7 +194,13 @@ def test_a_catalog_that_is_gone_is_named_whenever_that_is_found_out(served: Serv
     assert (missing.status_code, missing.json()["code"]) == (404, "CATALOG_NOT_FOUND")
     progress = SimpleNamespace(total=0, done=0, failed=0)
     params = {"catalog_id": str(uuid4()), "directories": [str(folder / "gone")]}
-    ending = SimpleNamespace(params=params, progress=progress, items=lambda _: iter(()), results=lambda: iter(()))
+    ending = SimpleNamespace(
+        id=uuid4(),
+        params={**params, "sizes": [16], "quality": 80, "distance": 4},
+        progress=progress,
+        items=lambda _: iter(()),
+        results=lambda: iter(()),
+    )
     for name in ("scan", "thumbnails", "duplicates", "tagging"):
         finalize: Any = served.app.kinds.get(name).finalize
         with pytest.raises(Permanent) as failed:
@@ -247,6 +269,7 @@ def test_only_folders_below_the_roots_and_only_ones_own_catalogs(served: Served,
         ("POST", "/thumbnails"),
         ("POST", "/detect-duplicates"),
         ("POST", "/tag"),
+        ("GET", "/unreadable"),
     ):
         theirs = mallory.request(method, address + path)
         assert (theirs.status_code, theirs.json()["code"]) == (404, "CATALOG_NOT_FOUND"), path
@@ -292,9 +315,77 @@ def test_nul_in_what_a_camera_wrote_and_a_name_that_is_not_text(served: Served, 
     Image.new("RGB", (60, 40), "blue").save(os.fsencode(folder) + b"/caf\xe9.jpg", format="JPEG")
     ada = served.client()
     address = made(ada, folder)
-    job = done(served, ada, f"{address}/scan")
-    [photo] = ada.get(f"{address}/photos").json()["photos"]
-    assert "\0" not in photo["facts"]["camera_make"]
-    [bad] = job["result"]["error_details"]
-    assert (bad["error_code"], bad["path"]) == ("PHOTO_NAME_UNREADABLE", f"{folder}/caf\ufffd.jpg")
-    assert job["result"]["status"] == "completed_with_errors"
+    done(served, ada, f"{address}/scan")
+    bad, good = sorted(ada.get(f"{address}/photos").json()["photos"], key=lambda photo: photo["path"])
+    assert "\0" not in good["facts"]["camera_make"]
+    assert good["path_base64"] is None
+    assert bad["path"] == f"{folder}/caf\ufffd.jpg"
+    assert base64.b64decode(bad["path_base64"]) == os.fsencode(folder) + b"/caf\xe9.jpg"
+
+
+def test_a_catalog_is_changed_and_deleted(served: Served, folder: Path) -> None:
+    ada, mallory = served.client(), served.client("mallory")
+    address = made(ada, folder)
+    done(served, ada, f"{address}/scan")
+    unreadable = ada.get(f"{address}/unreadable", params={"limit": 1}).json()
+    page = ada.get(f"{address}/unreadable", params={"after": unreadable["next"]}).json()
+    codes = {Path(photo["path"]).name: photo["error_code"] for photo in unreadable["photos"] + page["photos"]}
+    assert codes == {"broken.jpg": "PHOTO_TRUNCATED", "text.jpg": "PHOTO_UNSUPPORTED"}
+    last = ada.get(address).json()["last_scan"]
+    assert (last["photos"], last["unreadable"], last["missing"]) == (5, 2, 0)
+    for method, body in (("PATCH", {"name": "Mine"}), ("DELETE", None)):
+        assert mallory.request(method, address, json=body).json()["code"] == "CATALOG_NOT_FOUND"
+    changed = ada.patch(address, json={"name": "Sea"}).json()
+    assert (changed["name"], changed["source_directories"]) == ("Sea", [str(folder)])
+    wrong: tuple[tuple[str, object], ...] = (("name", ""), ("source_directories", ["/etc"]))
+    for field, value in wrong:
+        refused = ada.patch(address, json={field: value})
+        assert (refused.status_code, refused.json()["field"]) == (422, field)
+    assert ada.patch(address, json={"source_directories": [str(folder / "deep")]}).json()["last_scan"] is None
+    assert done(served, ada, f"{address}/scan")["result"]["removed"] == 3
+    shutil.rmtree(folder / "deep" / "er")
+    (folder / "deep" / "copy of 0.jpg").unlink()
+    asked = done(served, ada, f"{address}/scan")
+    assert asked["result"]["missing"] == 2
+    missing = ada.get(address).json()["last_scan"]["missing"]
+    assert done(served, ada, f"{address}/scan", max_removed=missing)["result"]["removed"] == 2
+    assert ada.post(f"{address}/scan", json={"max_removed": 0}).status_code == 422
+    gone = ada.delete(address)
+    assert (gone.status_code, gone.content) == (204, b"")
+    assert (ada.get(address).status_code, ada.delete(address).status_code) == (404, 404)
+
+
+def test_the_command_line_scans_changes_and_deletes(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_DATABASE_URL", bench.app.store.engine.url.render_as_string(hide_password=False))
+    monkeypatch.setenv("PENSTOCK_CATALOG_ROOTS", str(bench.folder.parent))
+    program = typer.Typer()
+    for group in commands:
+        program.add_typer(group)
+    bench.paint("a.png", "b.png", "sub/c.png")
+    catalog = bench.new()
+    bench.scan(catalog)
+    for name in ("a.png", "b.png"):
+        (bench.folder / name).unlink()
+    (bench.folder / "text.jpg").write_text("no picture")
+
+    def run(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(program, ["catalogs", *arguments])
+        return result.exit_code, result.output if result.exception is None else repr(result.exception)
+
+    assert run("scan", str(catalog), "--as", "mallory")[0] == 1
+    assert run("scan", str(catalog))[0] == 0
+    assert bench.app.drain(timeout=60)
+    listed = run("list")[1]
+    assert "3 photos, 1 could not be read, 2 are not there any more" in listed
+    yes = listed.rpartition("penstock catalogs ")[2].split()
+    assert yes == ["scan", str(catalog), "--max-removed", "2"]
+    assert run(*yes)[0] == 0
+    assert bench.app.drain(timeout=60)
+    assert bench.names(catalog) == {"sub/c.png"}
+    assert run("change", str(catalog))[0] == 1
+    assert run("change", str(catalog), "--name", "Sea", "--folder", str(bench.folder / "sub")) == (0, "")
+    assert bench.catalog(catalog).source_directories == (str(bench.folder / "sub"),)
+    assert "not scanned yet" in run("list", "--as", "ada")[1]
+    assert run("list", "--as", "mallory") == (0, "")
+    assert run("delete", str(catalog)) == (0, "")
+    assert run("list") == (0, "")

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image, ImageEnhance
+from PIL import Image, ImageDraw, ImageEnhance
 
 from penstock_apps.catalogs.duplicates import Photo, groups_of, near_pairs
+from penstock_apps.catalogs.hash_bits import NO_HASH
 from penstock_apps.catalogs.perceptual_hash import perceptual_hash
 
 
@@ -47,9 +48,9 @@ def test_many_that_share_most_of_their_bits_are_found_too() -> None:
 
 def test_a_group_is_what_is_connected_and_its_best_copy_is_first() -> None:
     photos = [
-        photo(1, 0b0, pixels=100),
-        photo(2, 0b1111, pixels=400, size=5),
-        photo(3, 0b11111111, pixels=400, size=9),
+        photo(1, 0b1 << 60, pixels=100),
+        photo(2, 0b1 << 60 | 0b1111, pixels=400, size=5),
+        photo(3, 0b1 << 60 | 0b11111111, pixels=400, size=9),
         photo(4, 2**40 - 1, data="same"),
         photo(5, 2**50 - 1, data="same"),
         photo(6, 0x5555_0000_0000_0000),
@@ -79,3 +80,21 @@ def test_a_picture_that_was_changed_a_little_looks_the_same(tmp_path: Path, chan
     upside_down = picture.rotate(180)
     assert (perceptual_hash(picture) ^ perceptual_hash(upside_down)).bit_count() > 10
     other.close()
+
+
+def test_a_picture_that_shows_nothing_is_like_no_other() -> None:
+    blank = Image.new("L", (400, 300), 200)
+    strip, gradient, dot = blank.copy(), Image.linear_gradient("L").rotate(90), blank.copy()
+    ImageDraw.Draw(strip).rectangle((0, 0, 60, 300), fill=20)
+    ImageDraw.Draw(dot).ellipse((180, 130, 210, 160), fill=20)
+    noise = Image.effect_noise((400, 300), 4)
+    hashes = [perceptual_hash(picture) for picture in (blank, strip, gradient, dot, noise)]
+    assert hashes == [NO_HASH] * 5
+    photos = [photo(number, looks) for number, looks in enumerate([*hashes, 0b11])]
+    assert groups_of(photos, distance=4) == []
+    [group] = groups_of([*photos, photo(9, NO_HASH, data="0")])
+    assert (group.exact, len(group.photos)) == (True, 2), "the same bytes are the same picture"
+
+
+def test_a_pair_whose_photo_is_gone_by_now_is_left_out() -> None:
+    assert groups_of([photo(1, 5)], near=[(5, 7), (7, 5), (8, 9)]) == []

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import random
 import struct
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from PIL import ExifTags, Image
+from PIL import ExifTags, Image, ImageCms
 
 from penstock import Permanent, Retryable
 from penstock.errors import ConfigurationError
+from penstock_apps.catalogs import facts, pictures
 from penstock_apps.catalogs.bounds import Bounds
+from penstock_apps.catalogs.colours import in_srgb
 from penstock_apps.catalogs.facts import facts_of
-from penstock_apps.catalogs.pictures import open_picture
+from penstock_apps.catalogs.hash_bits import NO_HASH
+from penstock_apps.catalogs.pictures import content_sha256, open_picture
 from penstock_apps.catalogs.tags import load_taggers, tags_of
 from penstock_apps.catalogs.thumbnails import write_thumbnails
+from penstock_apps.grey_pictures import in_eight_bits
 
 BOUNDS = Bounds(max_bytes=5_000_000, max_pixels=1_000_000)
 
@@ -52,24 +59,24 @@ def test_every_type_gives_its_facts(tmp_path: Path, name: str, kind: str) -> Non
         pillow_heif = pytest.importorskip("pillow_heif")
         pillow_heif.register_heif_opener()
     scene().save(path)
-    facts = facts_of(path, BOUNDS)
-    assert (facts["type"], facts["width"], facts["height"], facts["frames"]) == (kind, 120, 80, 1)
-    assert facts["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert facts["size"] == path.stat().st_size
-    assert len(facts["perceptual_hash"]) == 16
+    photo = facts_of(path, BOUNDS)
+    assert (photo["type"], photo["width"], photo["height"], photo["frames"]) == (kind, 120, 80, 1)
+    assert photo["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert photo["size"] == path.stat().st_size
+    assert len(photo["perceptual_hash"]) == 16
 
 
 def test_a_camera_tells_when_where_and_with_what(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     scene().save(path, exif=with_exif(orientation=6))
-    facts = facts_of(path, BOUNDS)
-    assert (facts["width"], facts["height"]) == (80, 120), "it was held sideways"
-    assert (facts["camera_make"], facts["camera_model"]) == ("Sluice", "One")
-    assert facts["taken_at"] == "2024-07-14T15:30:00"
-    assert (facts["latitude"], facts["longitude"]) == (48.1375, -11.575)
-    words = tags_of(facts, scene(), [lambda _facts, _picture: ["mine", "mine"]])
-    assert {"portrait", "1 megapixels", "2024", "2024-07", "summer", "afternoon", "One", "48°N 12°W", "blue", "red",
-            "yellow", "mine"} == set(words)  # fmt: skip
+    photo = facts_of(path, BOUNDS)
+    assert (photo["width"], photo["height"]) == (80, 120), "it was held sideways"
+    assert (photo["camera_make"], photo["camera_model"]) == ("Sluice", "One")
+    assert photo["taken_at"] == "2024-07-14T15:30:00"
+    assert (photo["latitude"], photo["longitude"]) == (48.1375, -11.575)
+    words = tags_of(photo, scene(), [lambda _photo, _picture: ["mine", "mine"]])
+    assert {"portrait", "under 0.1 megapixels", "2024", "2024-07", "summer", "afternoon", "One", "48°N 12°W", "blue",
+            "red", "yellow", "mine"} == set(words)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -84,7 +91,7 @@ def test_a_thumbnail_is_upright(tmp_path: Path, orientation: int, corner: tuple[
     exif = Image.Exif()
     exif[ExifTags.Base.Orientation] = orientation
     picture.save(source, exif=exif, quality=95)
-    made = write_thumbnails(source, {60: target}, quality=90, bounds=BOUNDS)[60]
+    made = write_thumbnails(source, content_sha256(source), {60: target}, quality=90, bounds=BOUNDS)[60]
     expected = (60, 40) if orientation < 5 else (40, 60)
     with Image.open(target) as thumbnail:
         assert thumbnail.size == expected == (made.width, made.height)
@@ -98,7 +105,9 @@ def test_a_thumbnail_is_upright(tmp_path: Path, orientation: int, corner: tuple[
 def test_several_sizes_are_made_of_one_reading(tmp_path: Path) -> None:
     source = tmp_path / "a.jpg"
     Image.new("RGB", (300, 200), "green").save(source)
-    made = write_thumbnails(source, {50: tmp_path / "s.jpg", 150: tmp_path / "m.jpg"}, quality=90, bounds=BOUNDS)
+    made = write_thumbnails(
+        source, content_sha256(source), {50: tmp_path / "s.jpg", 150: tmp_path / "m.jpg"}, quality=90, bounds=BOUNDS
+    )
     assert {edge: (one.width, one.height) for edge, one in made.items()} == {50: (50, 33), 150: (150, 100)}
     for name, size in (("s.jpg", (50, 33)), ("m.jpg", (150, 100))):
         with Image.open(tmp_path / name) as thumbnail:
@@ -111,7 +120,7 @@ def test_what_a_killed_process_left_of_a_thumbnail_goes_with_the_next_one(tmp_pa
     target.parent.mkdir()
     (target.parent / ".abc-x7f.part").write_bytes(b"half")
     (target.parent / ".other-x7f.part").write_bytes(b"somebody writes this now")
-    made = write_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)[20]
+    made = write_thumbnails(source, content_sha256(source), {20: target}, quality=90, bounds=BOUNDS)[20]
     assert made.size == target.stat().st_size
     assert sorted(one.name for one in target.parent.iterdir()) == [".other-x7f.part", "abc.jpg"]
 
@@ -119,24 +128,27 @@ def test_what_a_killed_process_left_of_a_thumbnail_goes_with_the_next_one(tmp_pa
 def test_two_that_write_the_same_thumbnail_leave_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = tmp_path / "in.png", tmp_path / "abc.jpg"
     Image.new("RGB", (30, 20), "red").save(source)
-    write_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)
+    write_thumbnails(source, content_sha256(source), {20: target}, quality=90, bounds=BOUNDS)
 
     def gone(self: Path, _: Path) -> Path:
         self.unlink()  # the other one was done, and took it for a leftover
         raise FileNotFoundError(self)
 
     monkeypatch.setattr(Path, "replace", gone)
-    assert write_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)[20].size == target.stat().st_size
+    assert (
+        write_thumbnails(source, content_sha256(source), {20: target}, quality=90, bounds=BOUNDS)[20].size
+        == target.stat().st_size
+    )
     target.unlink()
     with pytest.raises(FileNotFoundError):
-        write_thumbnails(source, {20: target}, quality=90, bounds=BOUNDS)
+        write_thumbnails(source, content_sha256(source), {20: target}, quality=90, bounds=BOUNDS)
     assert [one.name for one in tmp_path.iterdir()] == ["in.png"]
 
 
 def test_what_is_transparent_is_white_and_what_is_small_stays_small(tmp_path: Path) -> None:
     source, target = tmp_path / "a.png", tmp_path / "a.jpg"
     Image.new("RGBA", (20, 10), (0, 0, 0, 0)).save(source)
-    made = write_thumbnails(source, {200: target}, quality=90, bounds=BOUNDS)[200]
+    made = write_thumbnails(source, content_sha256(source), {200: target}, quality=90, bounds=BOUNDS)[200]
     assert (made.width, made.height) == (20, 10)
     with Image.open(target) as thumbnail:
         assert thumbnail.getpixel((5, 5)) == (255, 255, 255)
@@ -211,3 +223,123 @@ def test_bytes_that_are_cut_or_changed_anywhere_never_escape_as_something_else(t
 def test_a_tagger_that_cannot_be_had_is_said_at_once(name: str) -> None:
     with pytest.raises(ConfigurationError, match="PENSTOCK_TAGGERS"):
         load_taggers((name,))
+
+
+# Colours and depth ----------------------------------------------------------------------------------------------------
+
+
+def drawing(seed: int) -> Image.Image:
+    chance = random.Random(seed)
+    picture = Image.new("L", (30, 20))
+    picture.putdata([chance.randrange(256) for _ in range(600)])
+    return picture.resize((300, 200), Image.Resampling.NEAREST)
+
+
+def in_sixteen_bits(picture: Image.Image, mode: str = "I;16") -> Image.Image:
+    order = ">H" if mode.endswith("B") else "<H"
+    return Image.frombytes(mode, picture.size, b"".join(struct.pack(order, level * 257) for level in picture.tobytes()))
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.tif"])
+def test_sixteen_bits_of_grey_look_as_eight_do(tmp_path: Path, name: str) -> None:
+    plain, wide = tmp_path / "plain.png", tmp_path / name
+    drawing(1).save(plain)
+    in_sixteen_bits(drawing(1)).save(wide)
+    hashes = [int(facts_of(path, BOUNDS)["perceptual_hash"], 16) for path in (plain, wide)]
+    assert hashes[0] == hashes[1] != NO_HASH
+    for path in (plain, wide):
+        write_thumbnails(path, content_sha256(path), {64: tmp_path / f"{path.name}.jpg"}, quality=95, bounds=BOUNDS)
+    with Image.open(tmp_path / "plain.png.jpg") as expected, Image.open(tmp_path / f"{name}.jpg") as thumbnail:
+        assert thumbnail.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("make", "extremes"),
+    [
+        (lambda: in_sixteen_bits(drawing(1), "I;16B"), (0, 255)),
+        (lambda: drawing(1).convert("I").point(lambda level: level * 257), (0, 255)),
+        (lambda: drawing(1).convert("I").point(lambda level: level * 70_000 - 9), (0, 255)),
+        (lambda: drawing(1).convert("F").point(lambda level: level / 255), (0, 255)),
+        (lambda: drawing(1).convert("F").point(lambda level: level * -3.5), (0, 255)),
+        (lambda: Image.new("F", (4, 4), float("nan")), None),
+        (lambda: Image.new("I", (4, 4), 70_000), (0, 0)),
+    ],
+)
+def test_grey_of_any_depth_goes_from_black_to_white(
+    make: Callable[[], Image.Image], extremes: tuple[int, int] | None
+) -> None:
+    grey = in_eight_bits(make())
+    assert grey.mode == "L"
+    assert extremes is None or grey.getextrema() == extremes
+
+
+def exchanged_profile() -> bytes:
+    """SRGB with red and green exchanged: it stands in for any profile that is not sRGB."""
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    for entry in range(132, 132 + 12 * int.from_bytes(profile[128:132]), 12):
+        name = bytes(profile[entry : entry + 4])
+        profile[entry : entry + 4] = {b"rXYZ": b"gXYZ", b"gXYZ": b"rXYZ"}.get(name, name)
+    return bytes(profile)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P"])
+def test_a_thumbnail_has_the_colours_that_the_profile_says(tmp_path: Path, mode: str) -> None:
+    source, target = tmp_path / "a.png", tmp_path / "a.jpg"
+    Image.new("RGB", (300, 200), (200, 30, 30)).convert(mode).save(source, icc_profile=exchanged_profile())
+    write_thumbnails(source, content_sha256(source), {128: target}, quality=95, bounds=BOUNDS)
+    with Image.open(target) as thumbnail:
+        red, green, blue = thumbnail.getpixel((5, 5))  # type: ignore[misc]
+        assert green > 180
+        assert max(red, blue) < 50
+
+
+@pytest.mark.parametrize("profile", [b"", b"no profile", b"\0" * 400, exchanged_profile()[:200]])
+def test_a_profile_that_is_wrong_changes_nothing(profile: bytes) -> None:
+    assert in_srgb(Image.new("RGB", (4, 4), (200, 30, 30)), profile).getpixel((1, 1)) == (200, 30, 30)
+    assert in_srgb(Image.new("CMYK", (4, 4), (0, 255, 255, 0)), profile).getpixel((1, 1)) == (255, 0, 0)
+
+
+def test_a_profile_of_another_kind_of_picture_changes_nothing() -> None:
+    cmyk = Image.new("CMYK", (4, 4), (0, 255, 255, 0))
+    assert in_srgb(cmyk, exchanged_profile()).getpixel((1, 1)) == (255, 0, 0)
+    srgb, lab = (ImageCms.ImageCmsProfile(ImageCms.createProfile(name)) for name in ("sRGB", "LAB"))
+    in_lab = ImageCms.profileToProfile(Image.new("RGB", (4, 4), (200, 30, 30)), srgb, lab, outputMode="LAB")
+    assert in_lab is not None
+    red, green, blue = in_srgb(in_lab, None).getpixel((1, 1))  # type: ignore[misc]
+    assert (abs(red - 200) < 4, abs(green - 30) < 4, abs(blue - 30) < 4) == (True, True, True)
+
+
+def test_heic_without_its_library_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.heic"
+    path.write_bytes(b"\0\0\0\x18ftypheic" + bytes(200))
+    monkeypatch.setattr(pictures, "_formats", lambda: ["JPEG", "PNG"])
+    with pytest.raises(Permanent, match=r"pillow-heif.* install penstock\[catalogs\]") as told:
+        facts_of(path, BOUNDS)
+    assert told.value.code == "PHOTO_UNSUPPORTED"
+    path.write_bytes(b"no picture at all")
+    with pytest.raises(Permanent) as told:
+        facts_of(path, BOUNDS)
+    assert "install" not in told.value.message
+
+
+def test_a_photo_that_is_written_to_while_it_is_read_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.png"
+    drawing(1).save(path)
+    real = content_sha256
+
+    def changing(of: Path) -> str:
+        digest = real(of)
+        os.utime(of, ns=(1, 1))
+        return digest
+
+    monkeypatch.setattr(facts, "content_sha256", changing)
+    with pytest.raises(Retryable) as told:
+        facts_of(path, BOUNDS)
+    assert told.value.code == "PHOTO_UNREADABLE"
+    monkeypatch.setattr(pictures, "content_sha256", changing)
+    os.utime(path, ns=(2, 2))
+    with pytest.raises(Permanent) as changed:
+        write_thumbnails(path, real(path), {16: tmp_path / "t.jpg"}, quality=80, bounds=BOUNDS)
+    assert (changed.value.code, (tmp_path / "t.jpg").exists()) == ("PHOTO_CHANGED", False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+import docx
 import pytest
 
 from penstock_apps.documents import samples
@@ -57,6 +58,36 @@ def test_a_pdf_with_an_empty_password_is_read(read, tmp_path):
     assert any("empty password" in warning for warning in result["warnings"])
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        hostile.pdf_stream(b"xxxx", "/Filter /WhatDecode"),
+        hostile.pdf_stream(b"BT /F1 12 Tf (a Tj ET [ << 1 2"),
+        hostile.pdf_stream(b"\xff\xff\xff", "/Filter /LZWDecode"),
+    ],
+)
+def test_a_page_that_cannot_be_read_is_marked_and_loses_no_other(read, refusal, broken):
+    good = hostile.pdf_stream(b"BT /F1 12 Tf (fine) Tj ET")
+    result = read(hostile.pdf_with_contents(good, broken, good), "a.pdf")
+    assert (result["text"], result["page_count"], result["word_count"]) == ("fine\n\nfine", 3, 2)
+    first, second, third = result["pages"]
+    assert "problem" not in first
+    assert "problem" not in third
+    assert (second["number"], second["characters"], second["words"]) == (2, None, None)
+    assert second["problem"].startswith("It is damaged and could not be read (")
+    assert "1 of 3 pages could not be read, and was left out." in result["warnings"]
+    json.dumps(result)
+    failure = refusal(hostile.pdf_with_contents(broken, broken), "a.pdf")
+    assert (failure.code, "On page 1" in failure.message) == ("DOCUMENT_CORRUPT", True), "none is left"
+
+
+def test_a_bound_is_the_documents_whichever_page_passes_it(refusal):
+    good = hostile.pdf_stream(b"BT /F1 12 Tf (fine) Tj ET")
+    many = hostile.pdf_stream(b"BT " + b"/F1 12 Tf " * 50 + b"ET")
+    failure = refusal(hostile.pdf_with_contents(good, many, good), "a.pdf", max_operations=40)
+    assert failure.code == "DOCUMENT_TOO_COMPLEX"
+
+
 def test_what_pypdf_repaired_is_said_and_not_logged(read, caplog, capsys):
     document = hostile.pdf_with_contents(hostile.pdf_stream(b"BT /F1 12 Tf (Saved) Tj ET"))
     result = read(document.replace(b"startxref\n", b"startxref\n9"), "a.pdf")
@@ -72,8 +103,24 @@ def test_a_docx_is_read_in_reading_order(tmp_path):
     assert result["text"] == "\n".join(["Notes on old mills", *lines, "Written beside the water"])
     assert (result["title"], result["author"]) == (samples.DOCX_TITLE, samples.AUTHOR)
     assert result["created"] == "2026-03-01T09:00:00+00:00"
-    # python-docx's template says one page, and nobody has checked it.
+    # It says one page, and nobody has checked it.
     assert (result["page_count"], result["page_count_source"]) == (1, "declared")
+
+
+def test_a_docx_of_another_maker_and_ours_in_another_reader(tmp_path):
+    document = docx.Document()
+    document.core_properties.title = "Minutes"
+    document.sections[0].header.paragraphs[0].text = "Above"
+    document.add_heading("Minutes", level=1)
+    document.add_paragraph("Nobody was late.")
+    document.save(str(tmp_path / "minutes.docx"))
+    result = extract(tmp_path / "minutes.docx", declared_name="minutes.docx")
+    assert (result["title"], result["text"]) == ("Minutes", "Above\nMinutes\nNobody was late.")
+    ours = docx.Document(str(hostile.sample(tmp_path, ".docx")))
+    assert ours.core_properties.author == samples.AUTHOR
+    assert [paragraph.text for paragraph in ours.paragraphs][1:] == [*samples.DOCX_PARAGRAPHS, samples.DOCX_LAST]
+    assert [tuple(cell.text for cell in row.cells) for row in ours.tables[0].rows] == list(samples.DOCX_TABLE)
+    assert ours.sections[0].footer.paragraphs[0].text == "Written beside the water"
 
 
 def test_a_docx_has_text_in_places_that_are_easy_to_miss(read):

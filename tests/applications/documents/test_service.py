@@ -206,11 +206,31 @@ def test_a_document_that_waits_too_long_fails(app: Penstock, limits: DocumentSet
     assert violations(app.store) == []
 
 
+def test_a_document_that_nobody_submits_is_canceled_in_time(app: Penstock, limits: DocumentSettings) -> None:
+    documents = app.install(documents_application, limits.model_copy(update={"hold_limit": 0.0}))
+    created = documents.create(io.BytesIO(b"words"), name="note.txt", user="ada")
+    while app.jobs.get(created.id).state is JobState.CREATED:
+        app.system.sweep()
+    job = documents.get(created.id, by=ADA)
+    assert (job.state, job.killed_by) == (JobState.CANCELED, KilledBy.SYSTEM)
+    told = metadata(job)
+    assert (told["state"], told["errorType"], told["completedAt"]) == ("FAILED", "TERMINAL", job.canceled_at)
+    assert "nobody submitted" in str(told["lastError"])
+    with pytest.raises(TransitionRefused):
+        documents.submit(job.id, by=ADA)
+    assert violations(app.store) == []
+
+
 def test_the_limits_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {"DOCUMENTS_TIMEOUT": "5s", "DOCUMENTS_MEMORY": "512MiB", "DOCUMENTS_QUEUE_LIMIT": "7"}
+    given = {
+        "DOCUMENTS_TIMEOUT": "5s", "DOCUMENTS_MEMORY": "512MiB", "DOCUMENTS_QUEUE_LIMIT": "7",
+        "DOCUMENTS_HOLD_LIMIT": "2h",
+    }  # fmt: skip
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    assert read_settings(DocumentSettings) == DocumentSettings(timeout=5.0, memory_bytes=512 * 1024**2, queue_limit=7)
+    assert read_settings(DocumentSettings) == DocumentSettings(
+        timeout=5.0, memory_bytes=512 * 1024**2, queue_limit=7, hold_limit=7200.0
+    )
 
 
 def test_nul_and_broken_unicode_in_a_document_are_cleaned_and_not_a_failure(

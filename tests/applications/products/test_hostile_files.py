@@ -42,7 +42,7 @@ with open(folder / "pictures.zip", "rb") as file:
 assert app.drain(timeout=100)
 peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
 codes = sorted(item.error_code for item in app.items.list(job.id))
-loaded = [name for name in ("PIL", "zxingcpp", "openpyxl") if name in sys.modules]
+loaded = [name for name in ("PIL", "zxingcpp") if name in sys.modules]
 print(json.dumps({"peak": int(peak.split()[1]) * 1024, "codes": codes, "loaded": loaded}))
 app.close()
 """
@@ -135,7 +135,7 @@ def test_a_table_whose_next_rows_never_come_ends_its_job(market: Market, monkeyp
 @on_sqlite
 def test_a_table_comes_out_of_its_process_as_it_would_be_read_here(market: Market, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
-    path.write_bytes(b"sku;gtin\n" + b"".join(b"%d;x\n" % number for number in range(1_201)) + b";\na;b;c\n")
+    path.write_bytes(b"sku;gtin\n" + b"".join(b"%d;x\n" % number for number in range(1_201)) + b";x\na;b;c\n")
     limits = table_limits(market.app.settings)
     shape = look_at_file(path, path.name, limits).shape
     assert shape is not None

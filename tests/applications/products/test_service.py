@@ -71,7 +71,7 @@ def test_a_table_becomes_rows_and_each_row_a_result_in_the_grids_shape(market: M
     bad = items[-1]
     assert bad.error_code == "ROW_HAS_NO_PRODUCT"
     assert bad.last_error is not None
-    assert "row 39" in bad.last_error
+    assert "row 40" in bad.last_error
     assert bad.input["cells"]["EAN-13"] == "4,00638E+12"
 
 
@@ -82,7 +82,7 @@ def test_a_row_that_cannot_be_read_is_an_item_and_the_rest_goes_on(market: Marke
     items = market.app.items.list(taken.job.id)
     assert [item.status.value for item in items] == ["DONE", "ERROR", "DONE"]
     assert items[1].error_code == "ROW_TOO_LONG"
-    assert "row 2" in (items[1].last_error or "")
+    assert "row 3" in (items[1].last_error or "")
 
 
 def test_a_shop_that_is_busy_is_asked_again(market: Market) -> None:
@@ -248,3 +248,17 @@ def test_nul_and_broken_unicode_in_a_table_or_a_name_are_said_of_their_row_alone
     codes = [item.error_code for item in market.app.items.list(taken.job.id)]
     assert codes == [None, "ROW_UNREADABLE", "ROW_UNREADABLE", None]
     assert [item.error_code for item in market.app.items.list(picture.job.id)] == ["NO_BARCODE"]
+
+
+def test_a_question_that_no_shop_understands_is_no_try_of_a_row(market: Market) -> None:
+    [retailer] = market.products._retailers
+    search = {"text": f"{market.shop.address}/search?q={{text}}"}
+    retailer._settings = retailer._settings.model_copy(update={"url": search})
+    rows = f"sku,gtin,brand,title\n{KETTLE['id']},{KETTLE['ean']},Millrace,Kettle 1.7 l\nK-1,,,\n"
+    taken = market.take(("products.csv", rows.encode()))
+    market.work()
+    found, unasked = market.app.items.list(taken.job.id)
+    result: Any = found.result
+    assert (found.status.value, found.attempts, result["matched_by"]) == ("DONE", 1, "brand_title")
+    assert (unasked.status.value, unasked.error_code) == ("ERROR", "NO_PROVIDER_UNDERSTANDS")
+    assert len(market.events(taken)) == 1

@@ -9,8 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from penstock.exports import workbook_chunks
 from penstock.ingest import SourceSettings
-from penstock_apps.products.retailer import sample_csv, sample_image
+from penstock_apps.products.headers import FIELDS
+from penstock_apps.products.retailer import CATALOGUE, sample_csv, sample_image
 from tests.applications.products.conftest import Market
 from tests.http.conftest import Served, on_sqlite, serving
 
@@ -50,6 +52,98 @@ def test_pictures_fields_and_keys(served: Served) -> None:
     assert first["mapping"] == {"sku": "sku", "title": "title"}
     assert upload(ada, table, key="k", delimiter="|", encoding="utf-8").json()["jobId"] == first["jobId"]
     assert upload(served.client("bob"), table, key="k", delimiter="|").json()["jobId"] != first["jobId"]
+
+
+def test_columns_are_what_the_sender_says(served: Served, market: Market) -> None:
+    ada = served.client()
+    table = ("stock.csv", f"Regal;EAN-13;Name\n{CATALOGUE[0]['id']};{CATALOGUE[1]['ean']};Kettle\n".encode())
+    mapping = '{"Regal": "sku", "EAN-13": null}'
+    answer = upload(ada, table, key="k", mapping=mapping)
+    assert answer.status_code == 202, answer.text
+    expected = {"Regal": "sku", "EAN-13": None, "Name": "title"}
+    assert answer.json()["mapping"] == expected
+    assert upload(ada, table, key="k", mapping=mapping).json() == answer.json()
+    assert upload(ada, table, key="k").json()["code"] == "IDEMPOTENCY_KEY_REUSED"
+    (market.inbox / "stock.csv").write_bytes(table[1])
+    at_source = {"source": str(market.inbox), "mapping": {"Regal": "sku", "EAN-13": None}}
+    assert ada.post("/api/jobs", json=at_source).json()["mapping"] == expected
+    market.work()
+    for job in market.app.jobs.list():
+        [item] = market.app.items.list(job.id)
+        assert (item.result["gtin"], item.result["matched_by"]) == (CATALOGUE[0]["ean"], "sku")
+        assert item.normalized == {"sku": CATALOGUE[0]["id"], "title": "Kettle", "warnings": []}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "said"),
+    [
+        ("sku", "not JSON"),
+        ("[1]", "no object"),
+        ('{"sku": 1}', "no object"),
+        ('{"nowhere": "sku"}', "'nowhere', and the table has 'sku', 'b'"),
+        ('{"b": "colour"}', "'colour'; there are sku, gtin"),
+        ('{"sku": "title", "b": "title"}', "both 'sku' and 'b'"),
+    ],
+)
+def test_a_mapping_that_does_not_fit_is_refused(served: Served, mapping: str, said: str) -> None:
+    problem = upload(served.client(), ("a.csv", b"sku,b\n1,2\n"), mapping=mapping)
+    body = problem.json()
+    assert (problem.status_code, body["code"], body["field"]) == (422, "MAPPING_INVALID", "mapping")
+    assert said in body["message"]
+    pictures = upload(served.client(), ("a.png", sample_image()), mapping="{}").json()
+    assert pictures["code"] == "MAPPING_INVALID"
+    assert (
+        upload(served.client(), ("a.csv", b"sku\n1\n"), mapping='{"sku": null}').json()["code"] == "NO_PRODUCT_COLUMN"
+    )
+
+
+def test_columns_can_be_looked_at_before_a_table_is_sent(served: Served, market: Market) -> None:
+    ada = served.client()
+
+    def look(name: str, content: bytes, **fields: str) -> Any:
+        return ada.post("/api/products/columns", files={"file": (name, content)}, data=fields)
+
+    seen = look("a.csv", b"Art.-Nr.;Shelf\n K-1 ;4\n\nK-2;4\nK-3;5\nK-4;5\n").json()
+    assert seen["columns"] == [
+        {"name": "Art.-Nr.", "choice": "sku", "examples": ["K-1", "K-2", "K-3"]},
+        {"name": "Shelf", "choice": None, "examples": ["4", "5"]},
+    ]
+    assert seen["note"] == "Read as utf-8, split at ';'."
+    assert [choice["id"] for choice in seen["choices"]] == list(FIELDS)
+    assert look("a.csv", b"a;b,c\n", delimiter=",").json()["columns"][0]["name"] == "a;b"
+    assert look("a.csv", b"title\nPen, blue\n").json()["note"] == "Read as utf-8, one column."
+    workbook = b"".join(workbook_chunks(["EAN"], [["4006381333931"]], sheet="Stock"))
+    assert look("a.xlsx", workbook).json()["note"] == "The sheet 'Stock' is read."
+    cut = b"sku,title\n" + b"1,Kettle\n" * 30_000 + b'2,"Ket'
+    assert look("a.csv", cut).json()["columns"][1]["examples"] == ["Kettle"], "the beginning of a file"
+    assert look("a.png", sample_image()).json()["code"] == "NOT_A_TABLE"
+    assert served.client(None).post("/api/products/columns", files={"file": ("a", b"a")}).status_code == 401
+    assert kept_files(market) == []
+
+
+def kept_files(market: Market) -> list[str]:
+    """The names of what is kept, and of what was only received."""
+    return [path.name for path in market.app.settings.files_directory.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("prices.csv", b"colour\nred\n", "NO_PRODUCT_COLUMN"),
+        ("prices.xlsx", b"PK\x03\x04 and no more", "NOT_A_TABLE"),
+        ("photos.zip", b"PK\x03\x04 and no more", "NOT_AN_ARCHIVE"),
+        ("old prices.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "NOT_A_TABLE"),
+    ],
+)
+def test_of_what_is_refused_nothing_is_kept_and_its_own_name_is_said(
+    served: Served, market: Market, name: str, content: bytes, code: str
+) -> None:
+    problem = upload(served.client(), (name, content)).json()
+    assert problem["code"] == code
+    assert repr(name) in problem["message"]
+    assert kept_files(market) == []
+    assert upload(served.client(), ("good.csv", b"sku\n1\n")).status_code == 202
+    assert len(kept_files(market)) == 1
 
 
 def test_what_cannot_be_taken_is_refused_with_a_code(served: Served) -> None:

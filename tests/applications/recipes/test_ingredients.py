@@ -82,6 +82,15 @@ from penstock_apps.recipes.parsing.ingredients import read_ingredient
         ("Butter", None, None, None, "Butter", None),
         ("1/0 cup nothing", None, None, None, "1/0 cup nothing", None),
         ("7-up", 7, None, None, "up", None),
+        ("1.500 g Mehl", 1500, None, "gram", "Mehl", None),
+        ("1.000 ml Wasser", 1000, None, "millilitre", "Wasser", None),
+        ("1.500-2.000 g Mehl", 1500, 2000, "gram", "Mehl", None),
+        ("1,500 kg potatoes", 1.5, None, "kilogram", "potatoes", None),
+        ("1.500 kg potatoes", 1.5, None, "kilogram", "potatoes", None),
+        ("1,250 l Wasser", 1.25, None, "litre", "Wasser", None),
+        ("1 i 1/2 łyżeczki kurkumy", 1.5, None, "teaspoon", "kurkumy", None),
+        ("2% milk", None, None, None, "2% milk", None),
+        ("1.2.3 g flour", None, None, None, "1.2.3 g flour", None),
     ],
 )  # fmt: skip
 def test_a_line_is_understood(

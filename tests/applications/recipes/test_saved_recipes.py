@@ -86,6 +86,21 @@ def test_where_a_recipe_is_from_is_said_or_known() -> None:
     assert shown({"source_type": "manual"}, job=uuid4())["source_type"] == "manual"
 
 
+def test_sections_are_kept() -> None:
+    recipe = shown(
+        {
+            "ingredients": [{"line": "1 onion", "section": "For the sauce"}],
+            "steps": ["Mix.", {"text": "Chop.", "section": "For the sauce"}],
+        }
+    )
+    assert recipe["ingredients"][0]["section"] == "For the sauce"
+    assert [step.get("section") for step in recipe["steps"]] == [None, "For the sauce"]
+
+
+def test_a_title_is_kept_without_the_blanks_around_it() -> None:
+    assert shown({"title": "  Soup \n"})["title"] == "Soup"
+
+
 def test_a_change_says_what_was_given_and_what_is_to_go() -> None:
     change = RecipeChange.model_validate({"tags": [], "steps": None, "servings": 0, "description": None, "odd": 1})
     assert change.as_kept() == {"tags": None, "steps": None, "servings": None, "description": None}
@@ -97,7 +112,9 @@ def test_a_change_says_what_was_given_and_what_is_to_go() -> None:
         {"title": ""}, {"title": "x" * 501}, {"servings": 1001}, {"servings": -1}, {"servings": "4"},
         {"prep_time_minutes": 1.5}, {"prep_minutes": True}, {"source_type": "book"}, {"steps": [{"step_number": 1}]},
         {"steps": [1]}, {"ingredients": [1]}, {"ingredients": [{"text": "x" * 1001}]}, {"tags": [{"id": 1}]},
-        {"ingredients": ["x"] * 501}, {"ingredients": [{"quantity": float("inf")}]}, {"parse_job_id": "nonsense"},
+        {"ingredients": ["x"] * 5_001}, {"ingredients": [{"quantity": float("inf")}]},
+            {"ingredients": [{"quantity": float("nan")}]}, {"ingredients": [{"quantity_to": float("nan")}]},
+            {"title": "  "}, {"title": "\u200b\n"}, {"parse_job_id": "nonsense"},
         {"ingredients": [{"quantity": -1}]}, {"notes": ["x" * 10_001]},
     ],
 )  # fmt: skip

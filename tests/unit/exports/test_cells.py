@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock import formulas
 from penstock.exports import cells, workbook
 from penstock.exports.cells import (
     TEXT_OF_A_CELL,
     csv_cell,
     csv_row,
     guarded_row,
-    may_split,
     sheet_cell,
     sheet_row,
 )
+from penstock.formulas import guard, may_be_guarded, may_split, unguard
 
 SIGNS = "=+-@＝＋－＠"
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
@@ -29,7 +30,7 @@ VALUES = st.one_of(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [cells, workbook])
+@pytest.mark.parametrize("module", [cells, formulas, workbook])
 def test_the_examples_are_true(module: Any) -> None:
     found = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert found.attempted > 0
@@ -51,7 +52,9 @@ def test_what_only_looks_harmless_is_guarded(text: str) -> None:
     assert csv_row([text]) == [f"'{text}"]
 
 
-@pytest.mark.parametrize("text", ["-5", "-5,20", "+3.5", "-1.234,50", "-2e-7", "-12%", "a=b", " x", "", "'=1", "Ünder"])
+@pytest.mark.parametrize(
+    "text", ["-5", "-5,20", "+3.5", "-1.234,50", "-2e-7", "-12%", "a=b", " x", "", "men's", "Ünder"]
+)
 def test_plain_numbers_and_other_texts_stay(text: str) -> None:
     assert csv_row([text]) == [text]
 
@@ -75,6 +78,13 @@ def test_the_quick_way_for_rows_says_what_the_function_for_cells_says(value: Any
     assert repr(quick) == repr([csv_cell(value)]) or may_split(f"{quick[0]}\r\n")
     assert repr(["" if one is None else one for one in guarded_row([value])]) == repr([csv_cell(value)])
     assert repr(sheet_row([value])) == repr([sheet_cell(value)])
+
+
+@given(st.one_of(ANY_TEXT, st.text(f"'-=5 \t\n;|a\"{SIGNS}", max_size=8)))
+def test_what_is_guarded_is_what_it_was_once_the_guard_is_taken_off(text: str) -> None:
+    guarded = guard(text)
+    assert unguard(guarded) == text
+    assert guarded == text or may_be_guarded(guarded)
 
 
 @given(ANY_TEXT)

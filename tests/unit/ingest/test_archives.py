@@ -40,7 +40,19 @@ def packed_as(path: Path, members: list[tuple[str, bytes]], method: int = zipfil
 
 
 def codes(path: Path, limits: ArchiveLimits = LIMITS) -> list[str | None]:
-    return [code for _, _, _, code in pictures(path, limits)]
+    return [code for _, _, _, code in pictures(path, "photos.zip", limits)]
+
+
+def test_a_picture_that_begins_before_the_archive_is_one_bad_picture(tmp_path: Path) -> None:
+    """Where the directory says that it begins further on than it does, its members begin before the file."""
+    path = packed(tmp_path / "a.zip", **{"a.png": PNG, "b.png": PNG})
+    content = path.read_bytes()
+    end = content.rindex(b"PK\x05\x06")
+    offset = int.from_bytes(content[end + 16 : end + 20], "little")
+    path.write_bytes(content[: end + 16] + (offset + 50).to_bytes(4, "little") + content[end + 20 :])
+    [(_, _, problem, code), (_, _, _, second)] = pictures(path, "photos.zip", LIMITS)
+    assert (code, second) == ("FILE_BROKEN", "FILE_BROKEN")
+    assert "begins before its own beginning" in (problem or "")
 
 
 def patched(path: Path, offset: int, value: bytes) -> Path:
@@ -54,26 +66,28 @@ def patched(path: Path, offset: int, value: bytes) -> Path:
 def test_pictures_come_in_order_with_their_bytes(tmp_path: Path) -> None:
     members = [("b/two.jpg", image("JPEG")), ("a.png", PNG), ("c.webp", image("WEBP")), ("d.bmp", image("BMP"))]
     path = packed_as(tmp_path / "a.zip", members)
-    assert look_at_archive(path, LIMITS) == 4
-    read = list(pictures(path, LIMITS))
+    assert look_at_archive(path, "photos.zip", LIMITS) == 4
+    read = list(pictures(path, "photos.zip", LIMITS))
     assert [(picture.name, content) for picture, content, _, _ in read] == members
     assert [picture.number for picture, _, _, _ in read] == [1, 2, 3, 4]
     assert [picture.size for picture, _, _, _ in read] == [len(content) for _, content in members]
     assert {(problem, code) for _, _, problem, code in read} == {(None, None)}
-    assert list(pictures(path, LIMITS, after=2)) == read[2:]
-    assert list(pictures(path, LIMITS, after=4)) == []
+    assert list(pictures(path, "photos.zip", LIMITS, after=2)) == read[2:]
+    assert list(pictures(path, "photos.zip", LIMITS, after=4)) == []
 
 
 def test_folders_and_hidden_files_are_skipped_and_not_numbered(tmp_path: Path) -> None:
     names = ["folder/", "__MACOSX/._a.png", ".DS_Store", "folder/.hidden.png", ".git/x.png", "folder/seen.png"]
     path = packed_as(tmp_path / "a.zip", [(name, b"" if name.endswith("/") else PNG) for name in names])
-    assert look_at_archive(path, LIMITS) == 1
-    assert [(picture.number, picture.name) for picture, _, _, _ in pictures(path, LIMITS)] == [(1, "folder/seen.png")]
+    assert look_at_archive(path, "photos.zip", LIMITS) == 1
+    assert [(picture.number, picture.name) for picture, _, _, _ in pictures(path, "photos.zip", LIMITS)] == [
+        (1, "folder/seen.png")
+    ]
 
 
 def test_what_is_no_image_is_bad_and_keeps_its_number(tmp_path: Path) -> None:
     path = packed_as(tmp_path / "a.zip", [("a.png", PNG), ("b.png", b"<html>"), ("empty.png", b""), ("c.png", PNG)])
-    assert look_at_archive(path, LIMITS) == 4
+    assert look_at_archive(path, "photos.zip", LIMITS) == 4
     assert codes(path) == [None, "NOT_AN_IMAGE", "NOT_AN_IMAGE", None]
 
 
@@ -81,7 +95,7 @@ def test_a_name_is_text_to_show_cut_and_never_a_path(tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
     path = packed_as(inside / "a.zip", [("../../escaped.png", PNG), ("n" * 3000 + ".png", PNG)])
-    names = [picture.name for picture, content, _, _ in pictures(path, LIMITS) if content == PNG]
+    names = [picture.name for picture, content, _, _ in pictures(path, "photos.zip", LIMITS) if content == PNG]
     assert names == ["../../escaped.png", "n" * 1024]
     assert [found.name for found in tmp_path.rglob("*")] == ["inside", "a.zip"]
 
@@ -115,7 +129,7 @@ def test_a_picture_that_unpacks_too_far_is_bad(tmp_path: Path) -> None:
 def test_too_many_files(tmp_path: Path) -> None:
     path = packed(tmp_path / "a.zip", a=PNG, b=PNG, c=PNG)
     with pytest.raises(InvalidInput) as refused:
-        look_at_archive(path, ArchiveLimits(members=2))
+        look_at_archive(path, "photos.zip", ArchiveLimits(members=2))
     assert refused.value.code == "TOO_MANY_FILES"
 
 
@@ -123,9 +137,9 @@ def test_too_much_in_all_is_refused_when_declared_and_when_read(tmp_path: Path) 
     path = packed(tmp_path / "a.zip", a=PNG + b"1" * 1000, b=PNG + b"2" * 1000)
     limits = ArchiveLimits(decompressed_bytes=len(PNG) + 1500)
     with pytest.raises(InvalidInput) as refused:
-        look_at_archive(path, limits)
+        look_at_archive(path, "photos.zip", limits)
     assert refused.value.code == "DECOMPRESSED_TOO_LARGE"
-    read = pictures(path, limits)
+    read = pictures(path, "photos.zip", limits)
     assert next(read)[3] is None
     with pytest.raises(Permanent) as stopped:
         next(read)
@@ -135,7 +149,7 @@ def test_too_much_in_all_is_refused_when_declared_and_when_read(tmp_path: Path) 
 @pytest.mark.parametrize("names", [[], ["folder/", ".DS_Store"]])
 def test_an_archive_without_files_is_empty(tmp_path: Path, names: list[str]) -> None:
     with pytest.raises(InvalidInput) as refused:
-        look_at_archive(packed_as(tmp_path / "a.zip", [(name, b"") for name in names]), LIMITS)
+        look_at_archive(packed_as(tmp_path / "a.zip", [(name, b"") for name in names]), "photos.zip", LIMITS)
     assert refused.value.code == "ARCHIVE_EMPTY"
 
 
@@ -179,7 +193,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def outcome(path: Path) -> set[str | None]:
     try:
-        count = look_at_archive(path, LIMITS)
+        count = look_at_archive(path, "photos.zip", LIMITS)
         found = codes(path)
     except (InvalidInput, Permanent) as error:
         return {error.code}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import InvalidInput, PayloadTooLarge
+from penstock.exports.csv_text import csv_chunks
 from penstock.ingest import delimited_text, encodings
 from penstock.ingest.delimited_text import Delimited, look_at
 from penstock.ingest.limits import TableLimits
@@ -43,7 +44,9 @@ def cells(rows: list[Row]) -> list[list[str]]:
         ("a;b\n1,5;2,5\n", ";", ("a", "b")),
         ("a\tb, c\n1\t2, 3\n", "\t", ("a", "b, c")),
         ("a|b\n1|2\n", "|", ("a", "b")),
-        ("a\n1\n2;3\n", ",", ("a",)),
+        ("a\n1\n2;3\n", "\x1f", ("a",)),
+        (";;\n ;\na;b\n1;2\n", ";", ("a", "b")),
+        ("'-a,b\n1,2\n", ",", ("-a", "b")),
         ('"a;x",b\n1,"2;3;4"\n', ",", ("a;x", "b")),
         ("sep=;\na,b;c\n1;2\n", ";", ("a,b", "c")),
         ("\n\na,b\n", ",", ("a", "b")),
@@ -70,12 +73,13 @@ def test_headers_stay_different_when_a_copy_meets_a_given_name() -> None:
         (b"", "TABLE_EMPTY"),
         (b"\r\n\n\r", "TABLE_EMPTY"),
         (b"sep=;\n", "TABLE_EMPTY"),
+        (b' ,"",\n;;\n', "TABLE_EMPTY"),
         (b"\xef\xbb\xbf", "TABLE_EMPTY"),
         (bytes(range(32)) * 40, "NOT_A_TABLE"),
         (b"\x89PNG\r\n\x1a\n", "NOT_A_TABLE"),
         (b'"a,b\n1\n2,3\n', "NOT_A_TABLE"),
         (b"x" * 300_000, "NOT_A_TABLE"),
-        (b"," * 500 + b"\n", "TOO_MANY_COLUMNS"),
+        (b"a" + b"," * 500 + b"\n", "TOO_MANY_COLUMNS"),
         (b"a," + b"x" * 32_768 + b"\n", "CELL_TOO_LONG"),
     ],
 )
@@ -94,11 +98,45 @@ def test_delimiter_that_cannot_be_one_is_refused(write: Write, told: str) -> Non
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 @pytest.mark.parametrize("quoted", [False, True])
-def test_rows_are_padded_and_blank_lines_are_no_rows(write: Write, end: str, quoted: bool) -> None:
+@pytest.mark.parametrize("blank", ["", ",", "  ", " ,\t", '"",'])
+def test_rows_are_padded_and_blank_ones_are_none_but_count(write: Write, end: str, quoted: bool, blank: str) -> None:
     third = '"5,""6"""' if quoted else "5"
-    rows = read(write(end.join(["a,b", "1,2", "", "3", f"{third},,,", "7,8"])))
-    assert [row.number for row in rows] == [1, 2, 3, 4]
+    rows = read(write(end.join([blank, "a,b", "1,2", blank, "3", f"{third},,,", blank, blank, "7,8", blank])))
+    assert [row.number for row in rows] == [3, 5, 6, 9], "as a spreadsheet shows them"
     assert cells(rows) == [["1", "2"], ["3", ""], ['5,"6"' if quoted else "5", ""], ["7", "8"]]
+
+
+def test_a_table_with_blank_rows_is_taken_up_anywhere(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encodings, "BLOCK_BYTES", 40)
+    path = write("a,b\n" + "1,2\n,\n\n3,'=4\n" * 20 + "5,6\n" * 40 + '"7",8\n , \n9,0\n')
+    every = read(path)
+    assert [row.number for row in every] == [*(4 * at + 2 + 3 * second for at in range(20) for second in (0, 1)),
+        *range(82, 122), 122, 124]  # fmt: skip
+    assert {row.cells[1] for row in every} == {"2", "=4", "6", "8", "0"}
+    assert all(read(path, after=after) == every[after:] for after in range(len(every) + 1))
+
+
+def test_a_list_of_one_column_may_hold_any_sign(write: Write) -> None:
+    rows = read(write('title\nPen, blue\nKettle; 1|7\t l\n"Rope, ""thick"""\n'))
+    assert cells(rows) == [["Pen, blue"], ["Kettle; 1|7\t l"], ['Rope, "thick"']]
+    assert read(write("title\na\x1fb\n"))[0].code == "ROW_TOO_LONG", "which no text holds"
+
+
+def test_an_export_that_is_taken_in_again_is_what_it_was(write: Write) -> None:
+    table = [
+        ["-A1", "-20 °C freezer"],
+        ["'=1", "''-"],
+        ["-5", " @now"],
+        ["a;=1", "\t=\n'+2"],
+        ["men's", "'"],
+        ["x", "-5,2"],
+    ]
+    written = b"".join(csv_chunks(["sku", "=title"], table))
+    path = write(written)
+    assert look_at(path, LIMITS).headers == ("sku", "=title")
+    assert cells(read(path)) == table
+    again = b"".join(csv_chunks(["sku", "=title"], cells(read(path))))
+    assert again == written
 
 
 def test_headers_alone_are_a_table_without_rows(write: Write) -> None:
@@ -148,7 +186,7 @@ def test_bytes_broken_behind_the_sample_spoil_their_row_alone(write: Write, monk
     good = "ü,2\n" * 2_000
     rows = read(write(b"a,b\n" + good.encode() + b"\xfc,2\n" + good.encode()))
     assert len(rows) == 4_001
-    assert [row.number for row in rows if row.problem] == [2_001]
+    assert [row.number for row in rows if row.problem] == [2_002]
 
 
 def test_quote_never_closed_costs_one_row(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,8 +194,8 @@ def test_quote_never_closed_costs_one_row(write: Write, monkeypatch: pytest.Monk
     monkeypatch.setattr(delimited_text, "RECORD_CHARACTERS", 16_000)
     good = "1,2345678\n" * 5_000
     rows = read(write('a,b\n"x",y\n' + good + '"open,2\n' + good + '"far",behind\n'))
-    assert [(row.number, row.code) for row in rows if row.problem] == [(5_002, "ROW_UNREADABLE")]
-    assert rows[-1] == Row(10_003, ["far", "behind"])
+    assert [(row.number, row.code) for row in rows if row.problem] == [(5_003, "ROW_UNREADABLE")]
+    assert rows[-1] == Row(10_004, ["far", "behind"])
 
 
 def test_quote_never_closed_near_the_end_costs_one_row(write: Write) -> None:

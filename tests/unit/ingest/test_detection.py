@@ -7,8 +7,8 @@ import io
 import zipfile
 from pathlib import Path
 
-import openpyxl  # type: ignore[import-untyped]
 import pytest
+import xlsxwriter  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -27,7 +27,8 @@ def image(kind: str) -> bytes:
 
 def workbook() -> bytes:
     buffer = io.BytesIO()
-    openpyxl.Workbook().save(buffer)
+    with xlsxwriter.Workbook(buffer) as book:
+        book.add_worksheet()
     return buffer.getvalue()
 
 

@@ -39,6 +39,12 @@ def test_character_cut_at_the_end_of_the_sample_is_still_utf_8() -> None:
 
 def test_one_damaged_row_does_not_turn_utf_8_into_another_encoding() -> None:
     assert encodings.choose_encoding("ü\n".encode() * 50 + b"\xff\n", whole=True) == "utf-8"
+    assert encodings.choose_encoding("Größe\n".encode() + b"Gr\xf6\xdfe\n", whole=True) == "utf-8", "as often as not"
+
+
+@pytest.mark.parametrize("text", ["Größe\n", "Preço: 5 €, à côté\n", "Ärzte, Übung, Straße, Öl\n"])
+def test_windows_1252_is_not_taken_for_damaged_utf_8(text: str) -> None:
+    assert encodings.choose_encoding(text.encode("cp1252"), whole=True) == "cp1252"
 
 
 def test_what_the_owner_says_wins() -> None:

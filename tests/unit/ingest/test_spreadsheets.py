@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 import zipfile
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from functools import cache
 from pathlib import Path
 
-import openpyxl  # type: ignore[import-untyped]
 import pytest
 import xlsxwriter  # type: ignore[import-untyped]
 from hypothesis import given
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from penstock.errors import InvalidInput, Permanent
 from penstock.ingest import workbooks
 from penstock.ingest.limits import TableLimits
-from penstock.ingest.sheet_xml import KeptText
+from penstock.ingest.sheet_xml import SheetReader, StringReader
 from penstock.ingest.spreadsheets import Spreadsheet, look_at
 from penstock.ingest.tables import Row
 
@@ -27,15 +26,15 @@ KNOWN = {"NOT_A_TABLE", "DECOMPRESSED_TOO_LARGE", "TABLE_BROKEN", "TOO_MANY_COLU
 
 
 def saved(path: Path, *rows: tuple[object, ...]) -> Path:
-    workbook = openpyxl.Workbook()
-    for row in rows:
-        workbook.worksheets[0].append(row)
-    workbook.save(path)
+    with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd hh:mm"}) as workbook:
+        sheet = workbook.add_worksheet()
+        for number, row in enumerate(rows):
+            sheet.write_row(number, 0, row)
     return path
 
 
 def read(path: Path, limits: TableLimits = LIMITS, after: int = 0) -> list[Row]:
-    return list(Spreadsheet(path, look_at(path, limits), limits).rows(after))
+    return list(Spreadsheet(path, look_at(path, path.name, limits), limits).rows(after))
 
 
 def cells(path: Path) -> list[list[str]]:
@@ -80,7 +79,7 @@ def sheet_xml(rows: str, head: str = "") -> bytes:
         (time(13, 5), "13:05:00"),
         ("  kept as it is ", "  kept as it is "),
         ("snøfall ☃", "snøfall ☃"),
-        ("#N/A", ""),
+        (timedelta(hours=36, minutes=5), "1900-01-01T12:05:00"),
         (None, ""),
     ],
 )
@@ -132,57 +131,123 @@ def test_inline_text_escapes_and_reading_aids(tmp_path: Path) -> None:
     assert cells(with_part(tmp_path / "t.xlsx", SHEET, sheet_xml(rows))) == [["東京"], ["a\nb"]]
 
 
-def test_headers_are_cleaned_and_empty_rows_do_not_count(tmp_path: Path) -> None:
+def test_headers_are_cleaned_and_empty_rows_are_none_but_count(tmp_path: Path) -> None:
     path = saved(tmp_path / "t.xlsx", (), (" price ", None, "price"), (), (1, 2, 3), (None, " "), (None, None, 6), (7,))
-    assert look_at(path, LIMITS).headers == ("price", "column 2", "price 2")
-    assert read(path) == [Row(1, ["1", "2", "3"]), Row(2, ["", "", "6"]), Row(3, ["7", "", ""])]
+    assert look_at(path, path.name, LIMITS).headers == ("price", "column 2", "price 2")
+    assert read(path) == [Row(4, ["1", "2", "3"]), Row(6, ["", "", "6"]), Row(7, ["7", "", ""])]
     assert read(path, after=1) == read(path)[1:]
 
 
 def test_the_first_visible_sheet_with_cells_is_read_unless_one_is_named(tmp_path: Path) -> None:
-    workbook = openpyxl.Workbook()
-    for name, state in (("secret", "hidden"), ("stock", "visible"), ("more", "visible")):
-        sheet = workbook.create_sheet(name)
-        sheet.append([f"{name} header"])
-        sheet.sheet_state = state
     path = tmp_path / "t.xlsx"
-    workbook.save(path)
-    assert look_at(path, LIMITS).sheet == "stock"
-    assert look_at(path, LIMITS, sheet="more").headers == ("more header",)
-    assert look_at(path, LIMITS, sheet="secret").headers == ("secret header",)
-    with pytest.raises(InvalidInput, match="'Sheet', 'secret', 'stock', 'more'") as refused:
-        look_at(path, LIMITS, sheet="nowhere")
+    with xlsxwriter.Workbook(path) as workbook:
+        for name in ("empty", "secret", "stock", "more"):
+            sheet = workbook.add_worksheet(name)
+            if name != "empty":
+                sheet.write(0, 0, f"{name} header")
+            if name == "secret":
+                sheet.hide()
+    assert look_at(path, path.name, LIMITS).sheet == "stock"
+    assert look_at(path, path.name, LIMITS, sheet="more").headers == ("more header",)
+    assert look_at(path, path.name, LIMITS, sheet="secret").headers == ("secret header",)
+    with pytest.raises(InvalidInput, match="'empty', 'secret', 'stock', 'more'") as refused:
+        look_at(path, path.name, LIMITS, sheet="nowhere")
     assert (refused.value.code, refused.value.field) == ("SHEET_UNKNOWN", "sheet")
 
 
 def test_a_row_wider_than_the_header_is_bad_and_the_next_one_is_not(tmp_path: Path) -> None:
     wide, good = read(saved(tmp_path / "t.xlsx", ("a", "b"), (1, 2, 3), (4, 5)))
-    assert (wide.number, wide.cells, wide.code) == (1, [], "ROW_TOO_LONG")
-    assert good == Row(2, ["4", "5"])
+    assert (wide.number, wide.cells, wide.code) == (2, [], "ROW_TOO_LONG")
+    assert good == Row(3, ["4", "5"])
 
 
 def test_a_cell_beyond_its_bound_makes_its_row_bad(tmp_path: Path) -> None:
     limits = TableLimits(cell_characters=5)
     bad, good = read(saved(tmp_path / "t.xlsx", ("a",), ("123456",), ("12345",)), limits)
-    assert (bad.cells, bad.code, good) == ([], "CELL_TOO_LONG", Row(2, ["12345"]))
+    assert (bad.cells, bad.code, good) == ([], "CELL_TOO_LONG", Row(3, ["12345"]))
 
 
 def test_of_a_huge_text_no_more_is_kept_than_a_cell_may_hold() -> None:
-    kept = KeptText(5)
-    kept.enter("v")
-    for _ in range(1000):
-        kept.add("x" * 1000)
-    assert kept.value() == "x" * 6
+    sheet, strings = SheetReader([], {}, 3, 5), StringReader(5)
+    for reader, around in ((sheet, ("row", "c")), (strings, ("sst", "si"))):
+        start, end, text = reader.handlers()
+        for name in (*around, "t"):
+            start(name, {"t": "str"})
+        for _ in range(1000):
+            text("x" * 100)
+        for name in ("t", *reversed(around)):
+            end(name)
+    assert sheet.take_rows() == [(1, ["x" * 100])], "what came at once, and no more"
+    assert strings.strings == ["x" * 100]
+    assert sheet.take_rows() == []
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "shown"),
+    [
+        ("dd.mm.yyyy", 45351, "2024-02-29"),
+        ("[$-F800]dddd\\, mmmm dd\\, yyyy", 45351, "2024-02-29"),
+        ("m/d/yy h:mm AM/PM", 45351.75, "2024-02-29T18:00:00"),
+        ('[$-411]ggge"年"m"月"d"日"', 45351, "2024-02-29"),
+        ("[h]:mm:ss", 1.5, "36:00:00"),
+        ("[mm]:ss.0", 0.0001, "0:00:08.64"),
+        ("General", 45351, "45351"),
+        ('#,##0.00" days"', 45351, "45351"),
+        ("[Red]0.00;[Blue]d", 45351, "45351"),
+        ("_-* #,##0.00\\ _d_-", 45351.5, "45351.5"),
+        ('0"m; d"', 45351, "45351"),
+        ("\\d0", 45351, "45351"),
+        ("0.00E+00", 45351, "45351"),
+        ("@", 45351, "45351"),
+        ("yyyy", -1, ""),
+        ("yyyy", 3_000_000, ""),
+        ("yyyy", 1, "1900-01-01"),
+        ("0000000", -5, "-000005"),
+    ],
+)
+def test_a_format_says_whether_a_number_is_a_date(tmp_path: Path, code: str, number: float, shown: str) -> None:
+    path = tmp_path / "t.xlsx"
+    with xlsxwriter.Workbook(path) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.write_row(0, 0, ["key", "value"])
+        sheet.write(1, 0, "k")
+        sheet.write_number(1, 1, number, workbook.add_format({"num_format": code}))
+    assert cells(path) == [["k", shown]]
+
+
+@pytest.mark.parametrize(
+    ("built_in", "shown"), [(14, "2024-02-29"), (2, "45351"), (46, "1088424:00:00"), (57, "2024-02-29")]
+)
+def test_formats_that_a_workbook_need_not_write_down(tmp_path: Path, built_in: int, shown: str) -> None:
+    path = tmp_path / "t.xlsx"
+    with xlsxwriter.Workbook(path) as workbook:
+        sheet = workbook.add_worksheet()
+        sheet.write(0, 0, "value")
+        sheet.write_number(1, 0, 45351, workbook.add_format({"num_format": built_in}))
+    assert cells(path) == [[shown]]
+
+
+def test_other_types_of_cells(tmp_path: Path) -> None:
+    rows = (
+        "<row r='3'><c t='str'><v>head</v></c><c t='str'><v>b</v></c></row>"
+        "<row r='5'><c t='e'><v>#N/A</v></c><c t='d'><v>2024-02-29T00:00:00</v></c></row>"
+        "<row r='5'><c t='b'><v>1</v></c><c t='d'><v>later</v></c></row>"
+        "<row><c r='B7'><f>1+1</f><v>2</v></c></row><x:row r='20'><x:c r='A20'><x:v>7</x:v></x:c></x:row>"
+    )
+    content = sheet_xml(rows).replace(b"<worksheet ", b'<worksheet xmlns:x="urn:x" ')
+    assert read(with_part(tmp_path / "t.xlsx", SHEET, content)) == [
+        Row(5, ["", "2024-02-29"]), Row(6, ["TRUE", "later"]), Row(7, ["", "2"]), Row(20, ["7", ""])
+    ]  # fmt: skip
 
 
 def test_too_many_columns_and_rows(tmp_path: Path) -> None:
     path = saved(tmp_path / "t.xlsx", ("a", "b", "c"), (1, 2, 3), (4, 5, 6))
     with pytest.raises(InvalidInput) as wide:
-        look_at(path, TableLimits(columns=2))
+        look_at(path, path.name, TableLimits(columns=2))
     assert wide.value.code == "TOO_MANY_COLUMNS"
-    table = Spreadsheet(path, look_at(path, LIMITS), TableLimits(rows=1))
+    table = Spreadsheet(path, look_at(path, path.name, LIMITS), TableLimits(rows=1))
     rows = table.rows()
-    assert next(rows).number == 1
+    assert next(rows).number == 2
     with pytest.raises(InvalidInput) as long:
         next(rows)
     assert long.value.code == "TOO_MANY_ROWS"
@@ -199,13 +264,13 @@ def test_what_is_no_workbook_is_refused_with_what_to_do(tmp_path: Path, content:
     path = tmp_path / "t.xlsx"
     path.write_bytes(content)
     with pytest.raises(InvalidInput, match=r"\.xlsx.*or.*CSV") as refused:
-        look_at(path, LIMITS)
+        look_at(path, path.name, LIMITS)
     assert refused.value.code == "NOT_A_TABLE"
 
 
 def test_a_workbook_without_cells_is_no_table(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no cells") as refused:
-        look_at(saved(tmp_path / "t.xlsx"), LIMITS)
+        look_at(saved(tmp_path / "t.xlsx"), "prices.xlsx", LIMITS)
     assert refused.value.code == "NOT_A_TABLE"
 
 
@@ -213,7 +278,7 @@ def test_entities_are_never_expanded(tmp_path: Path) -> None:
     laughs = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]>'
     path = with_part(tmp_path / "t.xlsx", SHEET, sheet_xml("<row><c t='str'><v>&b;</v></c></row>", head=laughs))
     with pytest.raises(InvalidInput, match="document type") as refused:
-        look_at(path, LIMITS)
+        look_at(path, path.name, LIMITS)
     assert refused.value.code == "NOT_A_TABLE"
 
 
@@ -221,7 +286,7 @@ def test_entities_are_never_expanded(tmp_path: Path) -> None:
 def test_a_tag_or_comment_without_an_end_is_refused(tmp_path: Path, token: str) -> None:
     path = with_part(tmp_path / "t.xlsx", SHEET, sheet_xml(token.format("> " * 2**20)[:-3]))
     with pytest.raises(InvalidInput, match="a tag of more than") as refused:
-        look_at(path, LIMITS)
+        look_at(path, path.name, LIMITS)
     assert refused.value.code == "NOT_A_TABLE"
 
 
@@ -247,7 +312,7 @@ def test_a_bomb_that_declares_its_size_is_refused_unread(tmp_path: Path, monkeyp
     path.write_bytes(content[: entry + 24] + (2**30).to_bytes(4, "little") + content[entry + 28 :])
     read_so_far = Counting(monkeypatch)
     with pytest.raises(InvalidInput) as refused:
-        look_at(path, TableLimits(decompressed_bytes=2**29))
+        look_at(path, path.name, TableLimits(decompressed_bytes=2**29))
     assert (refused.value.code, read_so_far.bytes) == ("DECOMPRESSED_TOO_LARGE", 0)
 
 
@@ -261,7 +326,7 @@ def test_what_is_unpacked_is_counted_whatever_is_declared(tmp_path: Path, monkey
     assert max(member.file_size for member in members) > 8 * bound
     read_so_far = Counting(monkeypatch)
     with pytest.raises(InvalidInput) as refused:
-        look_at(path, TableLimits(decompressed_bytes=bound))
+        look_at(path, path.name, TableLimits(decompressed_bytes=bound))
     assert refused.value.code == "DECOMPRESSED_TOO_LARGE"
     assert bound < read_so_far.bytes <= bound + workbooks._CHUNK
 
@@ -276,7 +341,7 @@ def test_the_shared_strings_have_bounds_of_their_own(
     assert len(read(path)) == 99
     monkeypatch.setattr(workbooks, bound, 1000)
     with pytest.raises(InvalidInput) as refused:
-        look_at(path, LIMITS)
+        look_at(path, path.name, LIMITS)
     assert refused.value.code == "DECOMPRESSED_TOO_LARGE"
 
 
@@ -284,19 +349,19 @@ def test_the_small_parts_have_a_bound_too(tmp_path: Path, monkeypatch: pytest.Mo
     path = saved(tmp_path / "t.xlsx", ("a",))
     monkeypatch.setattr(workbooks, "_SMALL_PART_BYTES", 100)
     with pytest.raises(InvalidInput) as refused:
-        look_at(path, LIMITS)
+        look_at(path, path.name, LIMITS)
     assert refused.value.code == "DECOMPRESSED_TOO_LARGE"
 
 
 def test_a_sheet_that_breaks_off_says_how_far_it_was_read(tmp_path: Path) -> None:
     rows = "".join(f"<row><c><v>{number}</v></c></row>" for number in range(10_001))
     path = with_part(tmp_path / "t.xlsx", SHEET, sheet_xml(rows + "<row><c></row>"))
-    table = Spreadsheet(path, look_at(path, LIMITS), LIMITS)
+    table = Spreadsheet(path, look_at(path, path.name, LIMITS), LIMITS)
     seen: list[Row] = []
     with pytest.raises(Permanent, match=r"behind row [1-9]") as broken:
         seen.extend(table.rows())
     assert broken.value.code == "TABLE_BROKEN"
-    assert f"behind row {len(seen)} " in broken.value.message
+    assert f"behind row {seen[-1].number} " in broken.value.message
 
 
 def _plain_workbook() -> bytes:

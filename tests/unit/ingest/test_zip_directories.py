@@ -119,7 +119,7 @@ def test_the_ways_in_refuse_it_with_a_code(tmp_path: Path, made_entries: list[st
     path.write_bytes(archive(entry(b"a") * 260_000, entries=1))
     assert detect_type(path, "a.zip") is FileType.ARCHIVE
     with pytest.raises(InvalidInput) as archive_refused:
-        look_at_archive(path, ArchiveLimits())
+        look_at_archive(path, path.name, ArchiveLimits())
     assert archive_refused.value.code == "TOO_MANY_FILES"
     with pytest.raises(InvalidInput) as table_refused:
         look_at_file(path, "a.xlsx", TableLimits())

@@ -17,7 +17,7 @@ from penstock.cli.demonstration.sample_jobs import USER, SampleJobs
 from penstock.cli.demonstration.summary import tell_outcomes
 from penstock.cli.job_follower import follow
 from penstock.cli.screen import console
-from penstock.cli.server_process import greeting, run
+from penstock.cli.server_process import greeting, listen, run
 from penstock.http.uvicorn_server import Server
 from penstock.lifecycle.callers import SYSTEM
 from penstock.samples import Samples, Visitor
@@ -68,7 +68,7 @@ class Stage:
 
         server = Server(api, host=host, port=port, grace=self._settings.stop_grace_seconds, on_start=on_start)
         try:
-            run(server, self._app, host, port)
+            run(server, self._app, listen(host, port))
         finally:
             self._stopping.set()
             for show in shows:

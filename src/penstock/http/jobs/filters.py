@@ -8,13 +8,19 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 
 from penstock.errors import InvalidInput
-from penstock.http.moments import LONGEST_MOMENT, MOMENT, read_moment
+from penstock.http.moments import LONGEST_MOMENT, MOMENT
 from penstock.http.pagination import read_cursor, written_cursor
+from penstock.lifecycle.moments import read_moment
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.vocabularies import TASKS
 from penstock.operations.read_jobs import LONGEST_SEARCH, JobCursor, JobFilter, JobPage
 
 _STATES = {word: [state for state in JobState if TASKS.words[state] == word] for word in TASKS.statuses}
+if TASKS.killed is not None:
+    # A failure that something killed has that word.
+    _STATES[TASKS.killed].append(JobState.FAILED)
+_KILLED = {TASKS.words[JobState.FAILED]: False, TASKS.killed: True}
+"""What a status says of failures: were they killed?"""
 _TIME: dict[str, Any] = {"max_length": LONGEST_MOMENT, "json_schema_extra": MOMENT}
 
 
@@ -61,6 +67,7 @@ def read_page_request(
         search=q,
         created_from=read_moment(earliest, "from"),
         created_to=read_moment(latest, "to"),
+        killed=_KILLED.get(status),
     )
     return PageRequest(job_filter, None if cursor is None else read_cursor(cursor))
 

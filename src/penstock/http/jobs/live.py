@@ -2,14 +2,15 @@
 
 Two kinds of events come: ``history``, each line of the job's history with its sequence number as id, so that whoever
 comes back with ``Last-Event-ID`` misses none; and ``progress``, the job as it stands, whenever it has changed. After
-``end`` nothing more comes. ``/api/jobs/{job_id}/stream`` has the second kind alone, without a name, for clients that
-listen to plain messages.
+``end`` nothing more comes, nor after ``gone``, which says that the job was deleted in the meantime.
+``/api/jobs/{job_id}/stream`` has the second kind alone, without a name, for clients that listen to plain messages.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -19,7 +20,7 @@ from fastapi import Depends, Header
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from penstock.errors import StoreUnavailable
+from penstock.errors import JobNotFound, StoreUnavailable
 from penstock.http.auth import AService, SignedIn
 from penstock.http.change_feed import LOOK_SECONDS
 from penstock.http.errors import documented
@@ -89,6 +90,9 @@ async def _events(job_id: UUID, access: StreamAccess, service: Service, after: i
             try:
                 read = partial(read_news, job_id, access.who, service, after=after, limit=HISTORY_PAGE)
                 job, lines = await run_in_threadpool(read)
+            except JobNotFound as error:
+                yield ServerSentEvent(event="gone", raw_data=json_text({"code": error.code, "message": error.message}))
+                return
             except StoreUnavailable as error:
                 _log.warning("cannot read a job; trying again", error=error.message, code=error.code)
                 await asyncio.sleep(LOOK_SECONDS)
@@ -109,9 +113,18 @@ async def _events(job_id: UUID, access: StreamAccess, service: Service, after: i
             if job.state in FINISHED:
                 yield ServerSentEvent(event="end", raw_data="{}")
                 return
-            await change_event.wait()
+            while not await _has_changed(change_event, access.seconds_to_check):
+                if not await access.holds():
+                    return
             if service.change_feed.is_closed:
                 return
+
+
+async def _has_changed(change_event: asyncio.Event, seconds: float) -> bool:
+    """Wait for a change, but no longer than so many seconds."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(change_event.wait(), seconds)
+    return change_event.is_set()
 
 
 def _sequence(text: str | None) -> int:

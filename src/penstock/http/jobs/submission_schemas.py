@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from penstock.errors import InvalidInput
 from penstock.lifecycle.vocabularies import QUEUE_STATE
 
 SOURCE = "A folder path, `s3://bucket/prefix` or `ftp://host/path` that an operator has allowed."
@@ -33,6 +35,12 @@ class SourceAsked(BaseModel):
     encoding: str | None = Field(default=None, max_length=40, description="Of a CSV; found when it is missing.")
     delimiter: str | None = Field(default=None, min_length=1, max_length=1, description="Of a CSV.")
     sheet: str | None = Field(default=None, max_length=100, description="Of a workbook; the first one with rows.")
+    mapping: dict[str, str | None] | None = Field(
+        default=None,
+        max_length=16_384,
+        description="What columns of a table are to be taken for; null for one that is not to be used.",
+        examples=[{"Name": "title", "Shelf": None}],
+    )
 
 
 class FilesRefused(BaseModel):
@@ -59,6 +67,31 @@ class FilesTaken(BaseModel):
     failed: list[FilesRefused] | None = Field(default=None, description="Files of which no job could be made.")
 
 
+def read_mapping(text: str | None) -> dict[str, str | None] | None:
+    """What a form says of columns, which is JSON; None where it says nothing.
+
+    >>> read_mapping('{"Regal": null}')
+    {'Regal': None}
+    """
+    if text is None:
+        return None
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise _no_mapping(f"it is not JSON ({error})") from error
+    if not isinstance(value, dict) or not all(isinstance(field, str | None) for field in value.values()):
+        raise _no_mapping("it is no object of names of columns to texts or null")
+    return value
+
+
+def _no_mapping(why: str) -> InvalidInput:
+    return InvalidInput(
+        f'mapping cannot be read: {why}; send for instance {{"Name": "title"}}',
+        field="mapping",
+        code="MAPPING_INVALID",
+    )
+
+
 def upload_body(kinds: Sequence[str]) -> dict[str, Any]:
     """The two bodies of an upload, for the API's description: FastAPI can only be told one."""
     text = {"type": "string"}
@@ -73,6 +106,13 @@ def upload_body(kinds: Sequence[str]) -> dict[str, Any]:
         "encoding": text,
         "delimiter": text,
         "sheet": text,
+        "mapping": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "description": "What columns of a table are to be taken for, as a JSON object: names of columns to fields, "
+            "or null for one that is not to be used. Columns that are left out are found.",
+            "example": '{"Name": "title", "Shelf": null}',
+        },
     }
     form = {"type": "object", "required": ["file"], "properties": parts}
     source = SourceAsked.model_json_schema(by_alias=True)

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import orjson
-from fastapi import Header, Request
+from fastapi import Header, Query, Request
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
@@ -24,22 +24,35 @@ from penstock.http.auth import Submitting, count_less
 from penstock.http.bodies import BodyRefused, BodyRequest, limit_body
 from penstock.http.errors import documented
 from penstock.http.forms import StartForm
-from penstock.http.jobs.submission_schemas import FilesRefused, FilesTaken, JobAccepted, SourceAsked, upload_body
+from penstock.http.jobs.submission_schemas import (
+    FilesRefused,
+    FilesTaken,
+    JobAccepted,
+    SourceAsked,
+    read_mapping,
+    upload_body,
+)
+from penstock.http.moments import LONGEST_MOMENT, MOMENT
 from penstock.http.responses import Json
 from penstock.http.routing import Router
 from penstock.lifecycle.callers import owner
 from penstock.lifecycle.intake import HandedFile, Intake, Sender, TakenFiles, UploadOptions
 from penstock.lifecycle.job import SubmitOutcome
 from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.moments import read_moment
 from penstock.lifecycle.vocabularies import QUEUE_STATE, TASKS
 
 MAX_FILES = 1_000
-_OPTIONS = ("jobType", "encoding", "delimiter", "sheet")
+_OPTIONS = ("jobType", "encoding", "delimiter", "sheet", "mapping")
 _LARGEST_QUESTION = 64 * 1024
 IdempotencyKey = Annotated[
     str | None,
     Header(min_length=1, max_length=255, description="The same request again, with the same key, gives the same job."),
 ]
+RunAt = Annotated[
+    str | None, Query(max_length=LONGEST_MOMENT, description="Not before then.", json_schema_extra=MOMENT)
+]
+Delay = Annotated[str | None, Query(max_length=20, description="Not before so long from now.", examples=["10m"])]
 
 
 def submission_routes(app: Penstock) -> Router:
@@ -55,13 +68,22 @@ def submission_routes(app: Penstock) -> Router:
 
 
 def _add_submit(routes: Router, app: Penstock, kind: Kind) -> None:
-    def submit(params: Any, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None) -> Response:
-        """One job with these params; a worker takes it from here."""
+    def submit(
+        params: Any,
+        who: Submitting,
+        request: Request,
+        run_at: RunAt = None,
+        delay: Delay = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """One job with these params; a worker takes it from here, at once or later."""
         submission = app.acting_as(owner(who.user)).submit(
             kind.name,
             params.model_dump(mode="json"),
             idempotency_key=idempotency_key,
             ip_address=_address(request),
+            run_at=read_moment(run_at, "run_at"),
+            delay=delay,
         )
         job = submission.job
         if submission.answer is not SubmitOutcome.NEW:
@@ -161,14 +183,20 @@ def _take_upload(kinds: Kinds, intakes: dict[str, Intake], form: FormData, sende
             raise InvalidInput(f"{name} is a text, not a file", field=name)
         texts[name] = value or None
     files = [part for part in form.getlist("file") if isinstance(part, UploadFile)]
-    options = UploadOptions(texts["jobType"], texts["encoding"], texts["delimiter"], texts["sheet"])
+    options = UploadOptions(
+        texts["jobType"], texts["encoding"], texts["delimiter"], texts["sheet"], read_mapping(texts["mapping"])
+    )
     handed_files = [HandedFile(file.file, file.filename or "upload", file.content_type) for file in files]
     return choose_intake(kinds, intakes, options.job_type).take_files(handed_files, options, sender)
 
 
 def _take_source(kinds: Kinds, intakes: dict[str, Intake], source_request: SourceAsked, sender: Sender) -> TakenFiles:
     options = UploadOptions(
-        source_request.job_type, source_request.encoding, source_request.delimiter, source_request.sheet
+        source_request.job_type,
+        source_request.encoding,
+        source_request.delimiter,
+        source_request.sheet,
+        source_request.mapping,
     )
     return choose_intake(kinds, intakes, source_request.job_type).take_source(source_request.source, options, sender)
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sqlalchemy import Column, ColumnElement, Connection, Engine, FromClause, Insert, Select, Table, bindparam
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.types import TypeEngine
 
 from penstock.errors import ConfigurationError
@@ -253,6 +253,17 @@ class ManualClockDialect:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dialect, name)
+
+
+def parse_url(url: str) -> URL:
+    """The parts of an address; ``postgres://``, as many hosts write it, is PostgreSQL too.
+
+    >>> parse_url("postgres://ada@db.example/jobs").drivername
+    'postgresql'
+    """
+    parsed_url = make_url(url)
+    name, plus, driver = parsed_url.drivername.partition("+")
+    return parsed_url.set(drivername=f"postgresql{plus}{driver}") if name == "postgres" else parsed_url
 
 
 @cache

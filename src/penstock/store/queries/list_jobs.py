@@ -18,11 +18,13 @@ from sqlalchemy import (
     cast,
     false,
     func,
+    literal,
     or_,
     select,
     tuple_,
     union_all,
 )
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from penstock.lifecycle.callers import Caller, Visibility
 from penstock.lifecycle.states import JobState
@@ -123,21 +125,38 @@ def _list_jobs(_: Dialect, shape: _Shape, *, payloads: bool) -> Select[Any]:
 def search_jobs(
     transaction: Transaction,
     conditions: JobConditions,
-    patterns: SearchPatterns,
+    patterns: SearchPatterns | None,
     *,
+    killed: bool | None,
     search_limit: int,
     limit: int,
     payloads: bool,
 ) -> list[JobRow]:
-    """A page of those jobs that match a text, among the first ``search_limit`` of a list."""
-    statement = _search_jobs(transaction.dialect, conditions.shape, payloads=payloads)
-    parameters = conditions.parameters | patterns._asdict() | {"search_limit": search_limit, "limit": limit}
+    """A page of those jobs that match a text, or failed in one of two ways, among the first of a list."""
+    statement = _search_jobs(
+        transaction.dialect, conditions.shape, has_text=patterns is not None, killed=killed, payloads=payloads
+    )
+    texts = {} if patterns is None else patterns._asdict()
+    parameters = conditions.parameters | texts | {"search_limit": search_limit, "limit": limit}
     return transaction.fetch(JobRow, statement, parameters)
 
 
 @built_once
-def _search_jobs(_: Dialect, shape: _Shape, *, payloads: bool) -> Select[Any]:
+def _search_jobs(_: Dialect, shape: _Shape, *, has_text: bool, killed: bool | None, payloads: bool) -> Select[Any]:
     some = _newest_first(shape, job_columns(payloads=payloads), "search_limit").subquery("some").c
+    conditions = [_matches_text(some)] if has_text else []
+    if killed is not None:
+        in_that_way = some.killed_by.is_not(None) if killed else some.killed_by.is_(None)
+        conditions.append(or_(some.state != literal(JobState.FAILED.value), in_that_way))
+    return (
+        select(*some)
+        .where(*conditions)
+        .order_by(some.created_at.desc(), some.id.desc())
+        .limit(bindparam("limit", type_=Integer))
+    )
+
+
+def _matches_text(some: ReadOnlyColumnCollection[str, Any]) -> ColumnElement[bool]:
     pattern = bindparam("text", type_=Text)
     # Only the digits: some databases keep an identifier with hyphens, some without.
     digits = func.replace(cast(some.id, Text), "-", "")
@@ -146,12 +165,7 @@ def _search_jobs(_: Dialect, shape: _Shape, *, payloads: bool) -> Select[Any]:
         digits.like(bindparam("first_digits", type_=Text)),
         digits.like(bindparam("last_digits", type_=Text)),
     ]
-    return (
-        select(*some)
-        .where(or_(*matches))
-        .order_by(some.created_at.desc(), some.id.desc())
-        .limit(bindparam("limit", type_=Integer))
-    )
+    return or_(*matches)
 
 
 def last_searched(transaction: Transaction, conditions: JobConditions, *, search_limit: int) -> LastSearched | None:

@@ -25,13 +25,13 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle.states import FLOWING, ErrorType, ItemStatus, JobState, KilledBy
-from penstock.lifecycle.transitions import ABANDON, FAIL, REQUEUE
+from penstock.lifecycle.transitions import ABANDON, CANCEL, FAIL, REQUEUE
 from penstock.store.dialects.dialect import Dialect
 from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.line import priorities_in_line
 from penstock.store.queries.visibility import by_id, by_ids, is_followed
-from penstock.store.tables import JOB_FOLLOWS, job_items, jobs
+from penstock.store.tables import JOB_FOLLOWS, JOB_IS_DONE, job_items, jobs
 from penstock.store.transaction import Transaction
 
 _CLOCKS_DIFFER = 1.0
@@ -96,6 +96,7 @@ def unused_results(transaction: Transaction, kind: str, *, seconds: float, limit
 @built_once
 def _unused_results(dialect: Dialect) -> Select[Any]:
     return _some(
+        JOB_IS_DONE,
         jobs.c.state == JobState.SUCCEEDED.value,
         _OF_KIND,
         jobs.c.completed_at < _seconds_ago(dialect),
@@ -113,6 +114,44 @@ def abandon_jobs(transaction: Transaction, job_ids: Sequence[UUID], *, prune_res
 @built_once
 def _abandon_jobs(dialect: Dialect, *, prune_results: bool) -> Update:
     return change_state(dialect, ABANDON, by_ids(dialect), {"result": null()} if prune_results else None)
+
+
+def held_too_long(transaction: Transaction, kind: str, *, seconds: float, limit: int) -> list[UUID]:
+    """Jobs of a kind that were created so long ago and never submitted."""
+    parameters = {"kind": kind, "seconds": seconds, "limit": limit}
+    return transaction.values(UUID, _held_too_long(transaction.dialect), parameters)
+
+
+@built_once
+def _held_too_long(dialect: Dialect) -> Select[Any]:
+    return _some(
+        jobs.c.state == JobState.CREATED.value,
+        _OF_KIND,
+        jobs.c.engine.is_(None),
+        jobs.c.run_at.is_(None),  # nobody has to submit one that is released by itself
+        jobs.c.created_at < _seconds_ago(dialect),
+    )
+
+
+def cancel_held(
+    transaction: Transaction, job_ids: Sequence[UUID], *, killed_by: KilledBy, reason: str
+) -> list[ChangedJob]:
+    """CANCEL for jobs that nobody submitted; who did in the meantime keeps theirs."""
+    parameters = {"job_ids": job_ids, "killer": killed_by.value, "reason": reason}
+    return transaction.fetch(ChangedJob, _cancel_held(transaction.dialect), parameters)
+
+
+@built_once
+def _cancel_held(dialect: Dialect) -> Update:
+    return change_state(
+        dialect,
+        CANCEL,
+        by_ids(dialect) & (jobs.c.state == JobState.CREATED.value),
+        {
+            "killed_by": bindparam("killer", type_=String),
+            "killed_reason": bindparam("reason", type_=Text),
+        },
+    )
 
 
 def waited_too_long(transaction: Transaction, kind: str, *, seconds: float, limit: int) -> list[UUID]:

@@ -7,7 +7,20 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Integer, Select, String, bindparam, case, func, literal, null, select
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    String,
+    bindparam,
+    case,
+    func,
+    literal,
+    literal_column,
+    null,
+    select,
+    union_all,
+)
 
 from penstock.lifecycle.callers import Caller, Visibility
 from penstock.lifecycle.states import FLOWING, ItemRole, ItemStatus, JobState
@@ -165,6 +178,34 @@ def any_in_flight(transaction: Transaction, kinds: Sequence[str]) -> bool:
 def _any_in_flight(dialect: Dialect) -> Select[Any]:
     states = [state.value for state in JobState if state in FLOWING]
     return select(literal(1)).where(jobs.c.state.in_(states), dialect.among(jobs.c.kind, "kinds")).limit(1)
+
+
+def next_open_kind(transaction: Transaction, *, after: str) -> str | None:
+    """The first kind behind ``after``, by name, that a job waits for or runs as here; an index is sought, not read."""
+    names = transaction.values(str, _next_open_kind(transaction.dialect), {"after": after})
+    return names[0] if names else None
+
+
+@built_once
+def _next_open_kind(_: Dialect) -> Select[Any]:
+    of_each_state = [
+        select(
+            select(jobs.c.kind)
+            .where(
+                jobs.c.state == literal_column(f"'{state}'"),
+                jobs.c.kind > bindparam("after", type_=String),
+                jobs.c.engine.is_(None),
+            )
+            .order_by(jobs.c.kind)
+            .limit(1)
+            .subquery()
+            .c.kind
+        )
+        for state in JobState
+        if state in FLOWING
+    ]
+    kinds = union_all(*of_each_state).subquery().c.kind
+    return select(kinds).order_by(kinds).limit(1)
 
 
 def marks_of(transaction: Transaction, job_ids: Sequence[UUID]) -> list[JobMark]:

@@ -11,13 +11,17 @@ from penstock_apps.documents.reading.collected_text import clean_line
 
 
 class Page(TypedDict):
-    """One page as the result shows it; sizes in PDF points, and null counts for pages past the text bound."""
+    """One page as the result shows it; sizes in PDF points.
+
+    The counts are null for pages past the text bound, and for those that could not be read, which have a ``problem``.
+    """
 
     number: int
     characters: int | None
     words: int | None
     width: NotRequired[float | None]
     height: NotRequired[float | None]
+    problem: NotRequired[str]
 
 
 class PageCountSource(StrEnum):

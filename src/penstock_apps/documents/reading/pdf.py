@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from penstock import Permanent
 from penstock_apps.documents.reading.bounds import Bounds
 from penstock_apps.documents.reading.collected_text import TextCollector, clean_line
 from penstock_apps.documents.reading.failures import DocumentFailure, classify
@@ -59,11 +60,26 @@ def _read(data: bytes, bounds: Bounds, meter: StreamMeter) -> Findings:
     findings.page_count_source = PageCountSource.COUNTED
     _read_metadata(reader, findings)
     collector = TextCollector(bounds.max_text_characters)
-    for number, page in enumerate(reader.pages, start=1):
-        findings.pages.append(_read_page(page, number, collector, meter))
+    failures = []
+    for number in range(1, count + 1):
+        try:
+            page = _read_page(reader, number, collector, meter)
+        except Permanent as failure:
+            if failure.code != DocumentFailure.CORRUPT.code:
+                raise  # what is wrong is not this page's alone: a bound, a password, a library
+            failures.append(failure)
+            cause = failure.__cause__
+            problem = f"It is damaged and could not be read ({type(cause).__name__}: {clean_line(str(cause))[:500]})."
+            page = Page(number=number, characters=None, words=None, width=None, height=None, problem=problem)
+        findings.pages.append(page)
+    if len(failures) == count:
+        raise failures[0]
     findings.text = collector.text().strip()
     findings.truncated = collector.truncated
-    if not findings.text:
+    if failures:
+        verb = "was" if len(failures) == 1 else "were"
+        findings.warnings.append(f"{len(failures)} of {count} pages could not be read, and {verb} left out.")
+    elif not findings.text:
         findings.warnings.append("No text was found; the pages may be scanned images.")
     return findings
 
@@ -84,19 +100,20 @@ def _open(data: bytes, bounds: Bounds) -> PdfReader:
     return reader
 
 
-def _read_page(page: PageObject, number: int, collector: TextCollector, meter: StreamMeter) -> Page:
-    width, height = _size(page)
-    if collector.full:
-        return Page(number=number, characters=None, words=None, width=width, height=height)
+def _read_page(reader: PdfReader, number: int, collector: TextCollector, meter: StreamMeter) -> Page:
     meter.begin_page()
     try:
-        text = page.extract_text(visitor_operand_before=meter.draw)
+        page = reader.pages[number - 1]
+        width, height = _size(page)
+        text = None if collector.full else page.extract_text(visitor_operand_before=meter.draw)
     except Exception as error:
         meter.check()
         failure = classify(error, where=f"On page {number}: ")
         if failure is error:
             raise
         raise failure from error
+    if text is None:
+        return Page(number=number, characters=None, words=None, width=width, height=height)
     meter.check()
     if number > 1:
         collector.add(_BETWEEN_PAGES)

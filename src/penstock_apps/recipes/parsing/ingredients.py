@@ -6,11 +6,12 @@ What is not understood becomes the name, whole: a cook can read it, and nothing 
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from penstock_apps.recipes.parsing.measures import BEHIND, CONTAINERS, MAX_WORDS, VAGUE, measure
+from penstock_apps.recipes.parsing.numbers import NUMBER, TO, plain_characters, read_number
 from penstock_apps.recipes.parsing.quantities import write_quantity
 from penstock_apps.recipes.payloads import IngredientData
 
@@ -26,6 +27,8 @@ class Ingredient:
     """The upper end of a range."""
     unit: str | None = None
     note: str | None = None
+    section: str | None = None
+    """What it is for: "For the sauce"."""
 
     def as_json(self) -> IngredientData:
         """For the database and the API."""
@@ -41,6 +44,7 @@ class Ingredient:
             "name": self.name,
             "note": self.note,
             "line": self.text,
+            "section": self.section,
         }
 
 
@@ -49,24 +53,19 @@ _WORDS: dict[str, int | Fraction] = {
     "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "half": Fraction(1, 2), "quarter": Fraction(1, 4),
     "dozen": 12,
 }  # fmt: skip
-_SLASHES = str.maketrans({"⁄": "/", "∕": "/", "–": "-", "—": "-", "−": "-", "‑": "-", "\u00a0": " ", "×": "x"})
-# None of them gives back what it has taken: what people write here has no bound but the length of a line.
-_FRACTION = r"\d++\s*+/\s*+\d++"
-_MIXED_NUMBER = rf"\d++(?:\s++|-|\s*+(?:and|&|und|et|y)\s*+){_FRACTION}"
-_THOUSANDS = r"[1-9]\d{0,2}(?:,\d{3})+(?!\d)"
-_NUMBER = rf"{_MIXED_NUMBER}|{_FRACTION}|{_THOUSANDS}|\d++(?:[.,]\d++)?|\.\d++"
-_AMOUNT = re.compile(
-    rf"(?P<first>{_NUMBER})(?:\s*+(?:-|to|or|bis|à|a|tot|till)\s*+(?P<last>{_NUMBER}))?(?!\d)", re.IGNORECASE
-)
-_PARTS_OF_MIXED = re.compile(r"(\d++)\D++(\d++)\s*+/\s*+(\d++)")
+_AMOUNT = re.compile(rf"(?P<first>{NUMBER})(?:\s*+{TO}\s*+(?P<last>{NUMBER}))?(?!\d|[.,/]\d|\s*%)", re.IGNORECASE)
+_THOUSANDTHS = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+_FINE = frozenset({"gram", "milligram", "millilitre"})
+_COARSE = frozenset({"kilogram", "litre"})
+"""Nobody counts thousandths of a gram, nor takes thousands of kilograms: 1.500 g and 1,500 kg are the same."""
 _ABOUT = re.compile(r"(?:about|approximately|approx\.?|around|circa|ca\.?|roughly|~)\s++", re.I)
 _WORD = r"[^\W\d_]++\.?"
 _LETTERS = re.compile(rf"\s*+(?:-\s*+)?({_WORD})(?:\s++({_WORD}))?(?:\s++({_WORD}))?")
 _HOW = re.compile(r"(heaped|heaping|rounded|level|scant|generous|good|big|large|small)\s++", re.I)
 _TIMES = re.compile(r"\s*+x\s*+(?=\d)", re.I)
-_IN_FRONT = re.compile(rf"\(([^()]++)\)\s*+|((?:{_NUMBER})(?:\s*+(?:-|to)\s*+(?:{_NUMBER}))?\s*+(?:-\s*+)?{_WORD})\s++")
-_MORE = re.compile(rf"\s*+(/|\+|plus\b|and\b)\s*+((?:{_NUMBER})\s*+)", re.I)
-_NEXT = re.compile(rf"\s*+(?:{_NUMBER})\s*+")
+_IN_FRONT = re.compile(rf"\(([^()]++)\)\s*+|((?:{NUMBER})(?:\s*+(?:-|to)\s*+(?:{NUMBER}))?\s*+(?:-\s*+)?{_WORD})\s++")
+_MORE = re.compile(rf"\s*+(/|\+|plus\b|and\b)\s*+((?:{NUMBER})\s*+)", re.I)
+_NEXT = re.compile(rf"\s*+(?:{NUMBER})\s*+")
 _BULLET = re.compile(r"^[\s•·▢☐◦\-*–—]+(?=\S)")
 _IN_BRACKETS = re.compile(r" ?\(([^()]*+)\)")
 _OF = re.compile(r"^(?:of\s+(?:the\s+|an?\s+)?|(?:de|du|des|di|del|della)\s+|d['’])", re.IGNORECASE)
@@ -92,94 +91,82 @@ def read_ingredient(line: str) -> Ingredient:
     'to taste'
     """
     text = " ".join(line.split())[:_LONGEST]
-    rest = _BULLET.sub("", _plain(text))
+    rest = _BULLET.sub("", plain_characters(text))
     about = _ABOUT.match(rest)
-    quantity, quantity_to, rest = _amount(rest[about.end() :] if about else rest)
-    if quantity is None:
-        quantity, unit, rest, notes = _vague(rest)
+    amount = _amount(rest[about.end() :] if about else rest)
+    if amount.first is None:
+        quantity, unit, rest, notes = _vague(amount.rest)
+        amount = amount._replace(first=quantity)
     else:
-        unit, rest, notes = _measure_of(rest)
+        unit, rest, notes = _measure_of(amount.rest)
+        amount = _in_its_language(amount, unit)
     name, remarks = _name(rest)
     if not name:
         return Ingredient(text, text)
-    if unit is None and quantity is not None:
+    if unit is None and amount.first is not None:
         unit, name = _behind(name)
-    return Ingredient(text, name, quantity, quantity_to, unit, ", ".join((*remarks, *notes)) or None)
-
-
-def _plain(text: str) -> str:
-    """Fractions that are one character become three: ``1½`` is ``1 1/2``."""
-    if text.isascii():
-        return text.strip()
-    parts: list[str] = []
-    for character in text:
-        if unicodedata.category(character) == "No" and "fraction" in unicodedata.name(character, "").lower():
-            if parts and parts[-1][-1:].isdigit():
-                parts.append(" ")
-            parts.append(unicodedata.normalize("NFKC", character))
-        else:
-            parts.append(character)
-    return "".join(parts).translate(_SLASHES).strip()
+    return Ingredient(text, name, amount.first, amount.last, unit, ", ".join((*remarks, *notes)) or None)
 
 
 # How much ----------------------------------------------------------------------------------------------------------
 
 
-def _amount(text: str) -> tuple[float | None, float | None, str]:
+class _Amount(NamedTuple):
+    """How much, as it is written too, and what stands behind it."""
+
+    first: float | None
+    last: float | None
+    rest: str
+    notation: tuple[str, ...] = ()
+
+
+def _amount(text: str) -> _Amount:
     amount = _AMOUNT.match(text)
     if amount is None:
         return _in_words(text)
-    first, last = _value(amount["first"]), _value(amount["last"])
+    first, last = read_number(amount["first"]), read_number(amount["last"])
     if first is None:
-        return None, None, text
+        return _Amount(None, None, text)
     rest = text[amount.end() :]
     if last is not None and last < 1 <= first:  # 1 - 1/2 is one and a half
         first, last = first + last, None
     dozens, behind = _dozens(rest)
     if dozens:
-        return first * 12, last and last * 12, behind
-    return first, last, _PART_OF.sub("", rest.lstrip()) if first < 1 else rest
+        return _Amount(first * 12, last and last * 12, behind)
+    rest = _PART_OF.sub("", rest.lstrip()) if first < 1 else rest
+    return _Amount(first, last, rest, tuple(part for part in amount.groups() if part))
 
 
-def _in_words(text: str) -> tuple[float | None, float | None, str]:
+def _in_its_language(amount: _Amount, unit: str | None) -> _Amount:
+    """What a point or a comma before three digits means: the measure says which language it is."""
+    if not amount.notation or not all(map(_THOUSANDTHS.fullmatch, amount.notation)):
+        return amount
+    if unit in _FINE:
+        factor = 1_000.0 if "." in amount.notation[0] else 1.0
+    elif unit in _COARSE:
+        factor = 0.001 if "," in amount.notation[0] else 1.0
+    else:
+        return amount
+    return amount._replace(first=amount.first and amount.first * factor, last=amount.last and amount.last * factor)
+
+
+def _in_words(text: str) -> _Amount:
     word, _, rest = text.partition(" ")
     numeral = word.lower()
     if numeral not in _WORDS or not rest:
-        return None, None, text
+        return _Amount(None, None, text)
     number = float(_WORDS[numeral])
     dozens, behind = _dozens(f" {rest}")
     if dozens:
-        return number * 12, None, behind
+        return _Amount(number * 12, None, behind)
     if numeral in ("a", "an") and _measure_of(rest)[0] is None:
-        return None, None, text
-    return number, None, _PART_OF.sub("", rest) if numeral in ("half", "quarter", "dozen") else rest
+        return _Amount(None, None, text)
+    return _Amount(number, None, _PART_OF.sub("", rest) if numeral in ("half", "quarter", "dozen") else rest)
 
 
 def _dozens(rest: str) -> tuple[bool, str]:
     dozen = re.match(r"\s+dozen\s+(?=\S)", rest, re.IGNORECASE)
     return (True, rest[dozen.end() :]) if dozen else (False, rest)
-
-
-def _value(text: str | None) -> float | None:
-    """A number as people write it; a fraction by nothing is none."""
-    if text is None:
-        return None
-    if text.isascii() and text.isdecimal() and len(text) < 10:  # most are, and a fraction takes a while to make
-        return float(text)
-    number = _read_number(text)
-    return number if number is not None and number < _LARGEST else None
-
-
-def _read_number(text: str) -> float | None:
-    try:
-        parts = _PARTS_OF_MIXED.fullmatch(text)
-        if parts:
-            return round(float(int(parts[1]) + Fraction(int(parts[2]), int(parts[3]))), 4)
-        if re.fullmatch(_THOUSANDS, text):
-            return float(text.replace(",", ""))
-        return round(float(Fraction("".join(text.split()).replace(",", "."))), 4)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        return None
 
 
 # Of what measure ---------------------------------------------------------------------------------------------------

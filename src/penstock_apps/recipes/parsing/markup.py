@@ -1,19 +1,20 @@
-"""Finding a recipe in a page's elements: microdata, RDFa, the h-recipe classes, and headings that say what follows."""
+"""Finding a recipe in a page's elements: microdata, RDFa, and the h-recipe classes."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from lxml import html
 from lxml.etree import ParserError, iterwalk
 
 from penstock.lifecycle import JSON
-from penstock_apps.recipes.parsing.ingredients import read_ingredient
+from penstock_apps.recipes.limits import MAX_LINES
+from penstock_apps.recipes.parsing.ingredient_lists import ingredient_lines
 from penstock_apps.recipes.parsing.recipe import ParsedRecipe
+from penstock_apps.recipes.parsing.repetitions import said_once
 from penstock_apps.recipes.parsing.schema_org import Node, is_recipe
+from penstock_apps.recipes.parsing.sections import read_ingredients
 from penstock_apps.recipes.parsing.texts import plain
 
 Properties = dict[html.HtmlElement, list[html.HtmlElement]]
@@ -22,15 +23,15 @@ _MAX_CHARACTERS = 10_000_000
 of all that are in it, and a page of five megabytes would say a gigabyte."""
 _COST_OF_AN_ITEM = 20
 """To come by an item takes as long as to read so many characters."""
-_MAX_LINES = 500
-_LONGEST_HEADING = 60
+_MAX_LINES = MAX_LINES + 1
+"""One more than are kept: who reads them sees that there were more."""
+_MAX_NESTED = 2_000
+"""Properties of a thing that are looked at for being in each other."""
 _ITEMS = ("li", "p")
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "strong", "b")
-_LISTS = ("ul", "ol")
+_LINE_END = "\x00"
+"""Which no text has: the line ends of a page's source mean nothing."""
 _PARSER = html.HTMLParser(encoding="utf-8", collect_ids=False)
 _DEEPEST = 8
-_INGREDIENTS = re.compile(r"(?:the )?ingredients?\b", re.IGNORECASE)
-_STEPS = re.compile(r"(?:instructions?|directions?|method|preparation|steps?)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,10 @@ RDFA = Words("schema_org_rdfa", "typeof", "typeof", "property")
 def tree_of(page: str) -> html.HtmlElement | None:
     """The page as a tree; None where there is nothing to make one of."""
     # As bytes of an encoding that we name: quicker than text, and what the page says of its own encoding is not asked.
+    # Line ends are one character, as HTML has it: they would come out of the tree as escapes.
+    data = page.encode("utf-8", "replace").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
-        return html.document_fromstring(page.encode("utf-8", "replace"), parser=_PARSER)
+        return html.document_fromstring(data, parser=_PARSER)
     except (ParserError, ValueError):
         return None
 
@@ -71,10 +74,25 @@ class TextReader:
         return plain(text)
 
     def blocks_of(self, element: html.HtmlElement) -> list[str]:
-        """The texts of the innermost items and paragraphs in an element, or its own where it has none."""
+        """The texts of the innermost items and paragraphs in an element, or its own lines where it has none."""
         inner = self._innermost(element) if len(element) else []
-        texts = [self.text_of(item) for item in inner] if inner else [self.text_of(element)]
+        texts = [self.text_of(item) for item in inner] if inner else self.lines_of(element)
         return [text for text in texts if text]
+
+    def lines_of(self, element: html.HtmlElement) -> list[str]:
+        """The text of an element, apart where it says that a line ends."""
+        if next(element.iter("br"), None) is None:
+            return [self.text_of(element)]
+        if self._characters_left <= 0:
+            return []
+        parts: list[str] = []
+        for event, part in iterwalk(element, events=("start", "end", "comment", "pi")):
+            if event == "start":
+                parts.append(_LINE_END if part.tag == "br" else part.text or "")
+            elif part is not element:
+                parts.append(part.tail or "")
+        self._characters_left -= sum(map(len, parts)) + _COST_OF_AN_ITEM
+        return [plain(line) for line in "".join(parts).split(_LINE_END)]
 
     def _innermost(self, element: html.HtmlElement) -> list[html.HtmlElement]:
         """The items and paragraphs that have no others in them, in one walk."""
@@ -129,15 +147,33 @@ def _properties(tree: html.HtmlElement, words: Words) -> Properties:
 
 def _node(element: html.HtmlElement, words: Words, properties: Properties, texts: TextReader, depth: int) -> Node:
     node: Node = {"@type": element.get(words.type, "").split()}
-    for child in properties.get(element, ()) if depth < _DEEPEST else ():
+    for child in _outermost_left_out(properties.get(element, ()), words) if depth < _DEEPEST else ():
         value: JSON = None
         if child.get(words.thing) is not None:
             value = _node(child, words, properties, texts, depth + 1)
         if value is None or len(value) == 1:
             value = _value(child, texts)
         for name in child.get(words.property).split():
-            node.setdefault(name.rpartition(":")[2], []).append(value)
+            values = node.setdefault(name.rpartition(":")[2], [])
+            values.append(value)
+            if name.endswith("Time") and len(child):
+                values.append(texts.text_of(child))  # where its attribute says nothing
     return node
+
+
+def _outermost_left_out(children: Sequence[html.HtmlElement], words: Words) -> Sequence[html.HtmlElement]:
+    """Without those that have the same property inside of them: a list that is one, and so are its items."""
+    if not 1 < len(children) <= _MAX_NESTED:
+        return children
+    with_others: set[html.HtmlElement] = set()
+    all_children = set(children)
+    for child in children:
+        for around in child.iterancestors():
+            if around in all_children and around.get(words.property) == child.get(words.property):
+                with_others.add(around)
+            if around.get(words.thing) is not None:
+                break
+    return [child for child in children if child not in with_others]
 
 
 def _value(element: html.HtmlElement, texts: TextReader) -> str:
@@ -166,11 +202,14 @@ def microformat(tree: html.HtmlElement, texts: TextReader) -> ParsedRecipe | Non
     element = elements[0]
     title = _by_class(element, texts, "p-name", "fn")
     steps = [text for part in _having(element, "e-instructions", "instructions") for text in texts.blocks_of(part)]
-    ingredients = _by_class(element, texts, "p-ingredient", "ingredient")
+    ingredients = ingredient_lines(
+        [line for part in _having(element, "p-ingredient", "ingredient") for line in texts.blocks_of(part)]
+    )
     return ParsedRecipe(
         title[0] if title else "",
-        ingredients=[read_ingredient(text) for text in ingredients],
-        steps=steps[:_MAX_LINES],
+        ingredients=read_ingredients(said_once(ingredients)[:MAX_LINES]),
+        steps=steps[:MAX_LINES],
+        is_cut=max(len(ingredients), len(steps)) > MAX_LINES,
     )
 
 
@@ -183,33 +222,4 @@ def _having(element: html.HtmlElement, *classes: str) -> list[html.HtmlElement]:
         elements = element.xpath(f".//*[contains(concat(' ', normalize-space(@class), ' '), ' {name} ')]")
         if elements:
             return list(elements)
-    return []
-
-
-def by_headings(tree: html.HtmlElement, texts: TextReader) -> ParsedRecipe | None:
-    """A page without any marks: the lists behind the headings that say ingredients, and instructions."""
-    ingredients, steps = _list_behind(tree, _INGREDIENTS, texts), _list_behind(tree, _STEPS, texts)
-    if not ingredients or not steps:
-        return None
-    title = next((text for text in _titles(tree, texts) if text), "")
-    return ParsedRecipe(title[:500], ingredients=[read_ingredient(line) for line in ingredients], steps=steps)
-
-
-def _titles(tree: html.HtmlElement, texts: TextReader) -> Iterator[str]:
-    yield from (texts.text_of(heading) for heading in tree.iter("h1"))
-    yield from (plain(content) for content in tree.xpath("//meta[@property='og:title']/@content"))
-    yield from (texts.text_of(element) for element in tree.iter("title"))
-
-
-def _list_behind(tree: html.HtmlElement, says: re.Pattern[str], texts: TextReader) -> list[str]:
-    """The lines of the first list that stands behind a heading which says so; each element is looked at once."""
-    is_announced = False
-    for element in tree.iter(*_HEADINGS, *_LISTS):
-        if element.tag in _HEADINGS:
-            if not is_announced:
-                heading = texts.text_of(element)
-                is_announced = len(heading) <= _LONGEST_HEADING and says.match(heading) is not None
-        elif is_announced:
-            items = islice(element.iter("li"), _MAX_LINES)
-            return [line for item in items if (line := texts.text_of(item))]
     return []

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from penstock import Permanent, Retryable
 from penstock_apps.recipes.failures import PageFailure
 from penstock_apps.recipes.parsing import json_ld, library, markup
+from penstock_apps.recipes.parsing.completing import complete
+from penstock_apps.recipes.parsing.headings import by_headings
 from penstock_apps.recipes.parsing.language_model import STRATEGY as LLM
 from penstock_apps.recipes.parsing.language_model import WARNING, LanguageModel
 from penstock_apps.recipes.parsing.model_answers import ModelAnswer, read_answer, words_of
 from penstock_apps.recipes.parsing.page import KeptPage, Page
+from penstock_apps.recipes.parsing.page_view import PageView
 from penstock_apps.recipes.parsing.recipe import FoundRecipe, ParsedRecipe
 from penstock_apps.recipes.parsing.schema_org import Node, read
 
@@ -21,6 +24,7 @@ Value = TypeVar("Value")
 
 _PART_UNREADABLE = "Part of the page's data could not be read."
 _SEVERAL = "The page has several recipes; this is the fullest of them."
+_TITLE_RECIPE = "The page has several recipes; this is the one that it is called by."
 _NOT_ANSWERED = "The language model could not be asked; this is what the page says itself."
 _PARTIAL = {
     "ingredients": "No ingredients were found.",
@@ -53,13 +57,17 @@ class Reading:
 def read_page(page: Page | KeptPage) -> Reading:
     """What a page says itself. A stranger wrote it: this runs in a process with limits."""
     text = page.read()
-    partial: FoundRecipe | None = None
-    for candidate in _ways(text, page.address):
+    view = PageView(text, page.address)
+    partials: list[FoundRecipe] = []
+    for candidate in _ways(view, partials):
         if candidate.recipe.is_whole:
-            return Reading(candidate)
-        if partial is None or candidate.recipe.weight > partial.recipe.weight:
-            partial = candidate
-    return Reading(partial, words_of(text))
+            return Reading(complete(candidate, view, [partial.recipe for partial in partials]))
+        partials.append(candidate)
+    if not partials:
+        return Reading(None, words_of(text))
+    fullest = max(partials, key=lambda candidate: candidate.recipe.weight)
+    partial = complete(fullest, view, [partial.recipe for partial in partials])
+    return Reading(partial) if partial.recipe.is_whole else Reading(partial, words_of(text))
 
 
 async def recipe_of(
@@ -101,27 +109,35 @@ async def complete_reading(
     raise failure or PageFailure.NO_RECIPE.error()
 
 
-def _ways(page: str, address: str) -> Iterator[FoundRecipe]:
-    """What each way finds, in order; later ones are not tried unless somebody asks for more."""
-    nodes, unread = json_ld.recipe_nodes(page)
-    yield from _fullest(nodes, address, json_ld.STRATEGY, (_PART_UNREADABLE,) if unread else ())
-    tree = markup.tree_of(page)
+def _ways(view: PageView, partials: Sequence[FoundRecipe]) -> Iterator[FoundRecipe]:
+    """What each way finds, in order; later ones are not tried unless somebody asks for more than the partial ones."""
+    nodes, unread = json_ld.recipe_nodes(view.text)
+    yield from _fullest(nodes, view, json_ld.STRATEGY, (_PART_UNREADABLE,) if unread else ())
+    tree = view.tree
     if tree is None:
         return
-    texts = markup.TextReader()
     for words in (markup.MICRODATA, markup.RDFA):
-        yield from _fullest(markup.recipe_nodes(tree, words, texts), address, words.strategy, ())
-    yield from _of(markup.microformat(tree, texts), "h_recipe")
-    yield from _of(library.by_site_rules(tree, address), library.strategy_of(address))
-    yield from _of(markup.by_headings(tree, texts), "headings")
+        yield from _fullest(markup.recipe_nodes(tree, words, view.texts), view, words.strategy, ())
+    yield from _of(markup.microformat(tree, view.texts), "h_recipe")
+    rules = view.rules
+    if rules is not None and rules.recipe.is_whole:
+        yield from _of(rules.recipe, library.strategy_of(view.address))
+    if not any(
+        partial.recipe.title for partial in partials
+    ):  # else what the headings have is put to what the marks have
+        yield from _of(by_headings(tree, view.texts, view.lists), "headings")
 
 
-def _fullest(nodes: list[Node], address: str, strategy: str, warnings: tuple[str, ...]) -> Iterator[FoundRecipe]:
-    recipes = [read(node, address) for node in nodes]
-    if recipes:
-        several = len({recipe.title for recipe in recipes if recipe.is_whole}) > 1
-        best = max(recipes, key=lambda recipe: recipe.weight)
-        yield FoundRecipe(best, strategy, warnings=(*warnings, _SEVERAL) if several else warnings)
+def _fullest(nodes: list[Node], view: PageView, strategy: str, warnings: tuple[str, ...]) -> Iterator[FoundRecipe]:
+    """Of several recipes the one that the page is called by, or else the fullest."""
+    recipes = [read(node, view.address) for node in nodes]
+    whole = {recipe.title: recipe for recipe in sorted(recipes, key=lambda recipe: recipe.weight) if recipe.is_whole}
+    if len(whole) > 1:
+        title_recipe = view.recipe_it_is_called_by(whole)
+        warnings = (*warnings, _SEVERAL if title_recipe is None else _TITLE_RECIPE)
+        yield FoundRecipe(title_recipe or max(recipes, key=lambda recipe: recipe.weight), strategy, warnings=warnings)
+    elif recipes:
+        yield FoundRecipe(max(recipes, key=lambda recipe: recipe.weight), strategy, warnings=warnings)
 
 
 def _of(recipe: ParsedRecipe | None, strategy: str) -> Iterator[FoundRecipe]:

@@ -17,6 +17,8 @@ class ParsedRecipe:
     description: str | None = None
     ingredients: list[Ingredient] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
+    step_sections: list[str | None] = field(default_factory=list)
+    """The section of each step; empty where none has one."""
     servings: int | None = None
     yields: str | None = None
     prep_minutes: int | None = None
@@ -25,6 +27,13 @@ class ParsedRecipe:
     image_url: str | None = None
     tags: list[str] = field(default_factory=list)
     author: str | None = None
+    is_cut: bool = False
+    """Were there more ingredients or steps than anybody reads?"""
+
+    def __post_init__(self) -> None:
+        """What took no time of its own takes as long as its parts do."""
+        if self.total_minutes is None and (self.prep_minutes or self.cook_minutes):
+            self.total_minutes = (self.prep_minutes or 0) + (self.cook_minutes or 0)
 
     def as_json(self, address: str) -> RecipeData:
         """For the database and the API."""
@@ -33,22 +42,19 @@ class ParsedRecipe:
             "description": self.description,
             "ingredients": [ingredient.as_json() for ingredient in self.ingredients],
             "steps": self.steps,
+            "step_sections": self.step_sections,
             "servings": self.servings,
             "yields": self.yields,
             "prep_time_minutes": self.prep_minutes,
             "cook_time_minutes": self.cook_minutes,
             "total_time_minutes": self.total_minutes,
-            "estimated_time_minutes": self.total_minutes or self._sum_of_minutes,
+            "estimated_time_minutes": self.total_minutes,
             "image_url": self.image_url,
             "tags": self.tags,
             "notes": [],  # pages have no words for them
             "author": self.author,
             "source_url": address,
         }
-
-    @property
-    def _sum_of_minutes(self) -> int | None:
-        return (self.prep_minutes or 0) + (self.cook_minutes or 0) or None
 
     @property
     def is_whole(self) -> bool:

@@ -7,18 +7,20 @@ lists; nothing here trusts more than the names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import urljoin
 
 from penstock.lifecycle import JSON
+from penstock_apps.recipes.limits import MAX_LINES
 from penstock_apps.recipes.parsing.durations import minutes
-from penstock_apps.recipes.parsing.ingredients import read_ingredient
+from penstock_apps.recipes.parsing.ingredient_lists import ingredient_lines
 from penstock_apps.recipes.parsing.recipe import ParsedRecipe
+from penstock_apps.recipes.parsing.repetitions import said_once, steps_said_once
+from penstock_apps.recipes.parsing.sections import Part, is_method, read_ingredients, split_steps
 from penstock_apps.recipes.parsing.texts import lines, plain
 
 Node = dict[str, JSON]
 _DEEPEST = 12
-_MAX_LINES = 500
 _LONGEST_TITLE = 500
 _LONGEST_TEXT = 10_000
 _LARGEST = 1e15
@@ -49,11 +51,16 @@ def recipes_in(value: JSON, depth: int = 0) -> Iterator[Node]:
 def read(node: Node, address: str) -> ParsedRecipe:
     """What a recipe's node says."""
     yields = _texts(node.get("recipeYield") or node.get("yield"))
+    steps, step_sections = split_steps(
+        steps_said_once(list(_steps(node.get("recipeInstructions") or node.get("instructions"))))
+    )
+    all_ingredients = said_once(_ingredients(node))
     return ParsedRecipe(
         title=(_text(node.get("name")) or _text(node.get("headline")) or "")[:_LONGEST_TITLE],
         description=_text(node.get("description")),
-        ingredients=[read_ingredient(line) for line in _ingredients(node)],
-        steps=list(dict.fromkeys(_steps(node.get("recipeInstructions") or node.get("instructions"))))[:_MAX_LINES],
+        ingredients=read_ingredients(all_ingredients[:MAX_LINES]),
+        steps=steps[:MAX_LINES],
+        step_sections=step_sections[:MAX_LINES],
         servings=servings(yields),
         yields=max(yields, key=len, default=None),
         prep_minutes=_minutes(node.get("prepTime")),
@@ -62,6 +69,7 @@ def read(node: Node, address: str) -> ParsedRecipe:
         image_url=_image(node.get("image"), address),
         tags=_tags(node),
         author=_text(node.get("author")),
+        is_cut=max(len(all_ingredients), len(steps)) > MAX_LINES,
     )
 
 
@@ -76,25 +84,60 @@ def servings(yields: list[str]) -> int | None:
 
 def _ingredients(node: Node) -> list[str]:
     value = node.get("recipeIngredient") or node.get("ingredients") or node.get("supply")
-    texts = _strings(value)
-    all_lines = [line for text in texts for line in (lines(text) if "\n" in text or "<" in text else [plain(text)])]
-    return [line for line in all_lines if line][:_MAX_LINES]
+    return ingredient_lines(list(_ingredient_texts(value)))
 
 
-def _steps(value: JSON, depth: int = 0, *, among_others: bool = False) -> Iterator[str]:
+def _ingredient_texts(value: JSON, depth: int = 0) -> Iterator[str]:
+    """The texts of ingredients: of things also their amounts, and of lists of them what they are for."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for part in value:
+            yield from _ingredient_texts(part, depth + 1)
+    elif isinstance(value, dict):
+        name = _text(value.get("name"))
+        inner = value.get("itemListElement") or value.get("item")
+        if inner:
+            yield from (f"{name}:",) if name else ()
+            yield from _ingredient_texts(inner, depth + 1)
+        elif name:
+            yield " ".join(text for text in (*_amount_of(value), name) if text)
+        else:
+            yield from _strings(value)
+    else:
+        yield from _strings(value)
+
+
+def _amount_of(thing: Node, depth: int = 0) -> Sequence[str]:
+    """How much of a thing: as schema.org says it, and as programs do that have not read it."""
+    for name in ("requiredQuantity", "amount", "quantity", "value"):
+        value = thing.get(name)
+        if isinstance(value, dict) and depth < _DEEPEST:
+            return _amount_of(value, depth + 1)
+        if (text := _text(value)) is not None:
+            unit = _text(thing.get("unitText") or thing.get("unit"))
+            return (text, unit) if unit else (text,)
+    return ()
+
+
+def _steps(value: JSON, section: str | None = None, depth: int = 0, *, among_others: bool = False) -> Iterator[Part]:
     """Steps in order: texts, HowToStep, HowToSection and lists of them, as deep as they go."""
     if depth > _DEEPEST:
         return
     if isinstance(value, str):
         # A text alone has all the steps, a line each; one among others is a step, wherever its lines end.
-        yield from lines(value if "<" in value or not among_others else " ".join(value.split()))
+        for line in lines(value if "<" in value or not among_others else " ".join(value.split())):
+            yield line, section
     elif isinstance(value, list):
         for part in value:
-            yield from _steps(part, depth + 1, among_others=among_others or len(value) > 1)
+            yield from _steps(part, section, depth + 1, among_others=among_others or len(value) > 1)
     elif isinstance(value, dict):
         inner = value.get("itemListElement") or value.get("steps") or value.get("item")
+        if inner and any("HowToSection" in name for name in _strings(value.get("@type"))):
+            name = _text(value.get("name"))
+            section = section if name is None or is_method(name) else name.rstrip(" :") or None
         content = inner or _string(value.get("text")) or _string(value.get("name"))
-        yield from _steps(content, depth + 1, among_others=among_others)
+        yield from _steps(content, section, depth + 1, among_others=among_others)
 
 
 def _tags(node: Node) -> list[str]:
@@ -137,7 +180,7 @@ def _minutes(value: JSON, depth: int = 0) -> int | None:
         value = value.get("maxValue") or value.get("minValue") or value.get("@value") or value.get("value")
     if isinstance(value, list):
         return next((number for part in value if (number := _minutes(part, depth + 1)) is not None), None)
-    return minutes(value)
+    return minutes(plain(value) if isinstance(value, str) else value)
 
 
 def _text(value: JSON) -> str | None:

@@ -14,10 +14,13 @@ from penstock.ingest import declarable_encoding
 
 _MARK = re.compile(r"<[^<>]{0,2000}+>")
 _BREAK = re.compile(r"<\s*+(?:/\s*+(?:p|li|div|h[1-6]|tr)|br(?:\s*+/)?)\s*+>", re.IGNORECASE)
-_STEP_NUMBER = re.compile(r"(?:step\s*+)?\d{1,2}\s*+[.):]\s++", re.IGNORECASE)
+_SET_FRACTION = re.compile(r"<sup>\s*+(\d++)\s*+</sup>\s*+[/⁄]\s*+<sub>\s*+(\d++)\s*+</sub>", re.IGNORECASE)
+_STEP_NUMBER = re.compile(r"(?:step\s*+\d{1,2}\s*+[.):]?+|\d{1,2}\s*+[.):])\s++", re.IGNORECASE)
 _CHARSET = re.compile(rb"""<meta[^<>]{1,500}?charset\s*+=\s*+["']?\s*+([a-zA-Z0-9_:.-]{1,40})""", re.IGNORECASE)
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _HEAD = 4_096
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\u2061\u2062\u2063\ufeff\u00ad"))
+"""Characters without a form, which editors leave behind."""
 
 
 def plain(text: str) -> str:
@@ -29,16 +32,29 @@ def plain(text: str) -> str:
     if "&" in text:
         text = unescape(unescape(text))  # many pages escape what is escaped already
     if "<" in text:
-        text = _MARK.sub(" ", _BREAK.sub("\n", text))
-    return " ".join(text.split())
+        text = _without_marks(text)
+    return " ".join(text.translate(_INVISIBLE).split())
+
+
+def paragraphs(text: str) -> list[str]:
+    """The lines of a text that are none in its source only: each plain, without empty ones.
+
+    >>> paragraphs("<li>1 egg</li><li>Salt</li>")
+    ['1 egg', 'Salt']
+    """
+    if "&lt;" in text or "&#" in text:
+        text = unescape(text)
+    return [line for part in _without_marks(text).splitlines() if (line := plain(part))]
 
 
 def lines(text: str) -> list[str]:
-    """The paragraphs of a text, each plain, without the numbers people put before steps."""
-    if "&lt;" in text:
-        text = unescape(text)
-    parts = _MARK.sub(" ", _BREAK.sub("\n", text)).splitlines()
-    return [_without_number(line) for part in parts if (line := plain(part))]
+    """The paragraphs of a text, without the numbers people put before steps."""
+    return [_without_number(line) for line in paragraphs(text)]
+
+
+def _without_marks(text: str) -> str:
+    """Blocks end lines, and other marks are blanks; a fraction that is set with marks is one still."""
+    return _MARK.sub(" ", _BREAK.sub("\n", _SET_FRACTION.sub(r" \1/\2", text)))
 
 
 def unescape(text: str) -> str:

@@ -26,8 +26,10 @@ from weakref import WeakKeyDictionary
 import psycopg
 from psycopg.types.array import ListBinaryDumper
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL
 from sqlalchemy.exc import InvalidatePoolError
+
+from penstock.store.dialects.dialect import parse_url
 
 # Every statement here finds its rows by key. Before a table is analyzed the planner guesses otherwise. So there is one
 # plan for each statement, whatever its parameters, and it need not be made each time.
@@ -102,7 +104,7 @@ class Connector:
         self.behind_pooler = False
         """As the newest connection has it."""
         self.listens_elsewhere = listen_url is not None
-        self._listen_url = _with_driver(make_url(listen_url)) if listen_url is not None else url
+        self._listen_url = _with_driver(parse_url(listen_url)) if listen_url is not None else url
         self._timeout = timeout
         self._prepared_statements = prepared_statements
         self._dialect: Any = None

@@ -1,7 +1,8 @@
 // Where rows come from: by number, anywhere in constant time, or one page behind the other.
 //
 // Both have the same face: count, row(index), ask(), want(first, last), refresh(), reload(), stop(), and tell their
-// owner by changed(). `total` is null and `ended` false while nobody knows how many there are.
+// owner by changed(). `total` is null and `ended` false while nobody knows how many there are. A refresh that comes while
+// an answer is under way is remembered: that answer may have been written before what the refresh is about.
 
 import { OFFLINE, Problem, problemOf, root, withQuery } from "../core/api.js";
 import { readExactly } from "./grid_cells.js";
@@ -31,6 +32,7 @@ export class NumberedSource {
     Object.assign(this, { path, onChange, count: 0, total: null, ended: true, numbered: true, stale: false });
     Object.assign(this, { answer: null, problem: null, pages: new Map(), asked: new Map(), wanted: [1], timer: null });
     this.failed = new Set();
+    this.again = new Set();
   }
 
   get loading() {
@@ -70,6 +72,7 @@ export class NumberedSource {
   refresh() {
     this.failed.clear();
     for (const page of this.pages.values()) page.old = true;
+    for (const page of this.asked.keys()) this.again.add(page);
     this.ask();
   }
 
@@ -84,6 +87,7 @@ export class NumberedSource {
     clearTimeout(this.timer);
     for (const controller of this.asked.values()) controller.abort();
     this.asked.clear();
+    this.again.clear();
   }
 
   missing(page) {
@@ -106,13 +110,14 @@ export class NumberedSource {
   async load(page) {
     const controller = new AbortController();
     this.asked.set(page, controller);
+    this.again.delete(page);
     try {
       const answer = await read(withQuery(this.path, { page, pageSize: PAGE }), controller.signal);
       this.problem = null;
       this.answer = answer;
       this.total = this.count = answer.total;
       this.pages.delete(page);
-      this.pages.set(page, { items: answer.items, old: false });
+      this.pages.set(page, { items: answer.items, old: this.again.has(page) });
       while (this.pages.size > PAGES_KEPT) this.pages.delete(this.pages.keys().next().value);
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -120,6 +125,10 @@ export class NumberedSource {
       this.problem = error;
     } finally {
       if (this.asked.get(page) === controller) this.asked.delete(page);
+    }
+    if (this.again.delete(page)) {
+      this.failed.delete(page);
+      this.ask();
     }
     this.onChange();
   }
@@ -130,6 +139,7 @@ export class KeysetSource {
   constructor(path, parameters, onChange) {
     Object.assign(this, { path, parameters, onChange, total: null, numbered: false, stale: false });
     Object.assign(this, { answer: null, problem: null, items: [], places: new Map(), next: null, asked: null });
+    this.again = false;
   }
 
   get count() {
@@ -164,7 +174,10 @@ export class KeysetSource {
 
   /** A short list is read again from its start; a long one is marked, and somebody decides. */
   refresh() {
-    if (this.asked !== null) return;
+    if (this.asked !== null) {
+      this.again = true;
+      return;
+    }
     if (this.items.length > READ_AGAIN_MOST) {
       this.stale = true;
       this.onChange();
@@ -185,6 +198,7 @@ export class KeysetSource {
   stop() {
     this.asked?.abort();
     this.asked = null;
+    this.again = false;
   }
 
   async load(after, pageSize) {
@@ -209,6 +223,10 @@ export class KeysetSource {
       if (this.asked === controller) this.asked = null;
     }
     this.onChange();
+    if (this.again && this.asked === null) {
+      this.again = false;
+      this.refresh();
+    }
   }
 
   // One that changed while somebody scrolled comes again at the end: it is shown once, as it is now.

@@ -1,5 +1,6 @@
 // Numbers, sizes and times as people read them.
 
+import { now } from "./clock.js";
 import { make } from "./dom.js";
 
 const groupedNumber = new Intl.NumberFormat("en");
@@ -72,7 +73,7 @@ export function isBefore(moment, other) {
 }
 
 export function ago(moment) {
-  const seconds = (moment - Date.now()) / 1000;
+  const seconds = (moment - now()) / 1000;
   for (const [unit, length] of UNITS) {
     if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
   }

@@ -80,6 +80,8 @@ export function errorGroups(place, { jobId, onChange }) {
     } finally {
       asking = false;
     }
+    // What changed meanwhile is not in that answer.
+    if (keyOf(job) !== loadedKey) await look();
   }
 
   return {

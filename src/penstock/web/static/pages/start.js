@@ -3,6 +3,7 @@
 import { get, root, send } from "../core/api.js";
 import { all, fill, make, find, say } from "../core/dom.js";
 import { percent, plural } from "../core/format.js";
+import { readyToMap } from "./jobs_columns.js";
 import { readyToDrop, showChosen } from "./jobs_files.js";
 import { tell, warn } from "../core/notices.js";
 import { upload } from "../components/upload.js";
@@ -16,6 +17,7 @@ export function readyToStart(form) {
   form.addEventListener("input", () => (attempt = null));
   form.addEventListener("change", () => (attempt = null));
   all("[data-drop]", form).forEach(readyToDrop);
+  all("[data-columns]", form).forEach(readyToMap);
   find("[data-stop]", form).addEventListener("click", () => sending?.abort());
   form.closest("details").addEventListener("toggle", (event) => {
     if (event.target.open) all("[data-choices]", form).forEach(loadChoices);
@@ -83,12 +85,17 @@ function clear(form) {
 /** What was filled in, by name: a text, a list of lines, or a list of files. */
 function valuesOf(form) {
   const values = {};
-  for (const field of all("input, select, textarea", form)) {
+  for (const field of fieldsOf(form)) {
     if (field.type === "file") values[field.name] = [...field.files];
     else if (field.dataset.lines) values[field.name] = linesOf(field.value);
     else if (field.value.trim()) values[field.name] = field.value.trim();
   }
   return values;
+}
+
+/** What has no name is a part of a field, and is not sent by itself. */
+function fieldsOf(form) {
+  return all("input, select, textarea", form).filter((field) => field.name);
 }
 
 function linesOf(text) {
@@ -150,7 +157,7 @@ function showSent(form, sentBytes, total) {
 
 /** At the field at fault, where there is one on the form; above the form otherwise. */
 function showProblem(form, problem) {
-  const fields = all("input, select, textarea", form);
+  const fields = fieldsOf(form);
   const at = problem?.field ? fields.find((field) => problem.field.split(".").includes(field.name)) : null;
   for (const field of fields) {
     const line = document.getElementById(`${field.id}-problem`);

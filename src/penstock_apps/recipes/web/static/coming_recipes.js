@@ -1,6 +1,7 @@
 // Pages that are being read, and those that could not be: followed live, over the one connection of the page.
 
 import { isAdmin, Problem, root, send, user, withQuery } from "../core/api.js";
+import { now } from "../core/clock.js";
 import { ask } from "../components/dialogs.js";
 import { fill, make, find } from "../core/dom.js";
 import { when } from "../core/format.js";
@@ -35,7 +36,7 @@ export function comingRecipes({ ended, retry }) {
       jobs.filter((job) => OPEN.includes(job.status)),
       onItsWay,
     );
-    const recent = (job) => Date.now() - new Date(job.completed_at ?? job.updated_at) < RECENT_MS;
+    const recent = (job) => now() - new Date(job.completed_at ?? job.updated_at) < RECENT_MS;
     lay("#failures", jobs.filter((job) => job.status === "failed" && recent(job)).slice(0, MOST_FAILED), failure);
     const over = jobs
       .filter((job) => !OPEN.includes(job.status))

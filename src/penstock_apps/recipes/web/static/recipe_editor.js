@@ -68,7 +68,7 @@ export function editor({ close, changed }) {
         warnings: [],
         jobId: recipe.parse_job_id,
         photos,
-        save: (values) => send("PATCH", path, values),
+        save: () => send("PATCH", path, form.changes()),
       });
     await opened(path, show, photosOf);
   }

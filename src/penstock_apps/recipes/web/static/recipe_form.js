@@ -2,7 +2,16 @@
 
 import { make, find } from "../core/dom.js";
 import { stepList } from "./recipe_steps.js";
-import { ingredientsOf, lineOf, linesOf, nameOf, tagsOf, textOf, webAddress } from "./recipe_values.js";
+import {
+  ingredientsOf,
+  linesOf,
+  nameOf,
+  sectionedLines,
+  sectionedSteps,
+  stepsOf,
+  tagsOf,
+  webAddress,
+} from "./recipe_values.js";
 
 const NUMBERS = [
   ["servings", "Servings"],
@@ -70,7 +79,11 @@ export function recipeForm(recipe, { saveLabel, onSave, onLeave }) {
     return whole;
   }
 
-  const steps = stepList((recipe.steps ?? []).map(textOf), () => clear("steps"));
+  const stepsBefore = sectionedSteps(recipe);
+  const steps = stepList(
+    stepsBefore.map((step) => step.text),
+    () => clear("steps"),
+  );
   const general = make("div", { class: "form-problem", role: "alert", hidden: true });
   const saveButton = make("button", { class: "main-action" }, saveLabel);
   const form = make(
@@ -87,9 +100,9 @@ export function recipeForm(recipe, { saveLabel, onSave, onLeave }) {
     text(
       "ingredients",
       "Ingredients",
-      before.map(lineOf).join("\n"),
+      sectionedLines(before).join("\n"),
       Math.min(Math.max(before.length + 1, 4), 16),
-      "One on each line.",
+      "One on each line. A line that ends with a colon begins a section.",
     ),
     steps.element,
     line("tags", "Tags", {}, "Separated by commas."),
@@ -130,7 +143,7 @@ export function recipeForm(recipe, { saveLabel, onSave, onLeave }) {
       title: said("title"),
       description: said("description"),
       ingredients: ingredientsOf(linesOf(fields.get("ingredients").value), before),
-      steps: steps.values(),
+      steps: stepsOf(steps.values(), stepsBefore),
       ...Object.fromEntries(NUMBERS.map(([name]) => [name, said(name) && Number(said(name))])),
       yields: said("yields"),
       tags: tagsOf(fields.get("tags").value),
@@ -177,11 +190,14 @@ export function recipeForm(recipe, { saveLabel, onSave, onLeave }) {
     return true;
   }
 
-  const original = JSON.stringify(values());
+  const original = values();
+  const isOther = (name, value) => JSON.stringify(value) !== JSON.stringify(original[name]);
   return {
     element: form,
     values,
-    isChanged: () => JSON.stringify(values()) !== original,
+    isChanged: () => Object.entries(values()).some(([name, value]) => isOther(name, value)),
+    /** What was changed, and nothing else: another window may have changed the rest. */
+    changes: () => Object.fromEntries(Object.entries(values()).filter(([name, value]) => isOther(name, value))),
     showProblem,
     /** Say what is wrong with all of it. */
     showGeneral(...children) {

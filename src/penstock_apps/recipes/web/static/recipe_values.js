@@ -9,6 +9,7 @@ const INGREDIENT_FIELDS = [
   "name",
   "note",
   "line",
+  "section",
 ];
 
 /** An ingredient as the line a cook reads: the page's own, or the amount before what it is. */
@@ -35,17 +36,53 @@ export function linesOf(text) {
   return text.split("\n").map(tidy).filter(Boolean);
 }
 
+/** The lines of ingredients, each section below a line of its own: "For the sauce:". */
+export function sectionedLines(ingredients) {
+  let section = null;
+  return ingredients.flatMap((ingredient) => {
+    const begins = ingredient.section && ingredient.section !== section;
+    section = ingredient.section ?? null;
+    return begins ? [`${section}:`, lineOf(ingredient)] : [lineOf(ingredient)];
+  });
+}
+
 /** Ingredients for lines: a line that was there before stays what it was, any other is a text. */
 export function ingredientsOf(lines, before) {
-  const known = new Map();
-  for (const ingredient of before) {
-    const line = lineOf(ingredient);
-    known.set(line, [...(known.get(line) ?? []), ingredient]);
-  }
-  return lines.map((line) => {
+  const known = remembered(before, lineOf);
+  let section = null;
+  return lines.flatMap((line, place) => {
+    if (line.endsWith(":") && place + 1 < lines.length) {
+      section = line.slice(0, -1).trim() || null;
+      return [];
+    }
     const found = known.get(line)?.shift();
-    return found === undefined ? line : kept(found);
+    const parts = found === undefined ? { text: line } : kept({ ...found, section: null });
+    if (section) return [{ ...parts, section }];
+    return [found === undefined ? line : parts];
   });
+}
+
+/** The steps of a recipe with their sections, which parsed recipes have beside the texts. */
+export function sectionedSteps(recipe) {
+  return (recipe.steps ?? []).map((step, place) => ({
+    text: textOf(step),
+    section: step.section ?? recipe.step_sections?.[place] ?? null,
+  }));
+}
+
+/** Steps for texts: one that was there before stays in its section. */
+export function stepsOf(texts, before) {
+  const known = remembered(before, (step) => step.text.trim());
+  return texts.map((text) => {
+    const section = known.get(text)?.shift()?.section;
+    return section ? { text, section } : text;
+  });
+}
+
+function remembered(parts, keyOf) {
+  const known = new Map();
+  for (const part of parts) known.set(keyOf(part), [...(known.get(keyOf(part)) ?? []), part]);
+  return known;
 }
 
 export function tagsOf(text) {

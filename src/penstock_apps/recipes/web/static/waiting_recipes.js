@@ -1,6 +1,7 @@
 // The mailbox itself: finished recipes as cards, the newest first, each with the time it has left.
 
 import { get, Problem, send, withQuery } from "../core/api.js";
+import { now } from "../core/clock.js";
 import { ask } from "../components/dialogs.js";
 import { all, fill, make, find, say } from "../core/dom.js";
 import { duration, when } from "../core/format.js";
@@ -173,7 +174,7 @@ export function waitingRecipes({ open, onCount }) {
     let expired = false;
     for (const line of all(".left", place)) {
       const { expires } = line.dataset;
-      const left = expires ? (new Date(expires) - Date.now()) / 1000 : null;
+      const left = expires ? (new Date(expires) - now()) / 1000 : null;
       const id = line.closest("[data-job]").dataset.job;
       const urgent = left !== null && left < URGENT_SECONDS;
       line.classList.toggle("urgent", urgent);
