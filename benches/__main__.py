@@ -24,6 +24,7 @@ from benches import (
     messages_to_kafka,
     pages_of_items,
     pick_up,
+    pruning,
     recipe_reads,
     single_step_jobs,
     status_reads,
@@ -42,7 +43,7 @@ QUESTIONS: dict[str, Callable[[Databases, Plan], list[Answer]]] = {
         items_of_one_job, single_step_jobs, pick_up, claim_in_large_table, status_reads, first_view,
         duplicates_of_photos, thumbnails_of_photos, recipe_reads, ingest_of_a_table, export_of_a_job,
         pages_of_items, adaptive_run, held_snapshot, hostile_crowd, messages_to_kafka, handlers_on_celery,
-        tracked_chord, workbook_reading,
+        tracked_chord, workbook_reading, pruning,
     )
 }  # fmt: skip
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

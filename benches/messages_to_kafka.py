@@ -17,6 +17,7 @@ from benches.plan import LeftOut, Plan, in_turns
 from benches.report import Answer, by_pairs
 from benches.workload import given, given_text
 from penstock import Penstock, load_settings
+from penstock.messages.kafka.transport import KafkaMessages
 from penstock.operations import outbox
 from penstock.store import DatabaseConnection
 from tests.private_brokers import BrokerUnavailable, private_broker
@@ -36,9 +37,8 @@ def ask(databases: Databases, plan: Plan) -> list[Answer]:
             )
     except BrokerUnavailable as reason:
         raise LeftOut(str(reason)) from None
-    notes = [
-        f"{count:,} messages of as many keys, {plan.repetitions} repetitions; one relay, batches of {outbox.AT_ONCE}"
-    ]
+    batches = f"one relay, batches of {KafkaMessages.at_once:,}"
+    notes = [f"{count:,} messages of as many keys, {plan.repetitions} repetitions; {batches}"]
     what = "messages of the outbox to Kafka"
     return [by_pairs(NAME, what, databases.name, "messages/s", mine, theirs, notes=notes)]
 
@@ -58,7 +58,7 @@ def ours(databases: Databases, broker: Broker, count: int) -> float:
             transport = app._runtime.transport
             transport.check()  # it is connected, as a worker's is
             begun = time.perf_counter()
-            while outbox.relay(app.store, transport.send, topics=transport.topics()):
+            while outbox.relay_through(app.store, transport):
                 pass
             taken = time.perf_counter() - begun
             assert app.messages.backlog().waiting == 0

@@ -51,6 +51,9 @@ class Plan:
     celery_noops: int = 40_000
     repetitions_of_celery: int = 3
     seconds_of_attack: int = 60
+    pruned_table: int = 10_000_000
+    pruning_rounds: int = 10
+    pruning_seconds: float = 6.0
     chord_tasks: int = 1_000
     repetitions_of_chords: int = 5
 
@@ -64,6 +67,7 @@ class Plan:
             repetitions_of_tables=2, large_items=100_000, page_asks=20, adaptive_items=1_500, repetitions_of_adaptive=1,
             snapshot_intervals=8, snapshot_seconds=10, celery_items=2_000, celery_noops=10_000, repetitions_of_celery=1,
             seconds_of_attack=20, rows_of_a_workbook=20_000,
+            pruned_table=600_000, pruning_rounds=4, pruning_seconds=3.0,
             chord_tasks=300, repetitions_of_chords=1,
         )  # fmt: skip
 

@@ -8,6 +8,7 @@
     │   └── PayloadTooLarge     … or is larger than the configured bound
     ├── KindUnknown             no kind of that name is registered here
     ├── JobNotFound             no such job, or it belongs to somebody else
+    │   └── JobPruned           … there was one, and its time is over
     ├── FileNotFound            no such stored file, or it belongs to somebody else
     ├── TransitionRefused       the lifecycle does not allow that now
     ├── ChangedMeanwhile        the thing is not any more what the caller has seen of it
@@ -58,6 +59,7 @@ __all__ = [
     "PayloadTooLarge",
     "KindUnknown",
     "JobNotFound",
+    "JobPruned",
     "FileNotFound",
     "TransitionRefused",
     "ChangedMeanwhile",
@@ -148,6 +150,12 @@ class JobNotFound(PenstockError):
     """There is no such job for this caller."""
 
     code = "JOB_NOT_FOUND"
+
+
+class JobPruned(JobNotFound):
+    """There was such a job: it has been kept for as long as its kind says."""
+
+    code = "JOB_PRUNED"
 
 
 class FileNotFound(PenstockError):

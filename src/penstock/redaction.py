@@ -21,6 +21,7 @@ _PARAMETER = re.compile(r"([?&;])([^\s=&?;#]+)=([^\s&;#\"'<>]*)")
 _KEYWORD = re.compile(r"\b((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s'&]+)", re.IGNORECASE)
 _SECRET_NAME = re.compile(
     r"pass(?:word|wd|phrase)|pwd|secret|token|credential|signature|\bsig\b|api[-_.]?key|access[-_.]?key"
+    r"|\A(?:key|auth|authorization)\Z"
 )
 
 

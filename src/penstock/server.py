@@ -40,7 +40,7 @@ from penstock.http.reference import describe, operation_name
 from penstock.http.requests import RequestIds
 from penstock.http.routing import add_routes
 from penstock.http.service import Service
-from penstock.http.system import health
+from penstock.http.system import health, schedules
 from penstock.http.system import routes as system
 from penstock.http.trailing_slash import TrailingSlash
 from penstock.web.pages import add_pages
@@ -110,6 +110,7 @@ def create_app(
         *of_items,
         session_routes.routes,
         system.routes,
+        schedules.routes,
         health.routes,
         *guests,
         *more,

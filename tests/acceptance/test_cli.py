@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import insert, update
 
 from penstock import JobState, owner
+from penstock.app import Schedule
+from penstock.operations.schedules import declare
 from penstock.store.tables import job_events, jobs
 from tests.acceptance.terminal import Said, Terminal
 
@@ -336,3 +339,27 @@ def test_params_that_would_not_come_back_equal_are_refused_with_the_path(termina
     assert "params.name[0] cannot be kept: it has the character NUL" in params.err
     assert "item 2: items[1].price cannot be kept: it is NaN" in items.err
     assert terminal.app.jobs.list() == []
+
+
+def test_later_and_again(terminal: Terminal) -> None:
+    later = terminal.run("submit", "greet", '{"name": "you"}', "--delay", "2h")
+    assert later.code == 0
+    terminal.app.drain()
+    [job] = terminal.app.jobs.list()
+    assert (job.state, job.run_at is not None) == (JobState.CREATED, True)
+    nightly = Schedule("nightly", "0 3 * * *", "greet", {"name": "night"})
+    terminal.app.store.write(partial(declare, schedules=[nightly], max_bytes=1_000))
+    shown, paused, run, listed, unknown, both = terminal.run_each(
+        ["show", str(job.id)],
+        ["schedules", "nightly", "--pause"],
+        ["schedules", "nightly", "--run"],
+        ["schedules", "--json"],
+        ["schedules", "weekly", "--resume"],
+        ["schedules", "nightly", "--run", "--pause"],
+    )
+    assert re.search(r"^run at +20\d\d-", shown.out, re.MULTILINE)
+    assert "paused" in paused.out
+    assert terminal.app.jobs.get(run.out.strip()).title == "nightly"
+    assert json.loads(listed.out)["is_paused"] is True
+    assert (unknown.code, "SCHEDULE_UNKNOWN" in unknown.err) == (2, True)
+    assert (both.code, "contradict" in both.err) == (2, True)

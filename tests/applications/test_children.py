@@ -40,7 +40,7 @@ catalog = catalogs.create("photos", [str(folder / "photos")], user="ada")
 for start in (catalogs.start_scan, catalogs.start_thumbnails, catalogs.start_tagging):
     jobs.append(start(catalog.id, by=owner("ada")))
     assert app.drain(timeout=100)
-libraries = ("PIL", "pillow_heif", "zxingcpp", "pypdf", "lxml", "recipe_scrapers")
+libraries = ("PIL", "pillow_heif", "zxingcpp", "pypdf", "lxml", "recipe_scrapers", "rapidocr", "cv2")
 print(json.dumps({
     "loaded": [name for name in libraries if name in sys.modules],
     "done": [[app.jobs.get(job.id).kind, app.jobs.get(job.id).state.value] for job in jobs],

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from penstock.app import Schedule
+from penstock.operations.schedules import declare
 from tests.browser.accessibility import no_problems
 from tests.browser.artifacts import screenshot
 from tests.browser.conftest import PageOf
@@ -301,3 +304,22 @@ def test_it_fits_a_small_screen(page_of: PageOf) -> None:
     page.goto("/ui/system")
     expect(row(page, "Worker queues", "csv")).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
+
+
+def test_a_schedule_is_paused_run_and_resumed(server: WholeServer, page_of: PageOf) -> None:
+    nightly = Schedule("nightly <b>", "0 3 * * *", "many", zone="Europe/Berlin")
+    server.app.store.write(partial(declare, schedules=[nightly], max_bytes=1_000))
+    page = page_of(ADMIN, admin=True)
+    page.goto("/ui/system")
+    row = page.locator("#schedules tbody tr")
+    expect(row).to_contain_text("nightly <b>")
+    expect(row).to_contain_text("0 3 * * * Europe/Berlin")
+    row.get_by_role("button", name="Pause").click()
+    expect(row).to_contain_text("Paused")
+    row.get_by_role("button", name="Run now").click()
+    expect(page.get_by_text("A job of nightly <b> was submitted.")).to_be_visible()
+    expect(row.get_by_role("link")).to_have_attribute("href", re.compile("/ui/jobs/"))
+    row.get_by_role("button", name="Resume").click()
+    expect(row.get_by_role("button", name="Pause")).to_be_visible()
+    no_problems(page)
+    server.app.schedules.remove("nightly <b>")

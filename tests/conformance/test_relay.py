@@ -62,6 +62,23 @@ def test_messages_of_other_keys_and_without_one_are_under_way_together(bench: Wo
     assert backlog(bench.store).waiting == 0
 
 
+def test_as_many_as_the_transport_likes_are_taken_at_a_time(bench: Workbench) -> None:
+    append(bench.store, *range(7), key=None)
+    assert [outbox.relay(bench.store, Broker(), at_once=3) for _ in range(4)] == [3, 3, 1, 0]
+
+
+def test_large_messages_are_read_a_few_at_a_time_and_the_others_are_due_at_once(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.operations.relay._MAX_CHARACTERS", 250)
+    texts = [f"{number}{100 * 'é'}" for number in range(4)]
+    append(bench.store, *texts, "x" * 1000, "small", key="k")
+    sent: list[Any] = []
+    passes = [outbox.relay(bench.store, lambda message: sent.append(message.payload)) for _ in range(4)]
+    assert passes == [3, 2, 1, 0], "the one that is larger than the bound goes, too"
+    assert sent == [*texts, "x" * 1000, "small"]
+
+
 def test_one_of_a_key_goes_when_the_one_before_it_is_confirmed_and_marked(bench: Workbench) -> None:
     append(bench.store, 1, key="a")
     append(bench.store, 2, key="b")

@@ -15,6 +15,7 @@ from penstock.settings import Settings
 from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.documents.reading.failures import DocumentFailure
 from penstock_apps.recipes.failures import PageFailure
+from penstock_apps.recipes.photos.failures import PictureFailure
 from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.errors import classes
 from tools.reference.settings import settings_of_applications, variables_of
@@ -65,6 +66,7 @@ def documented_codes() -> set[str]:
         *(one.code for one in DocumentFailure),
         *(one.code for one in PhotoFailure),
         *(one.code for one in PageFailure),
+        *(one.code for one in PictureFailure),
         "PARSE_FAILED",
     }
 

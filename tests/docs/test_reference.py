@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from penstock import Penstock
-from penstock.app import BoundApp, Files, Items, Jobs, Messages, System
+from penstock.app import BoundApp, Files, Items, Jobs, Messages, Schedules, System
 from tools.generate_reference import PAGES, REFERENCE
 
 
@@ -24,7 +24,7 @@ def test_nothing_else_lies_beside_the_generated_pages():
     assert {path.name for path in REFERENCE.iterdir()} == set(PAGES)
 
 
-@pytest.mark.parametrize("made", [Penstock, BoundApp, Jobs, Items, Files, Messages, System])
+@pytest.mark.parametrize("made", [Penstock, BoundApp, Jobs, Items, Files, Messages, Schedules, System])
 def test_every_method_is_in_the_reference(made: type) -> None:
     page = (REFERENCE / "api.md").read_text(encoding="utf-8")
     methods = [name for name, one in inspect.getmembers(made, inspect.isfunction) if not name.startswith("_")]

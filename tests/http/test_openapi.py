@@ -145,10 +145,10 @@ def world(tmp_path: Path) -> Iterator[World]:
         uploaded = [ada.post("/api/documents/jobs", files=upload).json()["jobId"] for _ in range(4)]
         ada.post(f"/api/documents/jobs/{uploaded[0]}/submit")
         holidays = {"name": "Holidays", "source_directories": [str(folder)]}
-        catalogs = [ada.post("/api/catalogs", json=holidays).json()["id"] for _ in range(2)]
+        catalog, spare = (ada.post("/api/catalogs", json=holidays).json()["id"] for _ in range(2))
         soups = [ada.post("/recipes", json={"title": "Soup"}).json() for _ in range(4)]
         saved = [str(soup["id" if number % 2 else "uuid"]) for number, soup in enumerate(soups)]
-        yield World(served, folder, jobs, uploaded, *catalogs, saved)
+        yield World(served, folder, jobs, uploaded, catalog, spare, saved)
     app.close()
 
 

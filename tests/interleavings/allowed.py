@@ -18,6 +18,8 @@ WORKERS_WAIT_AT = {
     "restore_turn": "the sweep lets a job go on",
     "count_more_lost": "two sweeps count the same dead worker",
     "insert_death": "the same",
+    "add_to_counts": "two passes count what they have pruned",
+    "begin_count": "the same",
 }
 """Statements at which a worker, a sweep or a relay may wait for a lock, within a bound, and why."""
 

@@ -16,7 +16,9 @@ from penstock.store.engine import Store, open_store
 from penstock.store.schema import migrate
 from penstock.testing.postgres import PostgresServer
 
-TABLES = ("jobs", "job_items", "job_events", "idempotency_keys", "outbox", "worker_deaths")
+TABLES = (
+    "jobs", "job_items", "job_events", "idempotency_keys", "outbox", "worker_deaths", "pruned_jobs", "pruned_counts",
+)  # fmt: skip
 """What operations change."""
 _VACUUMED_EVERY = 40
 """Each state that is put back leaves dead rows behind, which every statement would have to step over."""
@@ -202,6 +204,10 @@ def end_state(database: Database) -> EndState:
         ),
         *sorted(row(line, "reason", "at") for line in database.read("job_events")),
         *sorted(row(key, "created_at", "key", "request") for key in database.read("idempotency_keys")),
+        *sorted(("pruned", one["user_id"], bool(one["has_leftovers"])) for one in database.read("pruned_jobs")),
+        *sorted(
+            ("counted", one["kind"], one["state"], one["jobs"], one["items"]) for one in database.read("pruned_counts")
+        ),
         *sorted(
             (message["key"], repr(message["payload"]), message["sent_at"] is not None, when(message["ready_at"]))
             for message in database.read("outbox")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -11,14 +12,16 @@ from penstock.errors import InvalidInput, JobNotFound, TransitionRefused, Worker
 from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import owner, worker
 from penstock.lifecycle.outcomes import Outcome
-from penstock.lifecycle.states import ItemStatus
+from penstock.lifecycle.states import ItemStatus, JobState
 from penstock.lifecycle.transport import Message
 from penstock.operations import control, heartbeat, maintenance, outbox
 from penstock.operations.claim import Care, claim
 from penstock.operations.items import item_texts
 from penstock.operations.plan import add_planned
+from penstock.operations.prune import clear_some, prune_jobs
 from penstock.operations.record import LeaseLost, record, record_free
 from penstock.operations.reprocess import reprocess
+from penstock.operations.rerun import rerun
 from penstock.operations.submit import submit_created
 from penstock.store.transaction import Transaction
 from penstock.testing.drive import LEASE, MAX_BYTES, SUSPECT_DEATHS, item_result, unhurried_marks
@@ -183,6 +186,8 @@ def _sweeps(those: _Operations) -> None:
         parts["fail overrunning"] = lambda one: maintenance.fail_overrunning(one, kind)
     if kind.policy.abandon_after is not None:
         parts["abandon unused"] = lambda one: maintenance.abandon_unused(one, kind)
+    if isinstance(kind.policy.keep_for, float):
+        _prunes(those, parts, kind.name, kind.policy.keep_for)
     for name, part in parts.items():
         those.add_part(name, part, passes_over=True)
     those.add(
@@ -194,6 +199,20 @@ def _sweeps(those: _Operations) -> None:
     if stage.held:
         take_back = partial(maintenance.rescue_from, stage.store, kinds, "w1", SUSPECT_DEATHS)
         those.add("rescue from w1", lambda _slot: take_back(), by_worker=True, passes_over=True)
+
+
+def _prunes(those: _Operations, parts: dict[str, Part], kind: str, seconds: float) -> None:
+    stage, files = those.stage, Path("no-files")
+    for state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELED):
+        parts[f"prune {state.value}"] = partial(prune_jobs, kind=kind, state=state, seconds=seconds)
+    those.add("clear away", lambda _slot: clear_some(stage.store, (), files), by_worker=True, passes_over=True)
+    job_id, caller = stage.jobs_by_title["L"], owner("ann")
+    those.add(
+        "rerun L",
+        lambda _slot: (
+            stage.store.write(lambda one: rerun(one, stage.kinds, job_id, caller, max_bytes=MAX_BYTES)).state.value
+        ),
+    )
 
 
 def _relays(those: _Operations) -> None:

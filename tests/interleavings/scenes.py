@@ -50,6 +50,7 @@ KINDS = {
         Kind.of("bounded", process, _policy(queue_limit=1)),
         Kind.of("planned", PlanProcessFinalize, _policy()),
         Kind.of("given", ProcessFinalize, _policy()),
+        Kind.of("kept", process, _policy(keep_for=LIMIT)),
         Kind.of("given-limited", ProcessFinalize, _policy(run_limit=LIMIT)),
     )
 }
@@ -313,6 +314,45 @@ def left_behind(stage: Stage) -> None:
     lead_running(stage)
     stage.store.write(lambda one: one.execute(update(jobs).values(has_followers=False)))
     stage.end("h1", DONE)
+
+
+# Kept for long enough -------------------------------------------------------------------------------------------------
+
+
+@scene
+def kept_succeeded(stage: Stage) -> None:
+    """With a key that leads to it."""
+    stage.new("L", "kept", idempotency_key="i")
+    stage.take("h1")
+    stage.end("h1", DONE)
+    stage.clock.advance(LIMIT + 100)
+
+
+@scene
+def kept_failed(stage: Stage) -> None:
+    stage.new("L", "kept")
+    stage.take("h1")
+    stage.end("h1", FAILED)
+    stage.clock.advance(LIMIT + 100)
+
+
+@scene
+def kept_canceled_in_hands(stage: Stage) -> None:
+    """Somebody still holds its item."""
+    stage.new("L", "kept")
+    stage.take("h1", lease=LONG)
+    stage.ask(control.cancel, "L")
+    stage.clock.advance(LIMIT + 100)
+
+
+@scene
+def kept_lead(stage: Stage) -> None:
+    """One who followed has the result, too."""
+    stage.new("L", "kept")
+    stage.new("F", who="bob")
+    stage.take("h1")
+    stage.end("h1", DONE)
+    stage.clock.advance(LIMIT + 100)
 
 
 # Several items --------------------------------------------------------------------------------------------------------

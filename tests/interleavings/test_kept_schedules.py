@@ -18,6 +18,7 @@ KEPT = {
     "a result is copied twice for one owner": (
         "succeeded / submit by dora, if not fresh + submit by dora, if not fresh / 011111100000"
     ),
+    "a job is run again while it is reprocessed": "kept_succeeded / reprocess all of L + rerun L / 0001111000000001111",
     "more wait than the bound allows": "bounded / submit without key + submit without key / 0101",
 }
 

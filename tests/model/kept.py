@@ -33,9 +33,14 @@ def work(what: str) -> Step:
     return "work", {"kind": 0, "by": "w1", "what": what, "result": {"r": 1}}
 
 
-def claim(size: int = 6) -> Step:
-    """The first worker takes what is there."""
-    return "claim", {"kind": 0, "by": "w1", "size": size}
+def claim(size: int = 6, by: str = "w1") -> Step:
+    """A worker takes what is there."""
+    return "claim", {"kind": 0, "by": by, "size": size}
+
+
+def end(what: str, by: str = "w1") -> Step:
+    """The first item that a worker holds ends in this way."""
+    return "end", {"by": by, "whats": [what], "late": [], "late_first": False, "result": {"r": 1}}
 
 
 def advance(seconds: float) -> Step:
@@ -128,6 +133,22 @@ KEPT: dict[str, tuple[list[str], list[Step]]] = {
     "who has abandoned a result gets a new job from the cache": (
         ["single"],
         [submitted(keyed=True), work("done"), control(0, "abandon"), asked_again("ann", fresh=50)],
+    ),
+    # The seed 1942157412584001496 on SQLite: two that came back fill the claim, and the third job's place was moved.
+    "a job of which nothing is taken keeps its turn": (
+        ["bulk"],
+        [
+            submitted(count=2), submitted(count=1), claim(), end("retryable"), advance(1), end("retryable"), advance(1),
+            end("retryable"), advance(60), claim(2), claim(2),
+        ],
+    ),
+    # The seed 3290665394188388004 on PostgreSQL: a look showed the highest priority that it had not heard of, which was
+    # not due, and the claim took that for all there was.
+    "a due job is found beside a higher priority that is not due": (
+        ["single"],
+        [
+            claim(), submitted(priority=5), claim(by="w2"), end("retryable", by="w2"), submitted(priority=0), claim(),
+        ],
     ),
     "a job_id that is taken is refused": (
         ["single"],

@@ -9,11 +9,11 @@ from penstock.lifecycle.policy import Policy
 from tests.model.model import Rules
 
 KINDS = (
-    Rules("single", retries=2),
-    Rules("again", retries=1, not_found_retries=1, reprocess=True),
+    Rules("single", retries=2, keep_for=50, keep_failed_for=200),
+    Rules("again", retries=1, not_found_retries=1, reprocess=True, keep_failed_for=20),
     Rules("planned", plans=True, has_finalizer=True, retries=2, reprocess=True),
     Rules("listed", plans=True, retries=1, reprocess=True, run_limit=100),
-    Rules("bulk", has_finalizer=True, retries=1, abandon_after=300, prune_result=True),
+    Rules("bulk", has_finalizer=True, retries=1, abandon_after=300, prune_result=True, keep_for=20),
     Rules(
         "limited", has_finalizer=True, retries=1, reprocess=True, queue_limit=3, hold_limit=70, wait_limit=60,
         run_limit=120, abandon_after=200,
@@ -56,6 +56,8 @@ def kind_of(rules: Rules) -> Kind:
         run_limit=rules.run_limit,
         abandon_after=rules.abandon_after,
         prune_result=rules.prune_result,
+        keep_for=rules.keep_for,
+        keep_failed_for=rules.keep_failed_for,
     )
     return Kind.of(rules.name, type("Steps", (), steps) if len(steps) > 1 else _step, policy)
 

@@ -101,6 +101,11 @@ EXTRAS: dict[str, dict[str, tuple[int, Options]]] = {
             "key": st.sampled_from([None, "k1", "k2"]), "kept": st.sampled_from([True, True, True, False]),
         }),
     },
+    "retention": {
+        "prune": (6, {}),
+        "look": (2, {"who": st.sampled_from([*OWNERS, "eve", "an admin", "the system"])}),
+        "take_over": (3, {"by": _worker, "what": _answer}),
+    },
     "clocks": {"turn_back": (2, {"seconds": st.sampled_from([20.0, 900.0])})},
     "deployments": {"deploy": (4, {"index": _which})},
 }  # fmt: skip

@@ -106,6 +106,8 @@ class Rules:
     run_limit: float | None = None
     abandon_after: float | None = None
     prune_result: bool = False
+    keep_for: float | None = None
+    keep_failed_for: float | None = None
 
 
 class Failure(NamedTuple):
@@ -322,6 +324,8 @@ class Model:
     rules: dict[str, Rules]
     jobs: dict[UUID, Job] = field(default_factory=dict)
     """In the order in which they were recorded."""
+    pruned: dict[UUID, Job] = field(default_factory=dict)
+    """Those that were kept for long enough."""
     keys: dict[tuple[str | None, str | None, str], tuple[Any, UUID]] = field(default_factory=dict)
     """Idempotency keys: whose, and what; for which request, and to which job they led."""
     messages: list[Message] = field(default_factory=list)
@@ -530,14 +534,18 @@ class Model:
 
     def visible(self, by: Caller) -> list[Job]:
         """An owner sees their own jobs, a guest those of guests, the system and admins all."""
+        return [job for job in self.jobs.values() if self._may_see(job, by)]
+
+    def _may_see(self, job: Job, by: Caller) -> bool:
         mine = {Visibility.OWN: by.id, Visibility.GUESTS: None}
-        return [job for job in self.jobs.values() if by.sight is Visibility.EVERYTHING or job.user_id == mine[by.sight]]
+        return by.sight is Visibility.EVERYTHING or job.user_id == mine[by.sight]
 
     def seen(self, job_id: UUID, by: Caller) -> Job:
         """A job, if the caller may know of it; another's is as if it were not there."""
         job = self.jobs.get(job_id)
-        if job is None or job not in self.visible(by):
-            raise Refused("JOB_NOT_FOUND")
+        if job is None or not self._may_see(job, by):
+            was_there = job_id in self.pruned and self._may_see(self.pruned[job_id], by)
+            raise Refused("JOB_PRUNED" if was_there else "JOB_NOT_FOUND")
         return job
 
     def _allowed(self, job_id: UUID, by: Caller, sources: set[JobState]) -> Job:
@@ -669,7 +677,8 @@ class Model:
 
     def held(self, handle: Handle) -> Item | None:
         """The item, if this lease still counts: nobody else has it since, and no new run took it back."""
-        item = self.jobs[handle.job_id].items.get(handle.position)
+        job = self.jobs.get(handle.job_id)
+        item = None if job is None else job.items.get(handle.position)
         return item if item is not None and item.lease == handle.lease else None
 
     def heartbeat(self, handles: Iterable[Handle], lease_seconds: float) -> set[Handle]:
@@ -685,7 +694,11 @@ class Model:
 
     def stopped(self, job_ids: Iterable[UUID]) -> set[UUID]:
         """Whose handlers need not go on: their jobs are over. What is paused finishes what is in hand."""
-        return {job_id for job_id in job_ids if self.jobs[job_id].state not in (S.QUEUED, S.RUNNING, S.PAUSED)}
+        return {
+            job_id
+            for job_id in job_ids
+            if job_id in self.jobs and self.jobs[job_id].state not in (S.QUEUED, S.RUNNING, S.PAUSED)
+        }
 
     def alone(self, handle: Handle) -> None:
         """A worker has nothing else in hand."""
@@ -710,14 +723,14 @@ class Model:
 
     def say(self, job_id: UUID, message: str) -> None:
         """A running job tells its people what it does."""
-        if self.jobs[job_id].state is S.RUNNING:
+        if job_id in self.jobs and self.jobs[job_id].state is S.RUNNING:
             self.jobs[job_id].message = message
 
     # Outcomes ---------------------------------------------------------------------------------------------------------
 
     def ending(self, what: str, handle: Handle, attempt: int, not_found: int, result: JSON = None) -> Ending:
         """What an answer of a handler means; ``attempt`` is which try it was, ``not_found`` how many found nothing."""
-        job = self.jobs[handle.job_id]
+        job = self.jobs.get(handle.job_id) or self.pruned[handle.job_id]
         rules = self.rules[job.kind]
         failure = Failure(SOME_TEXT, _CODES.get(what), ErrorType.TERMINAL, _KILLERS.get(what), _CLASSES.get(what))
         back = Ending(ItemStatus.PENDING, failure=failure._replace(error_type=ErrorType.RETRYABLE), delay=rules.backoff)
@@ -924,6 +937,29 @@ class Model:
             return False
         self._go_on(job)
         return True
+
+    # Keeping ----------------------------------------------------------------------------------------------------------
+
+    def prune(self) -> None:
+        """Jobs that have been kept for as long as their kind says are gone, until there is none.
+
+        Not one that others got their result of, nor one of which a worker holds an item, nor a result that still waits
+        to be used. The keys of requests go with the job that they led to.
+        """
+        while overdue := [job for job in self.jobs.values() if self._kept_long_enough(job)]:
+            for job in overdue:
+                self.pruned[job.id] = self.jobs.pop(job.id)
+        self.keys = {key: led for key, led in self.keys.items() if led[1] in self.jobs}
+
+    def _kept_long_enough(self, job: Job) -> bool:
+        rules = self.rules[job.kind]
+        waits = job.state is S.SUCCEEDED and rules.abandon_after is not None
+        limit = rules.keep_failed_for if job.state is S.FAILED else rules.keep_for
+        over = job.canceled_at if job.state is S.CANCELED else job.completed_at
+        if job.state in ACTIVE or waits or not self._past(over, limit):
+            return False
+        held = any(item.status is ItemStatus.PROCESSING for item in job.items.values())
+        return not held and not any(other.leader_id == job.id for other in self.jobs.values())
 
     # Running again ----------------------------------------------------------------------------------------------------
 

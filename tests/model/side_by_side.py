@@ -234,6 +234,9 @@ class SideBySide:
         caller = {"an admin": admin("root"), "the system": SYSTEM}.get(who or "", owner(who))
         mine = {job.id for job in self.model.visible(caller)}
         assert {job.id for job in self.app.acting_as(caller).jobs.list(limit=1000)} == mine
+        for job_id, job in self.model.pruned.items():
+            code = attempt(partial(self.app.acting_as(caller).jobs.get, job_id))[1]
+            assert code == attempt(partial(self.model.seen, job.id, caller))[1]
         for job_id in self.model.jobs:
             found, code = attempt(partial(self.app.acting_as(caller).jobs.get, job_id))
             assert (found is not None, code) == (job_id in mine, None if job_id in mine else "JOB_NOT_FOUND")
@@ -376,6 +379,12 @@ class SideBySide:
         self.model.relay(self.sends, died=swept is None)
         assert self.app.system.count_worker_deaths() == len(self.model.dead_workers)
 
+    def prune(self) -> None:
+        """What has been kept for long enough goes; a job whose last copy goes with one pass goes with the next."""
+        while self.app.system.prune():
+            pass
+        self.model.prune()
+
     def publish(self, key: str | None, kept: bool) -> None:
         """A message is part of its transaction: one that is undone has said nothing."""
         payload = self.published
@@ -510,7 +519,7 @@ class SideBySide:
 
     def in_hand(self, role: ItemRole) -> list[ClaimedItem]:
         every = [one for held in self.held.values() for one in held] + self.lost[-3:]
-        return [one for one in every if one.role is role]
+        return [one for one in every if one.role is role and one.job_id in self.model.jobs]
 
 
 def tell(what: str) -> None:

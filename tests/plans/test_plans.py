@@ -327,6 +327,8 @@ def knowing(*priorities: int) -> Watermarks:
     return marks
 
 
+LEASE = NewLease(job_id(1), "w", 30.0)
+
 SERVERS_OPERATIONS: dict[str, Callable[[Transaction], Any]] = {
     "claim one in one statement": lambda one: claim_in_one_statement(one, "kind0", knowing(0).claim_looks(), 1, LEASE),
     "claim many in one statement": lambda one: claim_in_one_statement(
@@ -344,7 +346,6 @@ def operations(store: Store) -> dict[str, Callable[[Transaction], Any]]:
 
 # How a few of them must be found: the index's name (on SQLite a rowid has none), whatever the statistics.
 FRESH, RETURNED_INDEX = "uq_job_items_job_id_position", "ix_job_items_returned"
-LEASE: NewLease = NewLease(job_id(1), "w", 30.0)
 FIVE_STRETCHES = [Stretch(job_id(DUE + 1000 * n), 1, 5) for n in range(5)]
 FINISHED_ITEMS = [(one.item_id, "1") for one in held(RUNNING)]
 

@@ -11,9 +11,10 @@ from penstock.lifecycle import outcomes
 from penstock.lifecycle.callers import SYSTEM, owner, worker
 from penstock.lifecycle.job import ClaimedItem, Job
 from penstock.lifecycle.kind import Kinds
+from penstock.lifecycle.schedules import CatchUp, Schedule
 from penstock.lifecycle.states import ItemStatus
 from penstock.lifecycle.transport import Message
-from penstock.operations import control, heartbeat, maintenance, outbox
+from penstock.operations import control, delayed_jobs, heartbeat, maintenance, outbox, schedules
 from penstock.operations.claim import claim
 from penstock.operations.record import record_free
 from penstock.operations.reprocess import reprocess
@@ -529,3 +530,22 @@ def outbox_forget(bench: Workbench) -> Operation:
     outbox.relay(bench.store, lambda message: None)
     bench.clock.advance(8 * 86400)
     return in_write(bench, outbox.forget_sent)
+
+
+# When a time comes ---------------------------------------------------------------------------------------------------
+
+
+@case
+def release_due(bench: Workbench) -> Operation:
+    bench.submit("single", {"n": 1}, owner="ann", delay=60.0)
+    bench.submit("bulk", items=[1, 2], delay=60.0)
+    bench.clock.advance(60)
+    return lambda: delayed_jobs.release_due(bench.store, bench.kinds)
+
+
+@case
+def submit_of_schedule(bench: Workbench) -> Operation:
+    hourly = Schedule("hourly", "0 * * * *", "single", {"n": 1}, catch_up=CatchUp.ALL)
+    bench.store.write(lambda one: schedules.declare(one, [hourly], max_bytes=MAX_BYTES))
+    bench.clock.advance(2 * 3_600)
+    return lambda: schedules.submit_due(bench.store, bench.kinds, max_bytes=MAX_BYTES)

@@ -9,6 +9,7 @@ from penstock.errors import PenstockError
 from penstock_apps.catalogs.failures import PhotoFailure
 from penstock_apps.documents.reading.failures import DocumentFailure
 from penstock_apps.recipes.failures import PageFailure
+from penstock_apps.recipes.photos.failures import PictureFailure
 from tools.reference.error_codes import OF_CALLS, OF_HTTP, OF_THE_COMMAND_LINE, OF_THE_DEMONSTRATION, ON_JOBS
 from tools.reference.markdown import code, document, fenced, first_sentence, table
 
@@ -55,6 +56,13 @@ def page() -> str:
             ("code", "tried again", "meaning"),
             ((code(one.code), "yes" if one.retryable else "no", one.sentence) for one in PageFailure),
         ),
+        "Of photos:",
+        table(
+            ("code", "tried again", "meaning"),
+            ((code(one.code), "yes" if one.retryable else "no", one.sentence) for one in PictureFailure),
+        ),
+        "A photo that is empty or too large is refused with the same code when it is sent. `PICTURES_IN_LINE` costs no "
+        "try. `LIBRARY_MISSING` on a job means that its worker lacks `penstock[recipe-photos]`; it is tried again.",
         "`PARSE_FAILED` is what a parser elsewhere said. A page whose site refuses servers is `fetch_failed` in the "
         "answers of the queue, with the code of this table in the result: its client looks for that word. "
         "`PAGE_TOO_LARGE` is also what a page is that a client sends.",

@@ -82,6 +82,11 @@ TABLES = {
     "[Celery's own tasks, as one job](../explanation/tracked-celery-tasks.md).",
     "outbox": "Messages written in the transaction of the change they tell of, and sent afterwards.",
     "inbox": "Messages that had their effect, each written in the transaction of it; deleted after two weeks.",
+    "pruned_jobs": "Jobs that were kept for long enough: who asks for one is told for a month. See [how to keep and "
+    "prune](../how-to/keep-and-prune.md).",
+    "pruned_counts": "How many jobs, and items of theirs, were pruned since the database was made.",
+    "schedules": "What is submitted again and again, as programs declared it: [later, and again and "
+    "again](../how-to/run-later-and-again.md).",
     "ended_sessions": "Whose tokens are void although they have not run out. See [sessions that "
     "end](../explanation/server.md#sessions-that-end).",
 }
@@ -149,6 +154,7 @@ COLUMNS = {
         "recent_seconds": "in how many seconds they did",
         "recent_at": "up to when; what comes next is counted from there",
         "engine": "who moves it, where it is not a worker of ours: `celery`",
+        "run_at": "when it is released by itself; of a schedule's job, the tick it is for",
     },
     "idempotency_keys": {
         "key": "a digest of the owner, or a guest's address, and the key",
@@ -263,10 +269,34 @@ COLUMNS = {
         "message_id": "the same however often the message comes",
         "accepted_at": "when",
     },
+    "pruned_jobs": {
+        "id": "the job's",
+        "user_id": "whose it was: others are told that there is no such job",
+        "file_id": "the file it had, which goes when no other job has it",
+        "has_leftovers": "whether its items and its history are still to be deleted",
+        "pruned_at": "when",
+    },
+    "pruned_counts": {
+        "kind": "what kind of job",
+        "state": "how they ended",
+        "jobs": "how many",
+        "items": "and the items that they had",
+    },
     "ended_sessions": {
         "subject": "`everybody`, `user:` and a name, or `session:` and the digest of a token",
         "issued_before": "tokens of it that were issued until then are void",
         "ended_at": "when, by the database's clock: servers read what is new",
         "forget_at": "when the token of a session has run out, and the row may go; null for users",
+    },
+    "schedules": {
+        "name": "what it is known by",
+        "kind": "of the jobs that are submitted",
+        "definition": "the cron expression, the time zone, the params and the rest of what was declared",
+        "is_paused": "nothing is submitted until it is resumed",
+        "next_at": "its next tick",
+        "last_at": "the tick that was run last",
+        "last_job_id": "the job it led to",
+        "last_error": "why the last tick could not be submitted",
+        "updated_at": "the last change of this row",
     },
 }

@@ -6,6 +6,7 @@ import builtins
 import threading
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 from uuid import UUID
 
@@ -52,9 +53,8 @@ class Jobs:
     def get(self, job_id: Identifier) -> Job:
         """One job as it stands now."""
         identifier, caller = read_job_id(job_id), self._caller
-        return self._runtime.store.read(
-            lambda transaction: read_jobs.get_job(transaction, identifier, caller), single_statement=True
-        )
+        question = partial(read_jobs.get_job, job_id=identifier, caller=caller)
+        return read_jobs.look_at_job(self._runtime.store, identifier, caller, question)
 
     def list(
         self,

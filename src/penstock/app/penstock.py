@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar, Unpack
+from typing import Any, Literal, TypeVar, Unpack
 
 from pydantic_settings import BaseSettings
 
@@ -12,6 +12,7 @@ from penstock.app.bound import BoundApp
 from penstock.app.child_processes import ChildProcesses
 from penstock.app.messages import Messages
 from penstock.app.runtime import Runtime
+from penstock.app.schedules import Schedules
 from penstock.app.system import System
 from penstock.application import Application, Installed, Revision, Service, resolve
 from penstock.clock import Clock
@@ -20,9 +21,12 @@ from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.handlers import place_of
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.kind import Classify, Kind, Kinds
+from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.policy import Policy, PolicyOptions
+from penstock.lifecycle.schedules import CatchUp, Schedule
 from penstock.logs import hand_to_logging
 from penstock.operations.maintenance import rescue_from
+from penstock.operations.request import Request
 from penstock.settings import Settings, read_settings
 from penstock.store.database_url import remarks, say
 from penstock.store.engine import DatabaseConnection, Store
@@ -64,6 +68,8 @@ class Penstock(BoundApp):
     """What is published and subscribed to."""
     system: System
     """The database, the workers and maintenance."""
+    schedules: Schedules
+    """What is submitted again and again."""
 
     def __init__(
         self, database_url: str | None = None, *, settings: Settings | None = None, clock: Clock | None = None
@@ -72,6 +78,7 @@ class Penstock(BoundApp):
         super().__init__(runtime, SYSTEM, self._work_on)
         self.messages = Messages(runtime)
         self.system = System(runtime)
+        self.schedules = Schedules(runtime)
         self.applications: list[Installed] = []
         self.missing_applications: list[Application[Any]] = []
 
@@ -142,6 +149,40 @@ class Penstock(BoundApp):
             return definition
 
         return register
+
+    def schedule(
+        self,
+        name: str,
+        cron: str,
+        kind: str,
+        params: JSON = None,
+        *,
+        tz: str = "UTC",
+        catch_up: Literal["one", "all", "none"] = "one",
+        owner: str | None = None,
+        title: str | None = None,
+        priority: int | None = None,
+        unique_key: str | None = None,
+    ) -> None:
+        """Submit a job of a kind at each tick of a cron expression, once, however many workers there are.
+
+        ::
+
+            app.schedule("nightly", "0 3 * * *", "report", {"of": "yesterday"}, tz="Europe/Berlin")
+
+        Workers see to it. They ``catch_up`` with ticks that were missed because none ran: with the last ``one``, with
+        ``all`` or with ``none`` of them. A job's ``run_at`` is its tick. With a ``unique_key`` no second job comes
+        while the one before still runs.
+        """
+        if name in self._runtime.schedules:
+            raise ConfigurationError(f"the schedule {name!r} is declared twice; give one of them another name")
+        if catch_up not in tuple(CatchUp):
+            raise ConfigurationError(f"catch_up is {catch_up!r}; it must be one of {', '.join(CatchUp)}")
+        self.kinds.get(kind)
+        Request(owner=owner, priority=priority, unique_key=unique_key, title=title)  # these have bounds
+        self._runtime.schedules[name] = Schedule(
+            name, cron, kind, params, tz, CatchUp(catch_up), owner, title, priority, unique_key
+        )
 
     def install(self, application: Application[Service], settings: BaseSettings | None = None) -> Service:
         """Bring an application in, with its tables and its kinds; the answer is its own object.
@@ -274,5 +315,7 @@ class Penstock(BoundApp):
             app=self,
             on_failure=runtime.failure_hooks,
             on_sweep=runtime.sweep_hooks,
+            prune_rules=runtime.prune_rules,
+            schedules=tuple(runtime.schedules.values()),
             **options,
         )

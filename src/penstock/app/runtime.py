@@ -12,11 +12,16 @@ from penstock.app.child_processes import ChildProcesses
 from penstock.clock import Clock
 from penstock.errors import ConfigurationError, LibraryMissing
 from penstock.lifecycle.kind import Kinds
+from penstock.lifecycle.quantities import seconds
+from penstock.lifecycle.retention import Retention
+from penstock.lifecycle.schedules import Schedule
 from penstock.lifecycle.transport import Transport
 from penstock.logs import hand_to_logging
 from penstock.messages.in_process import InProcessMessages
 from penstock.messages.subscriptions import Subscriptions
+from penstock.operations.prune import FileUsers, PruneRules
 from penstock.settings import Settings, load_settings
+from penstock.settings.retention import FOREVER
 from penstock.store.callers_connection import CallersConnection
 from penstock.store.database_url import translate_errors
 from penstock.store.engine import LOCK_SECONDS, Store, open_store
@@ -46,8 +51,11 @@ class Runtime:
         self.subscriptions = Subscriptions()
         self._transport: Transport | None = None
         self.failure_hooks: list[OnFailure] = []
+        self.file_users: list[FileUsers] = []
         self.sweep_hooks: list[Callable[[], None]] = []
         """What applications want done in each maintenance pass."""
+        self.schedules: dict[str, Schedule] = {}
+        """What this program declares to be submitted again and again, by name."""
         self.engines: list[Engine] = []
         self.child_processes: list[ChildProcesses] = []
         """What applications read files in; they end when this is closed."""
@@ -118,6 +126,19 @@ class Runtime:
         with self.store.use_connection(connection) as transaction:
             return operation(transaction)
 
+    @property
+    def prune_rules(self) -> PruneRules:
+        """How long what is over is kept."""
+        settings = self.settings
+        keep_for = _seconds_kept(settings.keep_jobs_for)
+        failed = settings.keep_failed_jobs_for
+        return PruneRules(
+            self.kinds,
+            Retention(keep_for, keep_for if failed is None else _seconds_kept(failed)),
+            keep_keys_for=_seconds_kept(settings.keep_idempotency_keys_for),
+            file_users=self.file_users,
+        )
+
     def close(self) -> None:
         """Close the database, let go of the broker, and end the processes that read files."""
         for processes in self.child_processes:
@@ -156,6 +177,10 @@ class Runtime:
         # Only a look when there is nothing to do: somebody may hold the one writer's place just now.
         elif not is_current(store, self._schemas):
             migrate(store, self._schemas)
+
+
+def _seconds_kept(duration: str) -> float | None:
+    return None if duration == FOREVER else seconds(duration)
 
 
 def _make_transport(settings: Settings, subscriptions: Subscriptions) -> Transport:

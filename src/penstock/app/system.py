@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -19,16 +20,28 @@ from penstock.operations.backfill import backfill
 from penstock.operations.forgotten_kinds import forgotten_kinds
 from penstock.operations.import_jobs import PastJob, import_job
 from penstock.operations.maintenance import MaintenanceReport, sweep
+from penstock.operations.prune import FileUsers, count_overdue, count_pruned, prune_some
 from penstock.operations.samples import LaneSample, samples
 from penstock.operations.unsubscribed import UnsubscribedMessages
 from penstock.operations.workers import WorkerSeen, count_deaths, workers
 from penstock.store.database_url import check_database, describe_connection, file_of, remarks
 from penstock.store.lock_waiting import say_in_the_log
 from penstock.store.queries.ended_sessions import EndedSession
+from penstock.store.queries.prune import PrunedCount
 from penstock.store.schema import Patience, migrate
 from penstock.store.transaction import Transaction
 
 _IMPORTED_AT_ONCE = 500
+
+
+def _differences(before: Mapping[tuple[str, str], PrunedCount], after: Sequence[PrunedCount]) -> list[PrunedCount]:
+    """What was counted in between."""
+    new_counts = []
+    for count in after:
+        old = before.get((count.kind, count.state), PrunedCount(count.kind, count.state, 0, 0))
+        if count.jobs > old.jobs:
+            new_counts.append(count._replace(jobs=count.jobs - old.jobs, items=count.items - old.items))
+    return new_counts
 
 
 class System:
@@ -152,11 +165,41 @@ class System:
             stale_seconds=settings.stale_minutes * 60,
             suspect_deaths=settings.suspect_deaths,
         )
-        outbox.relay(store, transport.send, topics=transport.topics())
+        outbox.relay_through(store, transport)
         self._unsubscribed.look_after(store, transport.topics(), days=settings.unsubscribed_message_days)
         for hook in self._runtime.sweep_hooks:
             hook()
         return report
+
+    def prune(self, *, dry_run: bool = False) -> list[PrunedCount]:
+        """Delete all jobs that have been kept for as long as their kinds say; the answer is how many, by kind and end.
+
+        A ``dry_run`` only counts them. Workers do the same, a little at a time; while this goes on it rests as long as
+        it works, so that it takes no more than half of one connection's time.
+        """
+        store, rules = self._runtime.store, self._runtime.prune_rules
+        overdue = count_overdue(store, rules)
+        if dry_run:
+            return overdue
+        before = {(count.kind, count.state): count for count in count_pruned(store)}
+        files = self._runtime.settings.files_directory
+        more = True
+        while more:
+            began_at = time.monotonic()
+            more = prune_some(store, rules, files)
+            time.sleep(time.monotonic() - began_at if more else 0)
+        return _differences(before, count_pruned(store))
+
+    def count_pruned(self) -> list[PrunedCount]:
+        """How many jobs, and items of theirs, were pruned since the database was made, by kind and last state."""
+        return count_pruned(self._runtime.store)
+
+    def keep_files(self, users: FileUsers) -> None:
+        """Have an application say which of some files it still has: those are not deleted with their last job.
+
+        ``users`` is given ids of files, and answers with those among them that its own tables refer to.
+        """
+        self._runtime.file_users.append(users)
 
     def in_each_sweep(self, hook: Callable[[], None]) -> None:
         """Call ``hook`` in each maintenance pass, of workers too: for what an application has to look after.

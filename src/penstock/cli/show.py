@@ -87,6 +87,7 @@ def _print_facts(jobs: Jobs, job: Job, actions: tuple[str, ...], *, is_forgotten
     fact("file", str(job.file_id or ""))
     for name in ("created", "queued", "started", "completed", "canceled", "committed", "abandoned"):
         fact(name, moment(getattr(job, f"{name}_at")))
+    fact("run at", moment(job.run_at))
     fact("elapsed", job_summary.elapsed(job))
     fact("time left", job_summary.time_left(job))
     fact("params", payload(job.params, _LONGEST))

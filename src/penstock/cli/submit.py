@@ -39,6 +39,8 @@ def submit(
     ] = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The job's title.")] = None,
     priority: Annotated[int | None, typer.Option(help="Higher goes first; the kind's own unless said.")] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME", help="Not before then, like 2026-12-24T18:00Z.")] = None,
+    delay: Annotated[str | None, typer.Option(metavar="TIME", help="Not before so long from now, like 10m.")] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Watch until it is finished; exit 1 if it failed, 3 if it was canceled.")
     ] = False,
@@ -49,18 +51,20 @@ def submit(
     \b
     penstock submit greet '{"name": "world"}' --app tour:app
     penstock submit price-check --items rows.jsonl --owner alice --wait
+    penstock submit report --delay 2h
     penstock submit price-list autumn.csv winter.csv --owner alice --wait
     """
     from penstock.cli.application import open_module
     from penstock.cli.callers import caller
     from penstock.cli.json_input import read_items, read_params
     from penstock.errors import InvalidInput
+    from penstock.lifecycle.moments import read_moment
 
     values = arguments or []
     with open_module(app) as loaded_app:
         registered_kind = loaded_app.app.kinds.get(kind)  # an unknown kind is the first thing to say
         if registered_kind.intake is not None and items is None:
-            if unique_key or fresh_for or title or priority is not None:
+            if unique_key or fresh_for or title or at or delay or priority is not None:
                 raise InvalidInput(f"files of {kind} take --owner, --idempotency-key and --wait only", code="USAGE")
             rows = _submit_files(
                 loaded_app.app, registered_kind, [Path(name) for name in values], owner, idempotency_key
@@ -81,6 +85,8 @@ def submit(
                     idempotency_key=idempotency_key,
                     priority=priority,
                     title=title,
+                    run_at=read_moment(at, "--at"),
+                    delay=delay,
                 ),
                 loaded_app.app,
             )

@@ -50,10 +50,13 @@ class BodySize:
     max_bytes: int
     is_spooled: bool = False
     """Does it go to the disk as it comes?"""
+    max_files: int = _MAX_FILES
 
 
-def limit_body(max_bytes: int, *, is_spooled: bool = False) -> Callable[[Endpoint], Endpoint]:
-    """Let an address take bodies of up to so many bytes; stands right above the function.
+def limit_body(
+    max_bytes: int, *, is_spooled: bool = False, max_files: int = _MAX_FILES
+) -> Callable[[Endpoint], Endpoint]:
+    """Let an address take bodies of up to so many bytes and files; stands right above the function.
 
     Files are ``is_spooled``: they go to the disk, and are not counted as memory.
 
@@ -62,7 +65,7 @@ def limit_body(max_bytes: int, *, is_spooled: bool = False) -> Callable[[Endpoin
     """
 
     def mark(endpoint: Endpoint) -> Endpoint:
-        vars(endpoint)[_MARK] = BodySize(max_bytes, is_spooled)
+        vars(endpoint)[_MARK] = BodySize(max_bytes, is_spooled, max_files)
         return endpoint
 
     return mark
@@ -176,9 +179,10 @@ class _Body:
 class BodyRequest(Request):
     """A request whose JSON is read in a thread when it is large, and whose files hardly take memory."""
 
-    def __init__(self, scope: Scope, receive: Receive, *, max_files: int = _MAX_FILES) -> None:
+    def __init__(self, scope: Scope, receive: Receive) -> None:
         super().__init__(scope, receive)
-        self._max_files = max_files
+        size: BodySize | None = getattr(scope.get("endpoint"), _MARK, None)
+        self._max_files = _MAX_FILES if size is None else size.max_files
 
     async def json(self) -> Any:
         """The body's value. One large body at a time: what a few bytes of JSON become may take much memory."""

@@ -24,6 +24,7 @@ from penstock.errors import (
     FileNotFound,
     InvalidInput,
     JobNotFound,
+    JobPruned,
     KindUnknown,
     LibraryMissing,
     NotAllowed,
@@ -48,6 +49,7 @@ STATUSES: dict[type[PenstockError], int] = {
     PayloadTooLarge: 413,
     KindUnknown: 404,
     JobNotFound: 404,
+    JobPruned: 410,
     FileNotFound: 404,
     TransitionRefused: 409,
     ChangedMeanwhile: 412,
@@ -65,7 +67,7 @@ STATUSES: dict[type[PenstockError], int] = {
 """The nearest class counts."""
 
 _CODES = {404: "NO_SUCH_ADDRESS", 405: "METHOD_NOT_ALLOWED"}
-_BY_CODE = {"BUSY": 409, "PENDING_DASHBOARD_DISABLED": 404, "SOURCE_UNAVAILABLE": 503}
+_BY_CODE = {"BUSY": 409, "SCHEDULE_UNKNOWN": 404, "PENDING_DASHBOARD_DISABLED": 404, "SOURCE_UNAVAILABLE": 503}
 _DEFECT = "something went wrong here, not in your request; the request id leads to it in the server's log"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -86,7 +88,9 @@ def documented(*statuses: int, streams: bool = False) -> dict[int | str, dict[st
     One that ``streams`` names the body itself: FastAPI would say that a problem comes as a stream, too.
     """
     body: dict[str, Any] = {"content": _PROBLEM_AS_JSON} if streams else {"model": Problem}
-    return {status: {**body, "description": _DESCRIPTIONS[status]} for status in statuses}
+    # What may be missing may also have been there: its time was over.
+    every = sorted({*statuses, *([410] if 404 in statuses else [])})
+    return {status: {**body, "description": _DESCRIPTIONS[status]} for status in every}
 
 
 _PROBLEM_AS_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -96,6 +100,7 @@ _DESCRIPTIONS = {
     403: "Not for this user.",
     404: "There is no such thing, or it belongs to somebody else.",
     409: "Its state does not allow that.",
+    410: "It was there, and has been deleted: it was kept for as long as its kind says.",
     412: "It is not any more what `If-Match` says; read it again.",
     413: "Larger than the limit.",
     422: "Something in the request is wrong; `field` says what.",

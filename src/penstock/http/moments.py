@@ -1,23 +1,9 @@
-"""Times in a query, as people write them."""
+"""What the reference says of times in a query; they are read by :mod:`penstock.lifecycle.moments`."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
-
-from penstock.errors import InvalidInput
 
 LONGEST_MOMENT = 40
 MOMENT: dict[str, Any] = {"format": "date-time", "examples": ["2026-11-16T08:00:00Z"]}
 """What the reference says of such a parameter."""
-
-
-def read_moment(text: str | None, field: str) -> datetime | None:
-    """The time a text names; UTC unless it names a zone."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput(f"{text!r} is not a time like 2026-11-16T08:00:00Z", field=field) from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -1,7 +1,7 @@
 """What expat meets in a sheet and in the shared strings: kept no further than a cell and a row may go.
 
 The handlers are called five times for each cell, a million times for each hundred thousand rows of ten: so they are
-closures over plain variables, what comes most often is looked at first, and nothing is called that can be written out.
+closures over plain variables, what comes most often is looked at first, and nothing is called that can be left out.
 """
 
 from __future__ import annotations

@@ -95,9 +95,10 @@ SUBSCRIBER = TextBound("subscriber", 64, "whose effects of a message are counted
 FILE_NAME = TextBound("name", 1024, "the last part of a file's name")
 MEDIA_TYPE = TextBound("media_type", 255, "what a file is said to be")
 TASK_ID = TextBound("task_id", 155, "which task of another engine it is; as long as a Celery backend keeps it")
+SCHEDULE = TextBound("schedule", 100, "what is submitted again and again is known by it")
 TEXTS = (
     KIND, OWNER, CALLER, UNIQUE_KEY, IDEMPOTENCY_KEY, IP_ADDRESS, TOPIC, MESSAGE_KEY, MESSAGE_ID, SUBSCRIBER,
-    FILE_NAME, MEDIA_TYPE, TASK_ID,
+    FILE_NAME, MEDIA_TYPE, TASK_ID, SCHEDULE,
 )  # fmt: skip
 
 PRIORITY = NumberBound("priority", -(2**15), 2**15 - 1, "of a job, or of all jobs of a kind; the higher comes first")

@@ -91,6 +91,8 @@ class Job:
     pace: Pace
     engine: TrackingEngine | None = None
     """Who moves it, where it is not a worker of ours."""
+    run_at: datetime | None = None
+    """When it is released by itself, or was; of a schedule's job, the tick it is for."""
 
     @property
     def finished(self) -> bool:

@@ -26,4 +26,6 @@ def message_of(job: Job, percent: float) -> str:
         if job.phase is Phase.BATCHING and job.progress.total:
             return job.message or f"Taking in... {job.progress.total:,} items so far"
         return job.message or f"Processing... {percent:g}%"
+    if state is JobState.CREATED and job.run_at is not None:
+        return f"Waiting until {job.run_at:%Y-%m-%d %H:%M} UTC"
     return "Waiting to start..."

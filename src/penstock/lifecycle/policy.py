@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, TypedDict, Unpack
 
 from penstock.errors import ConfigurationError
@@ -24,6 +24,18 @@ class RunsIn(StrEnum):
     EVENT_LOOP = "event_loop"
     THREADS = "threads"
     PROCESSES = "processes"
+
+
+class Unsaid(Enum):
+    """A kind says nothing about it: the application does."""
+
+    UNSAID = "unsaid"
+
+    def __repr__(self) -> str:
+        return "the application's"
+
+
+UNSAID = Unsaid.UNSAID
 
 
 class PolicyOptions(TypedDict, total=False):
@@ -62,6 +74,12 @@ class PolicyOptions(TypedDict, total=False):
     """How long a result waits to be committed before the job is abandoned."""
     prune_result: bool
     """Whether an abandoned job's result is deleted; only the sweep does so, not ``abandon()``."""
+    keep_for: Duration | None
+    """How long a job is kept after its work was done, with all that belongs to it; None is for ever. Unless it is said,
+    PENSTOCK_KEEP_JOBS_FOR holds.
+    """
+    keep_failed_for: Duration | None
+    """The same for jobs that failed; unless it is said, as long as the others of the kind."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -90,6 +108,8 @@ class Policy:
     run_limit: float | None = None
     abandon_after: float | None = None
     prune_result: bool = False
+    keep_for: float | Unsaid | None = UNSAID
+    keep_failed_for: float | Unsaid | None = UNSAID
 
     def __init__(self, **options: Unpack[PolicyOptions]) -> None:
         for name in options:
@@ -107,7 +127,8 @@ class Policy:
                 )
             values["memory_limit"] = size_in_bytes(values["memory_limit"])
         for name in _DURATIONS:
-            values[name] = None if values[name] is None else seconds(values[name])
+            value = values[name]
+            values[name] = value if value is None or isinstance(value, Unsaid) else seconds(value)
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -117,7 +138,9 @@ class Policy:
 
 
 _DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Policy)}
-_DURATIONS = ("timeout", "hold_limit", "wait_limit", "run_limit", "abandon_after")
+_DURATIONS = (
+    "timeout", "hold_limit", "wait_limit", "run_limit", "abandon_after", "keep_for", "keep_failed_for",
+)  # fmt: skip
 _BOUNDS = (bounds.RETRIES, bounds.NOT_FOUND_RETRIES, bounds.CONCURRENCY, bounds.QUEUE_LIMIT, bounds.PRIORITY)
 
 

@@ -66,6 +66,9 @@ Send: TypeAlias = Callable[[Message], Delivery | None]
 class Transport(Protocol):
     """What carries messages out of the outbox, and brings others in."""
 
+    at_once: int
+    """How many messages a relay best takes at a time: each time costs the same few statements."""
+
     def topics(self) -> frozenset[str]:
         """The topics whose messages it carries now, or EVERY_TOPIC."""
 

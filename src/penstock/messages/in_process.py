@@ -10,6 +10,9 @@ from penstock.messages.subscriptions import Subscriptions
 class InProcessMessages:
     """Hands each message to everyone who subscribed to its topic; one that fails is tried again later."""
 
+    at_once = 100
+    """A subscriber may take long, and what is taken is for no other relay meanwhile."""
+
     def __init__(self, subscriptions: Subscriptions) -> None:
         self._subscriptions = subscriptions
 

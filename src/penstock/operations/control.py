@@ -151,7 +151,7 @@ def _try(
 def _lock(transaction: Transaction, job_id: UUID, caller: Caller) -> LockedJob:
     job = queries.lock_job(transaction, job_id, caller)
     if job is None:
-        raise not_found(job_id)
+        raise not_found(transaction, job_id, caller)
     return job
 
 

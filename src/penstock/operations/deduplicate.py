@@ -47,7 +47,7 @@ def answer_with_what_is_there(transaction: Transaction, kind: Kind, new: NewJob,
             return _submission(transaction, result.id, SubmitOutcome.CACHED)
         _copy_result(transaction, kind, new, request, result.id)
         return _submission(transaction, new.id, SubmitOutcome.CACHED)
-    if request.hold:
+    if request.is_held:
         leader = _leader(transaction, kind, request)
         own = None if leader is None else queries.followers_job(transaction, leader.id, request.owner)
         if own is not None:
@@ -65,7 +65,7 @@ def join_active_job(transaction: Transaction, kind: Kind, new: NewJob, request: 
         own = queries.followers_job(transaction, leader.id, request.owner)
     if own is not None:
         return _submission(transaction, own, SubmitOutcome.EXISTING)
-    if leader is None or request.hold:
+    if leader is None or request.is_held:
         return None
     record_follower(transaction, kind, new, request, leader_id=leader.id)
     join(transaction, new.id, leader.id, leader.state)

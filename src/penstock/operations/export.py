@@ -17,7 +17,7 @@ from uuid import UUID
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import ItemStatus
-from penstock.operations.read_jobs import get_job
+from penstock.operations.read_jobs import get_job, look_at_job
 from penstock.store.engine import Store
 from penstock.store.host import Host
 from penstock.store.queries.export import ExportRow, rows_to_export
@@ -44,17 +44,27 @@ class Grid(NamedTuple):
 
 
 def export_grid(host: Host, job_id: UUID, caller: Caller, *, statuses: Sequence[ItemStatus] | None = None) -> Grid:
-    """A job's grid, its lines read as they are asked for."""
-    job = host.store.read(partial(get_job, job_id=job_id, caller=caller), single_statement=True)
+    """A job's grid, its lines read as they are asked for.
+
+    Where the job is pruned meanwhile, the lines end with :class:`JobPruned`, not as if these were all.
+    """
+    job = look_at_job(host.store, job_id, caller, partial(get_job, job_id=job_id, caller=caller))
     kind = host.kinds.get(job.kind) if job.kind in host.kinds else None
     columns, numbers = ((), ()) if kind is None else (kind.columns, kind.number_columns)
-    return Grid(headers(columns), export_rows(host.store, job.id, columns, statuses), numbers)
+    return Grid(headers(columns), export_rows(host.store, job.id, caller, columns, statuses), numbers)
 
 
 def export_rows(
-    store: Store, job_id: UUID, columns: Sequence[str], statuses: Sequence[ItemStatus] | None = None
+    store: Store,
+    job_id: UUID,
+    caller: Caller,
+    columns: Sequence[str],
+    statuses: Sequence[ItemStatus] | None = None,
 ) -> Generator[list[Any]]:
-    """The lines of a job's grid, in the order of the items; of some statuses alone where they are named."""
+    """The lines of a job's grid, in the order of the items; of some statuses alone where they are named.
+
+    A job's row is deleted before its items, so one that is still there at the end had all its items before.
+    """
 
     def stretch_behind(position: int, size: int) -> list[ExportRow]:
         question = partial(rows_to_export, job_id=job_id, statuses=statuses, position=position, limit=size)
@@ -66,6 +76,7 @@ def export_rows(
             # The next one is read while somebody writes this one.
             coming = reader.submit(stretch_behind, stretch[-1].position, _size_behind(stretch))
             yield from lines(columns, stretch)
+    store.read(partial(get_job, job_id=job_id, caller=caller))
 
 
 def _size_behind(stretch: Sequence[ExportRow]) -> int:

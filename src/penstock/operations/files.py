@@ -7,9 +7,11 @@ room and nothing else; the same content written again takes its place.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -31,6 +33,8 @@ from penstock.store.host import Host
 from penstock.store.queries import files as queries
 
 _READ_AT_ONCE = 1 << 20
+_BEING_RECORDED_SECONDS = 3600.0
+"""Bytes that were written so lately may be of a file whose record is still to come."""
 
 
 class Files:
@@ -133,12 +137,44 @@ class ReceivedFile:
         """Keep it for good: flush it to the disk, give it its name, and record it."""
         _flush(self.path)
         make_private_folder(self._target.parent)
-        self.path.replace(self._target)
+        with _lock(self._target.parent.parent, fcntl.LOCK_SH):
+            self.path.replace(self._target)
         _flush(self._target.parent)
         created_at = self._store.write(
             lambda transaction: queries.insert_file(transaction, self._new), single_statement=True
         )
         return StoredFile(*self._new, created_at)
+
+
+def discard_bytes(folder: Path, digest: str, *, unless: Callable[[], bool]) -> bool:
+    """Delete the bytes of a SHA-256, unless they are young or somebody says that they are wanted; were they?
+
+    Who keeps a file writes the bytes first and records them then: the same bytes that were written within the last
+    hour are such a file's. While this looks and deletes, no file is put in place.
+    """
+    path = path_of(folder, digest)
+    if not folder.is_dir():
+        return False
+    with _lock(folder, fcntl.LOCK_EX):
+        try:
+            age = time.time() - path.stat().st_mtime
+        except FileNotFoundError:
+            return False
+        if age < _BEING_RECORDED_SECONDS or unless():
+            return False
+        path.unlink(missing_ok=True)
+    return True
+
+
+@contextmanager
+def _lock(folder: Path, how: int) -> Iterator[None]:
+    """Let no other process put files in place while one deletes."""
+    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, how)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _flush(path: Path) -> None:

@@ -59,11 +59,16 @@ def take_key(
 
     A key that was used for another request is refused.
     """
-    if queries.take_key(transaction, key.digest, key.request, job_id=job_id, resource_id=resource_id):
-        return None
-    row = queries.used_key(transaction, key.digest)
-    if row is None:
-        return KeyUse(job_id=queries.job_with_key(transaction, key.digest))
+    while True:
+        if queries.take_key(transaction, key.digest, key.request, job_id=job_id, resource_id=resource_id):
+            return None
+        row = queries.used_key(transaction, key.digest)
+        if row is not None:
+            break
+        old_job_id = queries.job_with_key(transaction, key.digest)
+        if old_job_id is not None:
+            return KeyUse(job_id=old_job_id)
+        # It was pruned between the two looks: now it is free.
     # Keys that were brought over from older versions do not say what for.
     if row.request is not None and row.request != key.request:
         raise InvalidInput(

@@ -17,7 +17,7 @@ from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import Job
 from penstock.lifecycle.payloads import JSON
 from penstock.lifecycle.states import Work
-from penstock.operations.read_jobs import get_job, not_found
+from penstock.operations.read_jobs import get_job, look_at_job, not_found
 from penstock.store.engine import Store
 from penstock.store.queries.job_report import read_job_report
 from penstock.store.rows import job_from
@@ -71,18 +71,18 @@ def has_more_to_tell(job: Job) -> bool:
 def read_report(store: Store, job_id: UUID, caller: Caller, *, with_trace: bool, job: Job | None = None) -> JobReport:
     """A job as it stands now, with what belongs to its end; ``job`` is what was just read, or changed."""
     if job is None:
-        job = store.read(partial(get_job, job_id=job_id, caller=caller), single_statement=True)
+        job = look_at_job(store, job_id, caller, partial(get_job, job_id=job_id, caller=caller))
     if not has_more_to_tell(job):
         return JobReport(job)
     question = partial(get_report, job_id=job_id, caller=caller, with_trace=with_trace)
-    return store.read(question, single_statement=True)
+    return look_at_job(store, job_id, caller, question)
 
 
 def get_report(transaction: Transaction, job_id: UUID, caller: Caller, *, with_trace: bool) -> JobReport:
     """A job with what belongs to its end, in one statement; ``with_trace`` also says where in its code it failed."""
     report_rows = read_job_report(transaction, job_id, caller, failures=FAILURES, with_trace=with_trace)
     if report_rows is None:
-        raise not_found(job_id)
+        raise not_found(transaction, job_id, caller)
     row, ending = report_rows
     failures = sorted(ItemFailure(*failure) for failure in ending.failures or ())
     failed_tasks = [TaskFailure(*failure) for failure in ending.failed_tasks or ()]

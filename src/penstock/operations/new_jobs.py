@@ -87,7 +87,7 @@ def job_as_recorded(kind: Kind, request: Request, new: NewJob, now: datetime) ->
         ip_address=request.ip_address,
         last_heartbeat=None,
         created_at=now,
-        queued_at=None if request.hold else now,
+        queued_at=None if request.is_held else now,
         started_at=None,
         completed_at=None,
         committed_at=None,
@@ -134,7 +134,7 @@ def _first_item(kind: Kind, *, with_items: bool) -> FirstItem | None:
 
 
 def _state(request: Request) -> JobState:
-    return JobState.CREATED if request.hold else JobState.QUEUED
+    return JobState.CREATED if request.is_held else JobState.QUEUED
 
 
 def _priority(kind: Kind, request: Request) -> int:

@@ -27,7 +27,7 @@ from datetime import datetime
 
 from penstock.lifecycle.bounds import MESSAGE_KEY, TOPIC
 from penstock.lifecycle.payloads import JSON, encode
-from penstock.lifecycle.transport import EVERY_TOPIC, Send
+from penstock.lifecycle.transport import EVERY_TOPIC, Send, Transport
 from penstock.operations.relay import relay_batch
 from penstock.store.engine import Store
 from penstock.store.queries import outbox as queries
@@ -35,6 +35,7 @@ from penstock.store.transaction import Transaction
 
 _KEEP_SECONDS = 7 * 86400.0
 AT_ONCE = 100
+"""How many messages a relay takes at a time, unless its transport says otherwise."""
 MAX_COUNTED = 10_000
 """A backlog is counted so far and no further: as many mean as many or more."""
 _EARLY_SECONDS = 60.0
@@ -67,14 +68,19 @@ def append(transaction: Transaction, topic: str, payload: JSON, *, key: str | No
     queries.append_message(transaction, topic, key, text)
 
 
-def relay(store: Store, send: Send, *, topics: Collection[str] | None = None) -> int:
-    """Send messages that are due, of these topics or of all, up to ``AT_ONCE`` each; the answer is how many went out.
+def relay(store: Store, send: Send, *, topics: Collection[str] | None = None, at_once: int = AT_ONCE) -> int:
+    """Send messages that are due, of these topics or of all, up to so many each; the answer is how many went out.
 
     One that fails is tried again later, with those of its key behind it.
     """
     if topics is None or EVERY_TOPIC in topics:
-        return relay_batch(store, send, None, limit=AT_ONCE)
-    return sum(relay_batch(store, send, topic, limit=AT_ONCE) for topic in sorted(topics))
+        return relay_batch(store, send, None, limit=at_once)
+    return sum(relay_batch(store, send, topic, limit=at_once) for topic in sorted(topics))
+
+
+def relay_through(store: Store, transport: Transport) -> int:
+    """The same for all that a transport carries, as many at a time as suits it."""
+    return relay(store, transport.send, topics=transport.topics(), at_once=transport.at_once)
 
 
 def backlog(transaction: Transaction, topics: Collection[str]) -> Backlog:

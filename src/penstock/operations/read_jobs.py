@@ -8,23 +8,28 @@ has a place to go on from: behind the last job that was looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
-from penstock.errors import InvalidInput, JobNotFound
+from penstock.errors import InvalidInput, JobNotFound, JobPruned
 from penstock.lifecycle import bounds
 from penstock.lifecycle.callers import Caller
 from penstock.lifecycle.job import HistoryEntry, Item, Job
 from penstock.lifecycle.payloads import storable_text
 from penstock.lifecycle.states import ItemStatus, JobState
+from penstock.store.engine import Store
 from penstock.store.queries import list_jobs as list_queries
+from penstock.store.queries import prune as prune_queries
 from penstock.store.queries import read_jobs as queries
 from penstock.store.queries.list_jobs import JobConditions, SearchPatterns
 from penstock.store.rows import history_entry_from, item_from, job_from
 from penstock.store.transaction import Transaction
 
+Answer = TypeVar("Answer")
 MAX_SEARCHED = 20_000
 HISTORY_PAGE = 1_000
 """So many lines of a history are read at a time."""
@@ -34,16 +39,40 @@ _DIGITS = re.compile("[0-9a-f]{4,32}")
 _WILD = re.compile(r"([\\%_])")
 
 
-def not_found(job_id: UUID) -> JobNotFound:
-    """The same words whether there is no such job or it belongs to somebody else."""
+def not_found(transaction: Transaction, job_id: UUID, caller: Caller) -> JobNotFound:
+    """The same words whether there is no such job or it belongs to somebody else; others for one that was pruned.
+
+    Where a single statement was promised nobody looks for those: see :func:`say_if_pruned`.
+    """
+    if not transaction.single_statement:
+        say_if_pruned(transaction, job_id, caller)
     return JobNotFound(f"there is no job {job_id}")
+
+
+def say_if_pruned(transaction: Transaction, job_id: UUID, caller: Caller) -> None:
+    """Raise :class:`JobPruned` for a job that the caller could see while it was there."""
+    moment = prune_queries.pruned_at(transaction, job_id, caller)
+    if moment is not None:
+        raise JobPruned(
+            f"job {job_id} was deleted on {moment:%Y-%m-%d at %H:%M} UTC: it had been kept for as long as jobs of its "
+            "kind are"
+        )
+
+
+def look_at_job(store: Store, job_id: UUID, caller: Caller, question: Callable[[Transaction], Answer]) -> Answer:
+    """Ask about one job in a single statement; one that is not there is told from one that was pruned."""
+    try:
+        return store.read(question, single_statement=True)
+    except JobNotFound:
+        store.read(partial(say_if_pruned, job_id=job_id, caller=caller), single_statement=True)
+        raise
 
 
 def get_job(transaction: Transaction, job_id: UUID, caller: Caller) -> Job:
     """One job as it stands now."""
     row = queries.job_by_id(transaction, job_id, caller)
     if row is None:
-        raise not_found(job_id)
+        raise not_found(transaction, job_id, caller)
     return job_from(row)
 
 

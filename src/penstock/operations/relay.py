@@ -31,6 +31,8 @@ _OUTAGE_BACKOFF = Backoff(1.0, 2.0, 5.0)
 _TAKEN_SECONDS = 60.0
 _SENDING_SECONDS = 45.0
 """No send begins later than this after the take, so that few are still under way when it runs out."""
+_MAX_CHARACTERS = 8_000_000
+"""What a take reads of payloads, and one message more: a thousand large ones at once would fill the memory."""
 _MESSAGE_IDS = UUID("6c9fbb2e-6a0c-4a0f-8d0d-3f8e1f1f4d53")
 """What ids of messages are made in: it must never change."""
 Line: TypeAlias = tuple[str, str]
@@ -174,9 +176,10 @@ class Take:
         return take if take._ids else None
 
     def messages(self) -> list[queries.TakenMessage]:
-        """Those that may be sent, in their order."""
+        """Those that may be sent, in their order; what is too much for one take is handed back when it ends."""
         return self._store.read(
-            partial(queries.taken_messages, lease=self._lease, messages=self._ids), single_statement=True
+            partial(queries.taken_messages, lease=self._lease, messages=self._ids, max_characters=_MAX_CHARACTERS),
+            single_statement=True,
         )
 
     def may_send(self, line: Line | None) -> bool:

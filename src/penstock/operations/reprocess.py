@@ -116,7 +116,7 @@ def _open_run(transaction: Transaction, job_id: UUID, caller: Caller, reason: st
     # What refused it may be gone by now. With the job locked, what is found is also the reason.
     job = lock_job(transaction, job_id, caller)
     if job is None:
-        raise not_found(job_id)
+        raise not_found(transaction, job_id, caller)
     if job.state not in REPROCESS.sources:
         raise TransitionRefused(f"job {job_id} is {job.state}: only a succeeded or failed job is reprocessed")
     if job.leader_id is not None:

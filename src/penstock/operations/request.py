@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypedDict
 from uuid import UUID
 
-from penstock.errors import InvalidInput
+from penstock.errors import ConfigurationError, InvalidInput
 from penstock.lifecycle import bounds
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.files import StoredFile
@@ -44,6 +45,10 @@ class SubmitOptions(TypedDict, total=False):
     """The kept file it works on."""
     hold: bool
     """Only record the job, until ``jobs.release``."""
+    run_at: datetime | None
+    """Only record it until then; it is released by itself, or before by ``jobs.release``."""
+    delay: Duration | None
+    """The same, so long from now."""
     job_id: Identifier | None
     """The job's id, if it has one already; an id that is in use is refused."""
 
@@ -65,6 +70,10 @@ class Request:
     ip_address: str | None = None
     hold: bool = False
     """Record it, but do not let it flow until ``submit_created``."""
+    run_at: datetime | None = None
+    """Hold it until then."""
+    delay: float | None = None
+    """Hold it for so many seconds."""
     id: UUID | None = None
     """What it is called, where somebody knows it by that name already."""
     title: str | None = None
@@ -74,6 +83,7 @@ class Request:
     def of(cls, caller: Caller, options: SubmitOptions) -> Request:
         """What a caller says of a job."""
         file, fresh_for, job_id = options.get("file"), options.get("fresh_for"), options.get("job_id")
+        delay = options.get("delay")
         return cls(
             owner=caller.acts_for(options.get("owner")),
             caller=caller,
@@ -86,6 +96,8 @@ class Request:
             file_sha256=None if file is None else file.sha256,
             ip_address=options.get("ip_address"),
             hold=options.get("hold", False),
+            run_at=options.get("run_at"),
+            delay=None if delay is None else _seconds_of(delay),
             id=None if job_id is None else read_new_id(job_id, "job_id"),
             title=options.get("title"),
         )
@@ -97,8 +109,30 @@ class Request:
                 bound.require(value)
         if self.priority is not None:
             bounds.PRIORITY.require(self.priority)
+        self._require_one_time()
         if self.fresh_for is not None and self.unique_key is None:
             raise InvalidInput("fresh_for needs a unique_key: it says which results are the same", field="fresh_for")
+
+    def _require_one_time(self) -> None:
+        if self.run_at is not None and self.run_at.tzinfo is None:
+            raise InvalidInput(
+                f"run_at is {self.run_at.isoformat()}, which has no time zone; give one, like datetime.now(UTC)",
+                field="run_at",
+                code="TIME_ZONE_MISSING",
+            )
+        times = [name for name in ("hold", "run_at", "delay") if getattr(self, name) not in (None, False)]
+        if len(times) > 1:
+            raise InvalidInput(f"{times[0]} and {times[1]} contradict each other: give one of them", field=times[1])
+
+    @property
+    def is_held(self) -> bool:
+        """Is it recorded without being let flow?"""
+        return self.hold or self.is_delayed
+
+    @property
+    def is_delayed(self) -> bool:
+        """Is it released by itself, at a later time?"""
+        return self.run_at is not None or self.delay is not None
 
     @property
     def kept_title(self) -> str | None:
@@ -107,3 +141,11 @@ class Request:
             return None
         line = storable_text(_NOT_SHOWN.sub(" ", self.title)).strip()
         return (line if len(line) <= bounds.LONGEST_TITLE else f"{line[: bounds.LONGEST_TITLE - 1]}…") or None
+
+
+def _seconds_of(delay: Duration) -> float:
+    """It may come from a request: what is wrong with it is the asker's to mend."""
+    try:
+        return seconds(delay)
+    except ConfigurationError as error:
+        raise InvalidInput(error.message, field="delay") from None

@@ -15,6 +15,7 @@ from penstock.operations.control import require_ours
 from penstock.operations.read_jobs import get_job, items
 from penstock.operations.request import Request
 from penstock.operations.submit import submit
+from penstock.store.queries.prune import keep_jobs
 from penstock.store.queries.settle import deciding_item
 from penstock.store.transaction import Transaction
 
@@ -29,6 +30,8 @@ def rerun(transaction: Transaction, kinds: Kinds, job_id: UUID, caller: Caller, 
     A job with a plan makes its items anew. One that followed another has none of its own: it is given its leader's,
     which did the same work.
     """
+    get_job(transaction, job_id, caller)  # nothing of a job that the caller may not see is locked
+    keep_jobs(transaction, [job_id])
     job = get_job(transaction, job_id, caller)
     if not job.finished:
         raise TransitionRefused(f"job {job_id} is {job.state.value}: wait until it is over, or cancel it first")

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from penstock.errors import InvalidInput, JobNotFound, PenstockError, TransitionRefused
+from penstock.errors import FileNotFound, InvalidInput, JobNotFound, PenstockError, TransitionRefused
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.generic import Input, Params, Result
 from penstock.lifecycle.job import Job, Submission, SubmitOutcome
@@ -37,6 +37,8 @@ from penstock.store.host import Host
 from penstock.store.job_changes import change, jobs_with_followers
 from penstock.store.queries import submit as queries
 from penstock.store.queries.control import fail_queued
+from penstock.store.queries.delayed_jobs import set_run_at
+from penstock.store.queries.files import hold_file
 from penstock.store.queries.job_items import insert_items
 from penstock.store.queries.submit import NewJob
 from penstock.store.transaction import Transaction
@@ -98,6 +100,8 @@ def submit(
     max_bytes: int,
 ) -> Submission:
     """Record one job and let it flow, or answer with the one that already does the same."""
+    if request.file_id is not None and not hold_file(transaction, request.file_id):
+        raise FileNotFound(f"there is no file {request.file_id} any more: upload it again")
     new = NewJob(request.id or uuid7(), encode(params, max_bytes=max_bytes, at="params"))
     key, key_use = None, None
     if request.idempotency_key is not None:
@@ -135,13 +139,15 @@ def _id_taken(job_id: UUID) -> InvalidInput:
     )
 
 
-def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: Caller) -> bool:
+def submit_created(
+    transaction: Transaction, kind: Kind, job_id: UUID, caller: Caller, *, reason: str | None = None
+) -> bool:
     """SUBMIT for a job that was only recorded; False when it is not there to be submitted.
 
     While another job leads its key, it follows that one.
     """
     try:
-        leads = let_flow(transaction, SUBMIT, job_id, caller)
+        leads = let_flow(transaction, SUBMIT, job_id, caller, reason)
     except (JobNotFound, TransitionRefused):
         return False
     if leads:
@@ -153,7 +159,10 @@ def submit_created(transaction: Transaction, kind: Kind, job_id: UUID, caller: C
 
 def is_one_statement(kind: Kind, request: Request) -> bool:
     """Is recording one job a single statement (on a database server), because nothing has to be looked up?"""
-    looked_up = (request.unique_key, request.idempotency_key, request.id, kind.policy.queue_limit)
+    looked_up = (
+        request.unique_key, request.idempotency_key, request.id, request.file_id, kind.policy.queue_limit,
+        request.run_at, request.delay,
+    )  # fmt: skip
     return all(reason is None for reason in looked_up)
 
 
@@ -198,10 +207,13 @@ def _let_flow(
     """Let a job that was just recorded flow, with the items that are given with it; workers hear of it."""
     if items is not None:
         _add_items(transaction, kind, job, items, max_bytes)
-    is_refused = not request.hold and _refused_by_bound(transaction, kind, job.id)
-    if not request.hold and not is_refused:
+    if request.is_delayed:
+        set_run_at(transaction, job.id, request.run_at, delay=request.delay)
+    is_refused = not request.is_held and _refused_by_bound(transaction, kind, job.id)
+    if not request.is_held and not is_refused:
         transaction.woke(kind.name)
-    return job if items is None and not is_refused else get_job(transaction, job.id, SYSTEM)
+    is_as_recorded = items is None and not is_refused and not request.is_delayed
+    return job if is_as_recorded else get_job(transaction, job.id, SYSTEM)
 
 
 def _add_items(transaction: Transaction, kind: Kind, job: Job, items: Iterable[JSON], max_bytes: int) -> None:

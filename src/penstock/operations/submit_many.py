@@ -36,6 +36,6 @@ def submit_many(
                 encode(value, max_bytes=max_bytes, at=f"params[{index}]") for index, value in enumerate(batch, len(ids))
             ]
         ids += record_jobs(transaction, kind, texts, request)
-    if ids and not request.hold:
+    if ids and not request.is_held:
         transaction.wake(kind.name)
     return ids

@@ -13,12 +13,21 @@ from penstock.settings.database import DatabaseSettings
 from penstock.settings.environment import read_settings
 from penstock.settings.ingest import IngestSettings
 from penstock.settings.limits import LimitSettings
+from penstock.settings.retention import RetentionSettings
 from penstock.settings.server import ServerSettings
 from penstock.settings.transport import TransportSettings
 from penstock.settings.worker import WorkerSettings
 
 
-class Settings(LimitSettings, ServerSettings, TransportSettings, IngestSettings, WorkerSettings, DatabaseSettings):
+class Settings(
+    LimitSettings,
+    ServerSettings,
+    TransportSettings,
+    IngestSettings,
+    RetentionSettings,
+    WorkerSettings,
+    DatabaseSettings,
+):
     """The configuration of one Penstock process, from the environment."""
 
     # Fields come in the order of the bases from the last to the first: so the reference begins with the database.

@@ -104,6 +104,6 @@ class LimitSettings(BaseSettings):
         Field(
             validation_alias="PENSTOCK_CONNECTIONS_PER_ADDRESS",
             ge=1,
-            description="How many of them one address may have; those of trusted proxies are not counted.",
+            description="How many of them one address may have; this machine's and trusted proxies' are not counted.",
         ),
     ] = 100

@@ -52,7 +52,7 @@ class Schema:
         return self.version_table.replace(VERSION_TABLE, "alembic_version")
 
 
-OURS = Schema("penstock", "penstock.store", "0013", VERSION_TABLE)
+OURS = Schema("penstock", "penstock.store", "0016", VERSION_TABLE)
 """``tests/migrations`` proves that this is the last revision in ``migrations/versions``."""
 
 

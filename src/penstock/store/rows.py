@@ -66,6 +66,7 @@ class JobRow(NamedTuple):
     recent_seconds: float
     recent_at: datetime | None
     engine: str | None
+    run_at: datetime | None
 
 
 class HistoryRow(NamedTuple):
@@ -153,6 +154,7 @@ def job_from(row: JobRow) -> Job:
         times=Times(row.waiting_seconds, row.active_seconds, row.paused_seconds),
         pace=Pace(row.recent_items, row.recent_seconds, row.recent_at),
         engine=None if row.engine is None else TrackingEngine(row.engine),
+        run_at=row.run_at,
     )
 
 

@@ -12,6 +12,8 @@ Two ideas carry the claim:
 ``job_items`` and ``job_events`` carry no foreign key: each row is written in the transaction that writes its job, and
 the check would lock the job's row once for every item inserted.
 
+``jobs.run_at`` is when a job that was only recorded is released by itself; of a schedule's job, the tick it is for.
+
 ``jobs.engine`` names who moves the job, where that is not us: it has no items that a worker of ours could claim, and
 the tasks that it is made of are in ``job_tasks``.
 """
@@ -39,7 +41,17 @@ from sqlalchemy import (
 )
 
 from penstock.lifecycle import bounds
-from penstock.lifecycle.states import ACTIVE, FLOWING, ErrorType, ItemRole, ItemStatus, JobState, KilledBy, Phase
+from penstock.lifecycle.states import (
+    ACTIVE,
+    FINISHED,
+    FLOWING,
+    ErrorType,
+    ItemRole,
+    ItemStatus,
+    JobState,
+    KilledBy,
+    Phase,
+)
 from penstock.lifecycle.tracked_tasks import FIRST_END
 from penstock.store.dialects.partial_index import only_where
 from penstock.store.placement import own_metadata
@@ -124,6 +136,7 @@ jobs = Table(
     _sum("recent_seconds"),
     Column("recent_at", Moment),
     Column("engine", String(16)),
+    Column("run_at", Moment),
     _one_of("state", list(JobState), "state"),
     _one_of("phase", list(Phase), "phase"),
     _one_of("error_type", list(ErrorType), "error_type"),
@@ -145,9 +158,6 @@ Index("ix_jobs_user_id_state_created_at_id", jobs.c.user_id, jobs.c.state, jobs.
 Index("ix_jobs_state_created_at_id", jobs.c.state, jobs.c.created_at, jobs.c.id)
 Index("ix_jobs_state_kind", jobs.c.state, jobs.c.kind)
 
-_waits = jobs.c.state == literal_column(f"'{JobState.SUCCEEDED}'")
-Index("ix_jobs_completed_at", jobs.c.completed_at, **only_where(_waits))
-
 
 def _in_state(states: frozenset[JobState]) -> ColumnElement[bool]:
     return jobs.c.state.in_([literal_column(f"'{state}'") for state in JobState if state in states])
@@ -159,6 +169,12 @@ JOB_LEADS = and_(_WORKS, _in_state(FLOWING))
 JOB_IS_OWNED = and_(_WORKS, jobs.c.user_id.is_not(None), _in_state(ACTIVE))
 JOB_IS_A_GUESTS = and_(_WORKS, jobs.c.user_id.is_(None), _in_state(ACTIVE))
 JOB_FOLLOWS = and_(jobs.c.leader_id.is_not(None), _in_state(ACTIVE))
+
+# What is over, by when it was: for results that nobody used, and for what has been kept long enough.
+JOB_IS_DONE = _in_state(FINISHED - {JobState.CANCELED})
+JOB_IS_CANCELED = _in_state(frozenset({JobState.CANCELED}))
+Index("ix_jobs_done", jobs.c.kind, jobs.c.state, jobs.c.completed_at, **only_where(JOB_IS_DONE))
+Index("ix_jobs_canceled", jobs.c.kind, jobs.c.canceled_at, **only_where(JOB_IS_CANCELED))
 
 # One job leads a key; and an owner, or all guests together, have one active job of a key that does work.
 Index("uq_jobs_leads", jobs.c.kind, jobs.c.unique_key, unique=True, **only_where(JOB_LEADS))
@@ -174,6 +190,9 @@ Index(
 )  # fmt: skip
 Index("ix_jobs_following", jobs.c.leader_id, **only_where(JOB_FOLLOWS))
 
+JOB_IS_DELAYED = and_(jobs.c.run_at.is_not(None), jobs.c.state == literal_column(f"'{JobState.CREATED}'"))
+Index("ix_jobs_run_at", jobs.c.run_at, **only_where(JOB_IS_DELAYED))
+
 _is_tracked = jobs.c.engine.is_not(None)
 Index("ix_jobs_tracked", jobs.c.state, jobs.c.state_since, **only_where(_is_tracked))
 
@@ -182,6 +201,9 @@ Index("ix_jobs_unique_key", jobs.c.kind, jobs.c.unique_key, **only_where(_has_un
 
 _follows = jobs.c.leader_id.is_not(None)
 Index("ix_jobs_leader_id", jobs.c.leader_id, **only_where(_follows))
+
+_has_file = jobs.c.file_id.is_not(None)
+Index("ix_jobs_file_id", jobs.c.file_id, **only_where(_has_file))
 
 _has_idempotency_key = jobs.c.idempotency_key.is_not(None)
 Index("uq_jobs_idempotency_key", jobs.c.idempotency_key, unique=True, **only_where(_has_idempotency_key))
@@ -304,6 +326,35 @@ idempotency_keys = Table(
     Column("created_at", Moment, nullable=False),
 )
 
+Index("ix_idempotency_keys_job_id", idempotency_keys.c.job_id)
+Index("ix_idempotency_keys_created_at", idempotency_keys.c.created_at)
+
+pruned_jobs = Table(
+    "pruned_jobs",
+    metadata,
+    Column("id", Identifier, primary_key=True),
+    Column("user_id", String(bounds.OWNER.longest)),
+    Column("file_id", Identifier),
+    Column("has_leftovers", Boolean, nullable=False),
+    Column("pruned_at", Moment, nullable=False),
+)
+"""Jobs whose time was over: for whoever asks for one of them, and until all that belonged to it has gone as well."""
+_has_leftovers = pruned_jobs.c.has_leftovers
+Index("ix_pruned_jobs_leftovers", pruned_jobs.c.pruned_at, **only_where(_has_leftovers))
+Index("ix_pruned_jobs_pruned_at", pruned_jobs.c.pruned_at)
+
+pruned_counts = Table(
+    "pruned_counts",
+    metadata,
+    Column("kind", String(bounds.KIND.longest), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("jobs", BigInteger, nullable=False, server_default=text("0")),
+    Column("items", BigInteger, nullable=False, server_default=text("0")),
+    PrimaryKeyConstraint("kind", "state"),
+    _one_of("state", list(JobState), "state"),
+)
+"""How many jobs and items there were that have been pruned."""
+
 lane_samples = Table(
     "lane_samples",
     metadata,
@@ -393,6 +444,21 @@ ended_sessions = Table(
 )
 """Whose tokens are void although they have not run out: everybody's, a user's, or one session's."""
 Index("ix_ended_sessions_ended_at", ended_sessions.c.ended_at)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("name", String(bounds.SCHEDULE.longest), primary_key=True),
+    Column("kind", String(bounds.KIND.longest), nullable=False),
+    Column("definition", Payload, nullable=False),
+    Column("is_paused", Boolean, nullable=False, server_default=text("false")),
+    Column("next_at", Moment),
+    Column("last_at", Moment),
+    Column("last_job_id", Identifier),
+    Column("last_error", Text),
+    Column("updated_at", Moment, nullable=False),
+)
+"""What is submitted again and again: each tick is one job, whoever comes first."""
 
 
 def _unique_names() -> frozenset[str]:

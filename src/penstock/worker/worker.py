@@ -20,11 +20,13 @@ import structlog
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.error_text import describe_error
 from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.schedules import Schedule
 from penstock.lifecycle.states import FLOWING
 from penstock.lifecycle.transport import Consumer, Transport
 from penstock.operations import outbox
 from penstock.operations.forgotten_kinds import ForgottenKinds
 from penstock.operations.maintenance import LastLook, holds_any, rescue_from, sweep
+from penstock.operations.prune import PruneRules
 from penstock.operations.read_jobs import any_in_flight, get_job
 from penstock.operations.samples import Gauges
 from penstock.operations.unsubscribed import UnsubscribedMessages
@@ -36,6 +38,9 @@ from penstock.store.notifier import DEAF_POLL_SECONDS, Notifier
 from penstock.store.peers import Presence
 from penstock.worker.bounded_call import BoundedCall
 from penstock.worker.dispatching import Dispatcher
+from penstock.worker.duties.pruner import PRUNER_RESTS, PRUNER_SECONDS, Pruner
+from penstock.worker.duties.scheduler import SECONDS as SCHEDULER_SECONDS
+from penstock.worker.duties.scheduler import Scheduler
 from penstock.worker.failures import LAST_WORDS_SECONDS, Failures, OnFailure
 from penstock.worker.host_load import HostLoad
 from penstock.worker.kind_runners import KindRunners
@@ -80,6 +85,8 @@ class Worker:
         on_failure: Sequence[OnFailure] = (),
         on_sweep: Sequence[Callable[[], None]] = (),
         dispatchers: Sequence[Dispatcher] = (),
+        prune_rules: PruneRules | None = None,
+        schedules: Sequence[Schedule] = (),
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}:{os.getpid()}:{os.urandom(3).hex()}"
         self.signals = TestSignals()
@@ -105,6 +112,10 @@ class Worker:
         self._sampling = Loop("samples", settings.sweep_seconds, self._sample)
         # A kickoff's worker lives for seconds: it would be gone before anybody saw it.
         self._signing = None if job_id is not None else Loop("signing", SIGNING_SECONDS, self._sign)
+        # Nor does such a one prune: it is there for one job.
+        self._pruner = (
+            None if job_id is not None or prune_rules is None else Pruner(store, prune_rules, settings.files_directory)
+        )
         self._news = threading.Event()
         self._stop_event = threading.Event()
         self._over = threading.Event()
@@ -112,6 +123,7 @@ class Worker:
         self._hanging: set[str] = set()
         self._unsubscribed = UnsubscribedMessages()
         self._forgotten_kinds = ForgottenKinds()
+        self._scheduler = Scheduler(store, kinds, schedules, max_bytes=settings.max_payload_bytes)
         self._last_look = LastLook(_BEATS_TO_RENEW * settings.heartbeat_seconds)
 
     @property
@@ -150,6 +162,8 @@ class Worker:
             Loop("relay", self._settings.heartbeat_seconds, self._relay),
             self._sampling,
         ]
+        if self._pruner is not None and consumes:
+            self._duties.append(Loop("pruner", PRUNER_SECONDS, self._prune, rest=PRUNER_RESTS))
         # Who works for a while only leaves messages of others to those who stay.
         self._consumer = self._transport.open_consumer() if consumes and self._job_id is None else None
         if self._consumer is not None:
@@ -157,6 +171,10 @@ class Worker:
                 Loop("messages", 0.0, self._consumer.poll),
                 Loop("subscribers", 0.0, self._consumer.handle),
             ]
+        if self._job_id is None:
+            scheduling = Loop("scheduler", SCHEDULER_SECONDS, self._scheduler.look)
+            scheduling.run_once()  # what came due while nobody worked
+            self._duties.append(scheduling)
         looking_around = Loop("neighbours", self._settings.heartbeat_seconds, self._look_around)
         looking_around.run_once()  # whoever was here before us may have been killed
         self._duties.append(looking_around)
@@ -338,6 +356,10 @@ class Worker:
             self._call_hook(hook)
         self.signals.announce("swept")
 
+    def _prune(self) -> None:
+        if self._pruner is not None and self._pruner.run():
+            self.signals.announce("pruned")
+
     def _call_hook(self, hook: Callable[[], None]) -> None:
         """What an application does in a pass; nothing but a line in the log, where that fails."""
         try:
@@ -385,8 +407,8 @@ class Worker:
         self._store.write(lambda transaction: leave(transaction, self.name), bounded=True)
 
     def _relay(self) -> None:
-        send, topics = self._transport.send, self._transport.topics()
-        while outbox.relay(self._store, send, topics=topics) >= outbox.AT_ONCE and not self._stop_event.is_set():
+        # As long as something goes: how many one pass takes depends on how large they are.
+        while outbox.relay_through(self._store, self._transport) and not self._stop_event.is_set():
             pass
 
 

@@ -43,11 +43,8 @@ class Results:
     def take(self, message: Message) -> None:
         """Apply one message, or refuse it."""
         answer = read_answer(message.payload)
-        job = self._request_of(answer)
-        if isinstance(answer, ParseStart):
-            apply = self._note_start(answer, job)
-        else:
-            apply = self._keep_result(answer, self._recipes.kind.params(job))
+        job, params = self._request_of(answer)
+        apply = self._note_start(answer, job) if isinstance(answer, ParseStart) else self._keep_result(answer, params)
 
         def operation(connection: DatabaseConnection) -> bool:
             is_new = self._app.messages.accept(message, subscriber=_SUBSCRIBER, connection=connection)
@@ -65,15 +62,16 @@ class Results:
         for request_id in self._recipes.repository.stale_starts(before):
             self._apply(self._end(request_id, success=False, error_message=reason), request_id)
 
-    def _request_of(self, answer: ParseStart | ParseResult) -> Job:
-        """The request that a message is about."""
+    def _request_of(self, answer: ParseStart | ParseResult) -> tuple[Job, RecipeParams]:
+        """The request that a message is about, and what it asked for."""
         try:
             job = self._recipes.get(answer.requestId, by=SYSTEM)
         except JobNotFound:
             raise MessageRefused("there is no such request") from None
-        if self._recipes.kind.params(job).get("url_hash") != answer.urlHash:
+        params = self._recipes.kind.params(job)
+        if "pictures" in params or params.get("url_hash") != answer.urlHash:
             raise MessageRefused("it is about another page than its request")
-        return job
+        return job, params
 
     def _note_start(self, start: ParseStart, job: Job) -> Callable[[DatabaseConnection], bool]:
         def operation(connection: DatabaseConnection) -> bool:

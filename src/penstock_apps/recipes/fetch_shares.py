@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from penstock_apps.recipes.failures import PageFailure
+from penstock_apps.recipes.photos.failures import PictureFailure
 
 PLACES = 32
 """Pages that one worker reads at once."""
@@ -62,7 +63,7 @@ class _Share:
     """The places one of them has, how long each is held, and when those who were sent away come back."""
 
     size: int
-    failure: PageFailure
+    failure: PageFailure | PictureFailure
     in_use: int = 0
     seconds: float = _FIRST_SECONDS
     returns: deque[float] = field(default_factory=deque)
@@ -93,11 +94,14 @@ class FetchShares:
         self._shares: dict[str, _Share] = {}
 
     @contextmanager
-    def take_place(self, share: str, host: str | None) -> Iterator[None]:
-        """A place for one page, for the length of a ``with`` block; ``Postponed`` where its share is in use."""
+    def take_place(self, share: str, host: str | None, *, pictures: int | None = None) -> Iterator[None]:
+        """A place for one page, for the length of a ``with`` block; ``Postponed`` where its share is in use.
+
+        Photos of recipes share as many places as there are processes for ``pictures``.
+        """
         with self._lock:
             begun_at = self._now()
-            shares = self._shares_of(share, host)
+            shares = self._shares_of(share, host, pictures)
             for candidate in shares:
                 if candidate.in_use >= candidate.size:
                     raise candidate.failure.postponement(candidate.wait(begun_at))
@@ -112,11 +116,15 @@ class FetchShares:
                     candidate.give_back(now - begun_at)
                 self._shares = {name: each for name, each in self._shares.items() if not each.is_idle(now)}
 
-    def _shares_of(self, share: str, host: str | None) -> list[_Share]:
+    def _shares_of(self, share: str, host: str | None, pictures: int | None) -> list[_Share]:
         is_guest = is_guests_share(share)
-        shares = [(share, OF_A_GUEST if is_guest else OF_A_USER, PageFailure.SHARE_IN_USE)]
+        shares: list[tuple[str, int, PageFailure | PictureFailure]] = [
+            (share, OF_A_GUEST if is_guest else OF_A_USER, PageFailure.SHARE_IN_USE)
+        ]
         if is_guest:
             shares.append(("guests", OF_GUESTS, PageFailure.SHARE_IN_USE))
         if host:
             shares.append((f"host {host}", OF_A_HOST, PageFailure.HOST_IN_USE))
+        if pictures:
+            shares.append(("pictures", pictures, PictureFailure.IN_LINE))
         return [self._shares.setdefault(name, _Share(size, failure)) for name, size, failure in shares]

@@ -23,7 +23,7 @@ from penstock_apps.recipes.payloads import RecipeParams, RecipeResult
 
 if TYPE_CHECKING:
     from penstock import ItemContext, Penstock
-    from penstock_apps.recipes.payloads import PageInput
+    from penstock_apps.recipes.payloads import PageInput, RecipeItem
     from penstock_apps.recipes.settings import RecipeSettings
 
 Argument = TypeVar("Argument")
@@ -35,21 +35,20 @@ _LIMITS = Limits(timeout=10.0, memory_bytes=1024**3)
 class PageReader:
     """Reads the pages of jobs, in one worker's process."""
 
-    def __init__(self, app: Penstock, settings: RecipeSettings) -> None:
+    def __init__(self, app: Penstock, settings: RecipeSettings, shares: FetchShares) -> None:
         self._settings = settings
         self._model = settings.language_model
-        self._shares = FetchShares()
+        self._shares = shares
         cores = os.cpu_count() or 1
         self._processes_for_guests = app.child_processes(max(1, cores // 2))
         self._processes_for_users = app.child_processes(max(1, cores - cores // 2))
 
-    async def read(self, item: ItemContext[RecipeParams, PageInput]) -> RecipeResult:
+    async def read(self, item: RecipeItem | ItemContext[RecipeParams, PageInput], params: RecipeParams) -> RecipeResult:
         """The recipe on the page a job asks for."""
         # Loaded where pages are read: the command line and the server need neither.
         from penstock_apps.recipes.parsing.fetching import fetch
         from penstock_apps.recipes.parsing.reading import recipe_of
 
-        params = item.params
         share = params.get("share") or share_of(item.owner, None)
         is_sent = "page_sha256" in params
         with self._shares.take_place(share, None if is_sent else urlsplit(params["url"]).netloc.lower()):

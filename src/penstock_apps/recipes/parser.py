@@ -20,13 +20,13 @@ from uuid import UUID, uuid5
 
 import orjson
 
-from penstock import SYSTEM, JobState, Kind, Penstock, Policy
+from penstock import SYSTEM, ItemContext, JobState, Kind, Penstock, Policy
 from penstock.app import Message
 from penstock.errors import MessageRefused
 from penstock.lifecycle import JSON
 from penstock.messages import KafkaClient
 from penstock.settings import Settings, load_settings, read_settings
-from penstock_apps.recipes.fetch_shares import PLACES
+from penstock_apps.recipes.fetch_shares import PLACES, FetchShares
 from penstock_apps.recipes.page_reader import PageReader
 from penstock_apps.recipes.parser_messages import (
     LONGEST_ERROR,
@@ -59,14 +59,17 @@ class Pages:
         policy = Policy(
             retries=3, backoff="2s exponential up to 30s", timeout="5m", concurrency=PLACES, slows_down=False
         )
-        reader = PageReader(self._app, recipe_settings)
+        self._reader = PageReader(self._app, recipe_settings, FetchShares())
         self._kind: Kind[RecipeParams, PageInput, RecipeResult] = self._app.kinds.add(
-            Kind.of(_PAGE, reader.read, policy)
+            Kind.of(_PAGE, self._read, policy)
         )
         self._worker = self._app.worker()
         self._worker.start()
         self.parsed_count = 0
         self.open_count = 0
+
+    async def _read(self, item: ItemContext[RecipeParams, PageInput]) -> RecipeResult:
+        return await self._reader.read(item, item.params)
 
     def parse(self, request: ParseRequest) -> dict[str, JSON]:
         """What came of a page, in the words of a result."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NotRequired, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict, TypeGuard, final
 
 from penstock.lifecycle import JSON
 
+if TYPE_CHECKING:
+    from penstock import ItemContext
 
+
+@final
 class RecipeParams(TypedDict):
     """What a job is submitted with."""
 
@@ -25,10 +29,49 @@ class RecipeParams(TypedDict):
     imported: NotRequired[bool]
 
 
+class PictureParam(TypedDict):
+    """A picture that was sent: the kept file, and what its sender called it."""
+
+    sha256: str
+    name: str
+
+
+@final
+class PhotoParams(TypedDict):
+    """What a job is submitted with whose recipe is on photos."""
+
+    job_type: str
+    """Always ``ocr``."""
+    pictures: list[PictureParam]
+    """In their order: a page or a card may go over several."""
+    title_hint: str | None
+    use_llm_fallback: bool
+    share: NotRequired[str]
+
+
 class PageInput(TypedDict):
     """The one item of a job: the page to read."""
 
     url: str
+
+
+class PhotoInput(TypedDict):
+    """The one item of a job for photos; the pictures are in the job's params."""
+
+    pictures: int
+
+
+class PhotoResult(TypedDict):
+    """A picture as people are shown it: upright, as a JPEG without what the camera wrote into it."""
+
+    file_id: str
+    width: int
+    height: int
+
+
+JobParams: TypeAlias = "RecipeParams | PhotoParams"
+JobInput: TypeAlias = "PageInput | PhotoInput"
+RecipeItem: TypeAlias = "ItemContext[JobParams, JobInput]"
 
 
 class IngredientData(TypedDict):
@@ -72,7 +115,8 @@ class RecipeData(TypedDict):
     tags: list[str]
     notes: list[str]
     author: str | None
-    source_url: str
+    source_url: str | None
+    """None of a recipe that was read from photos."""
 
 
 class RecipeResult(TypedDict):
@@ -85,6 +129,8 @@ class RecipeResult(TypedDict):
     warnings: list[str]
     parsed_at: NotRequired[str]
     """When the page was read (ISO 8601); jobs of older versions and imported ones do not say."""
+    photos: NotRequired[list[PhotoResult]]
+    """The pictures it was read from, to be asked for by their numbers."""
     llm_may_help: NotRequired[bool]
     """Of an item alone: the page says only part of a recipe, and the model that there is has not answered."""
 

@@ -35,6 +35,7 @@ from penstock_apps.recipes import schemas as shapes
 from penstock_apps.recipes import translation as words
 from penstock_apps.recipes.client_pages import ClientPage
 from penstock_apps.recipes.guest_requests import remember_request, remembered_requests
+from penstock_apps.recipes.photo_routes import photo_routes
 from penstock_apps.recipes.saved_recipe_routes import saved_recipe_routes
 from penstock_apps.recipes.service import Recipes
 from penstock_apps.recipes.vocabularies import PARSE_REQUESTS
@@ -71,7 +72,7 @@ def routes_of(recipes: Recipes) -> Router:
     """The addresses of a recipes application."""
     routes = Router()
     # Routes are tried in their order: those that guests use most come first.
-    for part in (_requests(recipes), _queue(recipes), saved_recipe_routes(recipes)):
+    for part in (_requests(recipes), _queue(recipes), photo_routes(recipes), saved_recipe_routes(recipes)):
         add_routes(routes, part)
     return routes
 

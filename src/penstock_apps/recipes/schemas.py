@@ -73,6 +73,13 @@ class ParseStarted(Advice):
     status: Status
 
 
+class PhotosStarted(BaseModel):
+    """The job that reads them."""
+
+    job_id: UUID
+    status: Status
+
+
 class ParseStatus(Advice):
     """How a job stands."""
 
@@ -98,7 +105,7 @@ class MailboxJob(BaseModel):
     """A job that waits for its owner."""
 
     id: UUID
-    job_type: str = Field(description="`url`; an imported job may be `ocr` or `social`.", examples=["url"])
+    job_type: str = Field(description="`url`, or `ocr` of photos; an imported job may be `social`.", examples=["url"])
     url: str | None
     status: Status
     completed_at: datetime | None
@@ -138,7 +145,7 @@ class RequestedUrl(BaseModel):
 class ParsedShown(BaseModel):
     """A recipe, in the fields of the parse requests."""
 
-    urlHash: str  # noqa: N815
+    urlHash: str | None = Field(description="Null of a recipe that was read from photos.")  # noqa: N815
     title: str | None
     ingredients: list[dict[str, JSON]]
     parsedAt: datetime  # noqa: N815 - the names are the clients'

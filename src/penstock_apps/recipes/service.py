@@ -22,10 +22,12 @@ from penstock.lifecycle import JSON, Actor, SubmitOutcome
 from penstock.store import DatabaseConnection
 from penstock_apps.recipes.addresses import host_of, key_of, normalize_url
 from penstock_apps.recipes.client_pages import ClientPage
-from penstock_apps.recipes.fetch_shares import PLACES, share_of
+from penstock_apps.recipes.fetch_shares import PLACES, FetchShares, share_of
 from penstock_apps.recipes.kinds import RECIPE, ParseRecipe
 from penstock_apps.recipes.page_reader import PageReader
-from penstock_apps.recipes.payloads import PageInput, RecipeParams, RecipeResult, work_key
+from penstock_apps.recipes.payloads import JobInput, JobParams, RecipeParams, RecipeResult, work_key
+from penstock_apps.recipes.photo_reader import PhotoReader
+from penstock_apps.recipes.photo_requests import PhotoRequests
 from penstock_apps.recipes.repository import KnownRecipe, RecipeRepository, SavedRecipe
 from penstock_apps.recipes.settings import RecipeSettings
 from penstock_apps.recipes.vocabularies import RECIPES
@@ -51,9 +53,12 @@ class Recipes:
             abandon_after=timedelta(minutes=settings.abandon_minutes),
             prune_result=settings.prune_results,
         )
-        self.kind: Kind[RecipeParams, PageInput, RecipeResult] = app.kinds.add(
-            Kind.of(RECIPE, ParseRecipe(app, self.repository, settings, PageReader(app, settings)), policy)
+        shares = FetchShares()
+        pages, photos = PageReader(app, settings, shares), PhotoReader(app, settings, shares)
+        self.kind: Kind[JobParams, JobInput, RecipeResult] = app.kinds.add(
+            Kind.of(RECIPE, ParseRecipe(app, self.repository, settings, pages, photos), policy)
         )
+        self.photos = PhotoRequests(app, self.kind, settings)
 
     # Asking -------------------------------------------------------------------------------------------------------
 
@@ -94,7 +99,7 @@ class Recipes:
             )
             # Where pages are parsed here nobody reads that topic.
             if self.settings.parsed_elsewhere and submission.answer is SubmitOutcome.NEW:
-                message = self._request_message(submission.job)
+                message = self._request_message(submission.job, params)
                 self._app.messages.publish(self.settings.requests_topic, message, key=url_hash, connection=connection)
             return submission
 
@@ -175,8 +180,8 @@ class Recipes:
     def find_latest(self, job: Job) -> KnownRecipe | None:
         """What is known of the page of a job that has no result any more."""
         params = self.kind.params(job)
-        url_hash = params.get("url_hash")
-        if not url_hash or "page_sha256" in params:  # it was imported, or what its client sent is gone with its result
+        # What its client sent is gone with its result; an imported job may have no key.
+        if "pictures" in params or "page_sha256" in params or not (url_hash := params.get("url_hash")):
             return None
         return self.repository.latest(url_hash, llm_allowed=params["use_llm_fallback"])
 
@@ -229,6 +234,8 @@ class Recipes:
         """Keep a recipe, and commit the job it came from, both or neither."""
         by = owner(user)
         job = None if parse_job_id is None else self.get(parse_job_id, by=by)
+        if job is not None and "pictures" in self.kind.params(job):
+            body = {"source_type": "image", **body}
 
         def operation(connection: DatabaseConnection) -> int:
             if job is not None:
@@ -252,9 +259,8 @@ class Recipes:
             message = f"job {job.id} is {RECIPES.words[state]}: it can only be {possible}"
             raise TransitionRefused(message, code=refusal.code) from refusal
 
-    def _request_message(self, job: Job) -> dict[str, JSON]:
+    def _request_message(self, job: Job, params: RecipeParams) -> dict[str, JSON]:
         """The message that tells parsers elsewhere of a request."""
-        params = self.kind.params(job)
         return {
             "requestId": str(job.id),
             "url": params["url"],

@@ -94,6 +94,33 @@ class RecipeSettings(ApplicationSettings):
         ""
     )
 
+    photo_max_bytes: Annotated[
+        Bytes,
+        Field(validation_alias="RECIPE_PHOTO_MAX_BYTES", description="The largest file of a photo of a recipe."),
+    ] = 20 * 1024**2
+    photo_max_pixels: Annotated[
+        int,
+        Field(
+            validation_alias="RECIPE_PHOTO_MAX_PIXELS",
+            ge=1,
+            description="The most pixels of a photo of a recipe; it is looked at before any of them is made.",
+        ),
+    ] = 50_000_000
+    photo_timeout: Annotated[
+        Seconds,
+        Field(
+            validation_alias="RECIPE_PHOTO_TIMEOUT",
+            description="The longest it may take to read one photo; its process is killed then.",
+        ),
+    ] = 60.0
+    photo_memory: Annotated[
+        Bytes,
+        Field(
+            validation_alias="RECIPE_PHOTO_MEMORY",
+            description="The most memory of the process that reads photos; one that needs more fails.",
+        ),
+    ] = 1536 * 1024**2
+
     @model_validator(mode="after")
     def _require_model(self) -> RecipeSettings:
         if self.llm_url and not self.llm_model:

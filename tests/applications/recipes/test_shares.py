@@ -62,6 +62,18 @@ def test_a_host_holds_back_only_itself() -> None:
         assert take(shares, stack, share_of("ada", None), 1, "quick.example") == 1
 
 
+def test_pictures_share_the_processes_that_read_them() -> None:
+    shares = FetchShares(Clock())
+    with shares.take_place(share_of("ada", None), None, pictures=1):
+        with pytest.raises(Postponed) as put_off, shares.take_place(share_of("bob", None), None, pictures=1):
+            pass
+        assert (put_off.value.code, put_off.value.retry_after) == ("PICTURES_IN_LINE", 1.0)
+        with shares.take_place(share_of("bob", None), "quick.example"):
+            pass  # pages do not wait behind pictures
+    with shares.take_place(share_of("bob", None), None, pictures=1):
+        pass
+
+
 def test_who_waits_comes_back_one_after_the_other() -> None:
     clock = Clock()
     shares, share = FetchShares(clock), share_of("ada", None)

@@ -23,11 +23,12 @@ from penstock.http.items.pages import (
 )
 from penstock.http.items.report import error_group, grid_item, pending_item
 from penstock.http.items.schemas import ErrorGroupShown, GridPage, PendingPage
-from penstock.http.moments import LONGEST_MOMENT, MOMENT, read_moment
+from penstock.http.moments import LONGEST_MOMENT, MOMENT
 from penstock.http.pagination import read_place, written_place
 from penstock.http.responses import Json
 from penstock.http.routing import Router
 from penstock.http.tokens import Identity
+from penstock.lifecycle.moments import read_moment
 from penstock.lifecycle.states import OPEN_STATUSES, ItemStatus
 from penstock.operations.read_items import TimeRange
 

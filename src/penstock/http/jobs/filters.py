@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from fastapi import Depends, Query
 
 from penstock.errors import InvalidInput
-from penstock.http.moments import LONGEST_MOMENT, MOMENT, read_moment
+from penstock.http.moments import LONGEST_MOMENT, MOMENT
 from penstock.http.pagination import read_cursor, written_cursor
+from penstock.lifecycle.moments import read_moment
 from penstock.lifecycle.states import JobState
 from penstock.lifecycle.vocabularies import TASKS
 from penstock.operations.read_jobs import LONGEST_SEARCH, JobCursor, JobFilter, JobPage

@@ -2,8 +2,8 @@
 
 Two kinds of events come: ``history``, each line of the job's history with its sequence number as id, so that whoever
 comes back with ``Last-Event-ID`` misses none; and ``progress``, the job as it stands, whenever it has changed. After
-``end`` nothing more comes. ``/api/jobs/{job_id}/stream`` has the second kind alone, without a name, for clients that
-listen to plain messages.
+``end`` nothing more comes, nor after ``gone``, which says that the job was deleted in the meantime.
+``/api/jobs/{job_id}/stream`` has the second kind alone, without a name, for clients that listen to plain messages.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ async def _events(job_id: UUID, access: StreamAccess, service: Service, after: i
             try:
                 read = partial(read_news, job_id, access.who, service, after=after, limit=HISTORY_PAGE)
                 job, lines = await run_in_threadpool(read)
-            except JobNotFound:
-                return  # whoever asks again is told
+            except JobNotFound as error:
+                yield ServerSentEvent(event="gone", raw_data=json_text({"code": error.code, "message": error.message}))
+                return
             except StoreUnavailable as error:
                 _log.warning("cannot read a job; trying again", error=error.message, code=error.code)
                 await asyncio.sleep(LOOK_SECONDS)

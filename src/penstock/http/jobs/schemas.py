@@ -107,6 +107,10 @@ class JobListed:
     user_id: Annotated[str | None, Field(description="Whose it is.")]
     run: int
     created_at: datetime
+    run_at: Annotated[
+        datetime | None,
+        Field(description="When a delayed job is released by itself; of a schedule's job, the tick it is for."),
+    ]
     updated_at: datetime
     started_at: Annotated[datetime | None, Field(description="When it was started last: anew after a pause.")]
     completed_at: datetime | None

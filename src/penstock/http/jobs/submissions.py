@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import orjson
-from fastapi import Header, Request
+from fastapi import Header, Query, Request
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
@@ -32,12 +32,14 @@ from penstock.http.jobs.submission_schemas import (
     read_mapping,
     upload_body,
 )
+from penstock.http.moments import LONGEST_MOMENT, MOMENT
 from penstock.http.responses import Json
 from penstock.http.routing import Router
 from penstock.lifecycle.callers import owner
 from penstock.lifecycle.intake import HandedFile, Intake, Sender, TakenFiles, UploadOptions
 from penstock.lifecycle.job import SubmitOutcome
 from penstock.lifecycle.kind import Kind, Kinds
+from penstock.lifecycle.moments import read_moment
 from penstock.lifecycle.vocabularies import QUEUE_STATE, TASKS
 
 MAX_FILES = 1_000
@@ -47,6 +49,10 @@ IdempotencyKey = Annotated[
     str | None,
     Header(min_length=1, max_length=255, description="The same request again, with the same key, gives the same job."),
 ]
+RunAt = Annotated[
+    str | None, Query(max_length=LONGEST_MOMENT, description="Not before then.", json_schema_extra=MOMENT)
+]
+Delay = Annotated[str | None, Query(max_length=20, description="Not before so long from now.", examples=["10m"])]
 
 
 def submission_routes(app: Penstock) -> Router:
@@ -62,13 +68,22 @@ def submission_routes(app: Penstock) -> Router:
 
 
 def _add_submit(routes: Router, app: Penstock, kind: Kind) -> None:
-    def submit(params: Any, who: Submitting, request: Request, idempotency_key: IdempotencyKey = None) -> Response:
-        """One job with these params; a worker takes it from here."""
+    def submit(
+        params: Any,
+        who: Submitting,
+        request: Request,
+        run_at: RunAt = None,
+        delay: Delay = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        """One job with these params; a worker takes it from here, at once or later."""
         submission = app.acting_as(owner(who.user)).submit(
             kind.name,
             params.model_dump(mode="json"),
             idempotency_key=idempotency_key,
             ip_address=_address(request),
+            run_at=read_moment(run_at, "run_at"),
+            delay=delay,
         )
         job = submission.job
         if submission.answer is not SubmitOutcome.NEW:
@@ -99,7 +114,8 @@ def _add_upload(routes: Router, app: Penstock, with_intake: Iterable[Kind]) -> N
         responses=documented(400, 401, 403, 413, 422, 429, 503),
         openapi_extra=upload_body(sorted(by_name)) | (form.extra() if isinstance(form, StartForm) else {}),
     )
-    @limit_body(app.settings.max_body_bytes, is_spooled=True)
+    # One more file than is taken, so that it is refused in our own words.
+    @limit_body(app.settings.max_body_bytes, is_spooled=True, max_files=MAX_FILES + 1)
     async def submit_files(request: Request, who: Submitting, idempotency_key: IdempotencyKey = None) -> Response:
         """Files become a job of the kind that `jobType` names, or that their content tells.
 
@@ -187,8 +203,7 @@ def _take_source(kinds: Kinds, intakes: dict[str, Intake], source_request: Sourc
 
 @asynccontextmanager
 async def _form(request: Request) -> AsyncIterator[FormData]:
-    # One more than is taken, so that it is refused in our own words.
-    form = await BodyRequest(request.scope, request.receive, max_files=MAX_FILES + 1).form()
+    form = await BodyRequest(request.scope, request.receive).form()
     try:
         yield form
     finally:

@@ -137,6 +137,7 @@ class OfService(Collector):
             workers = self._figures.workers.get().value
             behind = self._figures.backlog.get().value
             deaths = self._figures.worker_deaths.get().value
+            pruned_counts = self._figures.pruned_counts.get().value
         except PenstockError:
             return
         alive = sum(worker.alive for worker in workers)
@@ -144,6 +145,12 @@ class OfService(Collector):
         yield CounterMetricFamily(
             "penstock_worker_deaths", "Workers that died or stopped responding while they held items.", value=deaths
         )
+        pruned_jobs = CounterMetricFamily(
+            "penstock_pruned_jobs", "Jobs that were kept for long enough and deleted.", labels=("kind", "state")
+        )
+        for count in pruned_counts:
+            pruned_jobs.add_metric((count.kind, count.state), count.jobs)
+        yield pruned_jobs
         yield from _of_transport(transport_health(workers))
         yield GaugeMetricFamily(
             "penstock_outbox_waiting",

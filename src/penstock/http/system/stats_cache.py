@@ -75,6 +75,8 @@ class StatsCache:
         """Those that are there, and those that died lately."""
         self.worker_deaths = TTLCache(_SAMPLED_SECONDS, lambda _key: app.system.count_worker_deaths())
         """Since the database was made."""
+        self.pruned_counts = TTLCache(_SAMPLED_SECONDS, lambda _key: app.system.count_pruned())
+        """Jobs that were pruned since then, by kind and the state they ended in."""
         self.ages = TTLCache(_JOBS_COUNTED_SECONDS, lambda _key: app.system.ages())
         """How old the oldest items are."""
         self.backlog = TTLCache(_SAMPLED_SECONDS, lambda _key: app.messages.backlog())

@@ -60,6 +60,17 @@ def _insert_file(dialect: Dialect) -> Insert:
     return insert(files).from_select([*NewFile._fields, "created_at"], source).returning(files.c.created_at)
 
 
+def hold_file(transaction: Transaction, file_id: UUID) -> bool:
+    """Is the file's record there? It stays until this transaction ends."""
+    return bool(transaction.values(UUID, _hold_file(transaction.dialect), {"file_id": file_id}))
+
+
+@built_once
+def _hold_file(_: Dialect) -> Select[Any]:
+    is_meant = files.c.id == bindparam("file_id", type_=Identifier)
+    return select(files.c.id).where(is_meant).with_for_update(read=True, key_share=True)
+
+
 def file_by_id(transaction: Transaction, file_id: UUID, caller: Caller) -> FileRow | None:
     """One file's record, if the caller may see it."""
     parameters = {"file_id": file_id, "caller_id": caller.id}

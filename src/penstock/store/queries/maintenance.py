@@ -31,7 +31,7 @@ from penstock.store.queries.built_once import built_once
 from penstock.store.queries.change_state import ChangedJob, change_state
 from penstock.store.queries.line import priorities_in_line
 from penstock.store.queries.visibility import by_id, by_ids, is_followed
-from penstock.store.tables import JOB_FOLLOWS, job_items, jobs
+from penstock.store.tables import JOB_FOLLOWS, JOB_IS_DONE, job_items, jobs
 from penstock.store.transaction import Transaction
 
 _CLOCKS_DIFFER = 1.0
@@ -96,6 +96,7 @@ def unused_results(transaction: Transaction, kind: str, *, seconds: float, limit
 @built_once
 def _unused_results(dialect: Dialect) -> Select[Any]:
     return _some(
+        JOB_IS_DONE,
         jobs.c.state == JobState.SUCCEEDED.value,
         _OF_KIND,
         jobs.c.completed_at < _seconds_ago(dialect),
@@ -127,6 +128,7 @@ def _held_too_long(dialect: Dialect) -> Select[Any]:
         jobs.c.state == JobState.CREATED.value,
         _OF_KIND,
         jobs.c.engine.is_(None),
+        jobs.c.run_at.is_(None),  # nobody has to submit one that is released by itself
         jobs.c.created_at < _seconds_ago(dialect),
     )
 

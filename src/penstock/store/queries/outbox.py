@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Delete,
     Float,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     Text,
     Update,
     bindparam,
+    cast,
     delete,
     func,
     insert,
@@ -161,22 +163,34 @@ def _take_messages(dialect: Dialect, *, of_topic: bool) -> Update:
     )
 
 
-def taken_messages(transaction: Transaction, lease: UUID, messages: Sequence[int]) -> list[TakenMessage]:
-    """The messages of a take that may be sent, in their order.
+def taken_messages(
+    transaction: Transaction, lease: UUID, messages: Sequence[int], *, max_characters: int
+) -> list[TakenMessage]:
+    """The messages of a take that may be sent, in their order, until their payloads together have so many characters.
 
     None that has an earlier unsent one of its topic and key outside the take. This must be seen after the take was
     committed: the take itself passes over rows that others are changing, and sees them as they were before.
     """
-    parameters = {"lease": lease, "messages": messages}
+    parameters = {"lease": lease, "messages": messages, "max_characters": max_characters}
     return transaction.fetch(TakenMessage, _taken_messages(transaction.dialect), parameters)
 
 
 @built_once
 def _taken_messages(dialect: Dialect) -> Select[Any]:
-    return (
-        select(outbox.c.id, outbox.c.topic, outbox.c.key, outbox.c.payload, outbox.c.attempts, outbox.c.created_at)
+    length = func.length(cast(outbox.c.payload, Text))
+    messages = (
+        select(
+            outbox.c.id, outbox.c.topic, outbox.c.key, outbox.c.payload, outbox.c.attempts, outbox.c.created_at,
+            (func.sum(length).over(order_by=outbox.c.id) - length).label("characters_before"),
+        )
         .where(*_still_taken(dialect), ~_is_behind(_earlier.c.lease.is_distinct_from(_LEASE)))
-        .order_by(outbox.c.id)
+        .subquery("messages")
+    )  # fmt: skip
+    columns = [column for column in messages.c if column.name != "characters_before"]
+    return (
+        select(*columns)
+        .where(messages.c.characters_before < bindparam("max_characters", type_=BigInteger))
+        .order_by(messages.c.id)
     )
 
 

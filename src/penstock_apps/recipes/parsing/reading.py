@@ -45,11 +45,13 @@ class Reading:
 
     recipe: FoundRecipe | None
     words: str = ""
+    is_guess: bool = False
+    """Is it a recipe by guess, of which a model may know better?"""
 
     @property
     def is_whole(self) -> bool:
         """Is there nothing left to ask for?"""
-        return self.recipe is not None and self.recipe.recipe.is_whole
+        return self.recipe is not None and self.recipe.recipe.is_whole and not self.is_guess
 
 
 def read_page(page: Page | KeptPage) -> Reading:
@@ -73,10 +75,19 @@ async def recipe_of(
 ) -> FoundRecipe:
     """The recipe on a page; ``PageFailure.NO_RECIPE`` where there is none.
 
-    What takes a page or an answer apart is handed to ``run_apart``; the model is waited for here. One that cannot be
-    asked takes nothing away: what the page says itself is the answer, with a warning.
+    What takes a page or an answer apart is handed to ``run_apart``; the model is waited for here.
     """
     reading = await run_apart(read_page, page)
+    return await complete_reading(reading, page.address, model, llm_allowed=llm_allowed, run_apart=run_apart)
+
+
+async def complete_reading(
+    reading: Reading, address: str, model: LanguageModel | None, *, llm_allowed: bool, run_apart: RunApart
+) -> FoundRecipe:
+    """A recipe that was read, with a model's help where there is something left to ask for.
+
+    A model that cannot be asked takes nothing away: what was read is the answer, with a warning.
+    """
     partial = reading.recipe
     if partial is not None and reading.is_whole:
         return partial
@@ -87,7 +98,7 @@ async def recipe_of(
         except (Permanent, Retryable) as error:
             failure = error
         else:
-            recipe = await run_apart(read_answer, ModelAnswer(page.address, answer))
+            recipe = await run_apart(read_answer, ModelAnswer(address, answer))
             if recipe is not None:
                 return FoundRecipe(recipe, LLM, used_llm=True, warnings=(WARNING,))
     if partial is not None and partial.recipe.title and (partial.recipe.ingredients or partial.recipe.steps):

@@ -131,7 +131,7 @@ async function lookWhy() {
   try {
     await get(`/api/jobs/${jobId}`);
   } catch (problem) {
-    if (problem.status !== 404) return;
+    if (problem.status !== 404 && problem.status !== 410) return;
     live?.close();
     fill(find("#main"), failed(problem, null));
   }

@@ -8,6 +8,7 @@ import { STATES } from "../core/lifecycle_table.js";
 import { showConnection } from "../core/live.js";
 import { failed, loading } from "../components/placeholders.js";
 import { icon } from "../components/badges.js";
+import { schedulesTable } from "./system_schedules.js";
 import { keyedFigures, keyedTable } from "./system_tables.js";
 
 const EVERY_MS = 2000;
@@ -93,12 +94,16 @@ const providers = keyedTable(find("#providers"), {
   ],
 });
 
+const schedules = schedulesTable(find("#schedules"));
+
 async function look() {
   clearTimeout(timer);
   if (document.hidden || asking) return;
   asking = new AbortController();
   try {
-    show(await get("/api/system", { signal: asking.signal }));
+    const { signal } = asking;
+    const [system] = await Promise.all([get("/api/system", { signal }), schedules.look({ signal })]);
+    show(system);
   } catch (problem) {
     if (problem instanceof Problem) trouble(problem);
     else if (problem.name !== "AbortError") throw problem;

@@ -8,6 +8,7 @@ import { when } from "../core/format.js";
 import { follow } from "../core/live.js";
 import { tell, warn } from "../core/notices.js";
 import { badge } from "../components/badges.js";
+import { webAddress } from "./recipe_values.js";
 
 const MOST = 20;
 const MOST_FAILED = 5;
@@ -73,13 +74,16 @@ export function comingRecipes({ ended, retry }) {
         ),
       ),
       make("a", { href: `${root}/ui/jobs/${job.job_id}` }, "See its job"),
-      job.title && make("button", { type: "button", on: { click: () => retry(job.title) } }, "Try again"),
+      // The title of a page is its address; that of photos is none, and they are sent again by who has them.
+      job.title &&
+        webAddress(job.title) &&
+        make("button", { type: "button", on: { click: () => retry(job.title) } }, "Try again"),
     ];
   }
 
   async function cancel(job) {
     const answer = await ask({
-      title: "Stop reading this page?",
+      title: "Stop reading this?",
       text: `${job.title ?? "The page"} will not come to the mailbox. You can add it again at any time.`,
       confirm: "Stop reading it",
       danger: true,
@@ -87,7 +91,7 @@ export function comingRecipes({ ended, retry }) {
     if (!answer) return;
     try {
       await send("POST", `/recipes/parse-url/jobs/${job.job_id}/cancel`);
-      tell("The page is not read any further.");
+      tell("It is not read any further.");
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       warn(problem.status === 409 ? "It had come to its end already." : problem);

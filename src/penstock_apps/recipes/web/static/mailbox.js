@@ -5,6 +5,7 @@ import { comingRecipes } from "./coming_recipes.js";
 import { all, fill, find, say } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { tell, warn } from "../core/notices.js";
+import { photoForm } from "./photo_form.js";
 import { editor } from "./recipe_editor.js";
 import { savedRecipes } from "./saved_recipes.js";
 import { waitingRecipes } from "./waiting_recipes.js";
@@ -152,6 +153,7 @@ function addProblem(text) {
   if (text) field.focus();
 }
 
+photoForm();
 show();
 waiting.load();
 comingRecipes({ ended: () => waiting.load(), retry: (url) => added(url, warn) });

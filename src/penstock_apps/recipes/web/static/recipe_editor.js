@@ -5,17 +5,18 @@ import { ask } from "../components/dialogs.js";
 import { fill, make, find } from "../core/dom.js";
 import { tell } from "../core/notices.js";
 import { recipeForm } from "./recipe_form.js";
+import { recipePhotos } from "./recipe_photos.js";
 import { empty, failed, loading } from "../components/placeholders.js";
 
 const NOT_HERE = {
-  PENDING: ["Not there yet", "The page waits to be read. It comes to the mailbox by itself."],
-  RUNNING: ["Not there yet", "The page is being read. It comes to the mailbox by itself."],
-  ERROR: ["This page could not be read", null],
-  CANCELED: ["This was cancelled", "The page was not read to its end."],
+  PENDING: ["Not there yet", "It waits to be read. It comes to the mailbox by itself."],
+  RUNNING: ["Not there yet", "It is being read. It comes to the mailbox by itself."],
+  ERROR: ["This could not be read", null],
+  CANCELED: ["This was cancelled", "It was not read to its end."],
   COMMITTED: ["Saved already", "You saved this recipe, perhaps in another window. It is among your saved recipes."],
   ABANDONED: [
     "No longer in the mailbox",
-    "It was dismissed, or nobody saved it in time. Add its page again to read it anew.",
+    "It was dismissed, or nobody saved it in time. Add its page or its photos again to read it anew.",
   ],
 };
 const MEANWHILE =
@@ -53,6 +54,7 @@ export function editor({ close, changed }) {
         label: "Save the recipe",
         warnings,
         jobId: id,
+        photos: job.result.photos,
         save: (values, withJob) => send("POST", "/recipes", withJob ? { ...values, parse_job_id: id } : values),
       });
     });
@@ -60,24 +62,26 @@ export function editor({ close, changed }) {
 
   async function openRecipe(id) {
     const path = `/recipes/${encodeURIComponent(id)}`;
-    await opened(path, (recipe) =>
+    const show = (recipe, photos) =>
       edited(recipe, {
         label: "Save the changes",
         warnings: [],
         jobId: recipe.parse_job_id,
+        photos,
         save: () => send("PATCH", path, form.changes()),
-      }),
-    );
+      });
+    await opened(path, show, photosOf);
   }
 
-  async function opened(path, show) {
+  async function opened(path, show, moreOf = async () => null) {
     const mine = ++turn;
     form = null;
     fill(place, head("Recipe"), loading("Opening the recipe…"));
     find("#editor-title").focus();
     try {
       const found = await get(path);
-      if (mine === turn) fill(place, show(found));
+      const more = await moreOf(found);
+      if (mine === turn) fill(place, show(found, more));
     } catch (problem) {
       if (!(problem instanceof Problem)) throw problem;
       const gone = [404, 422].includes(problem.status);
@@ -87,14 +91,25 @@ export function editor({ close, changed }) {
             "It may have been removed, or it is somebody else's.",
             back("To the mailbox"),
           )
-        : failed(problem, () => opened(path, show));
+        : failed(problem, () => opened(path, show, moreOf));
       if (mine === turn) fill(place, head("Recipe"), state);
       return;
     }
     find("#editor-title").focus();
   }
 
-  function edited(recipe, { label, warnings, jobId, save }) {
+  /** The photos of a saved recipe, as long as its job has them. */
+  async function photosOf({ source_type: source, parse_job_id: jobId }) {
+    if (source !== "image" || !jobId) return [];
+    try {
+      return (await get(`/recipes/jobs/${encodeURIComponent(jobId)}`)).result?.photos;
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+      return [];
+    }
+  }
+
+  function edited(recipe, { label, warnings, jobId, photos, save }) {
     let withJob = true;
     form = recipeForm(recipe, { saveLabel: label, onSave: () => saved(), onLeave: close });
     const mine = form;
@@ -130,10 +145,12 @@ export function editor({ close, changed }) {
       );
     }
 
+    const pictures = recipePhotos(jobId, photos);
+    place.classList.toggle("with-photos", pictures !== null);
     return [
       head(recipe.title || "Recipe without a title", jobId && jobLink(jobId)),
       warnings.length > 0 && warningBox(warnings),
-      mine.element,
+      pictures === null ? mine.element : make("div", { class: "beside-photos" }, pictures, mine.element),
     ];
   }
 

@@ -148,7 +148,7 @@ export function waitingRecipes({ open, onCount }) {
   async function dismiss(job, title) {
     const answer = await ask({
       title: `Dismiss “${title}”?`,
-      text: "It leaves the mailbox for good and is not saved. Its job stays in the history, with your name. To have it again, add its page again.",
+      text: "It leaves the mailbox for good and is not saved. Its job stays in the history, with your name. To have it again, add its page or its photos again.",
       confirm: "Dismiss it",
       danger: true,
       reason: "optional",
@@ -204,6 +204,7 @@ function titleOf(job) {
 }
 
 function source(job) {
+  if (job.job_type === "ocr") return "From a photo";
   const host = job.preview.source_host ?? "somewhere";
   const address = job.url && webAddress(job.url);
   if (!address) return host;
@@ -223,7 +224,7 @@ function coarse(seconds) {
 function nothing() {
   return empty(
     "The mailbox is empty",
-    "Add the address of a page with a recipe. When it has been read, it waits here until you save or dismiss it.",
+    "Add the address of a page with a recipe, or photos of one. When it has been read, it waits here until you save or dismiss it.",
     make(
       "button",
       { type: "button", class: "main-action", on: { click: () => find("#add-url").focus() } },
