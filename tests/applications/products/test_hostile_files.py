@@ -14,7 +14,7 @@ from penstock import ItemStatus
 from penstock.app import Limits
 from penstock.errors import InvalidInput
 from penstock.ingest import look_at_file, table_limits
-from penstock_apps.products import file_reader, kinds
+from penstock_apps.products import file_reader, intake, kinds
 from penstock_apps.products.planning import TableToRead, table_pieces
 from penstock_apps.products.retailer import sample_image
 from tests.applications.products.conftest import Market
@@ -115,7 +115,7 @@ def test_a_workbook_that_takes_too_much_memory_is_refused_at_the_door(market: Ma
 def test_a_look_that_does_not_end_or_crashes_is_a_refusal(
     market: Market, monkeypatch: pytest.MonkeyPatch, function: object, code: str
 ) -> None:
-    monkeypatch.setattr(file_reader, "look_at_files", function)
+    monkeypatch.setattr(intake, "look_at_files", function)
     market.app._runtime._settings = market.app.settings.model_copy(update={"ingest_look_seconds": 0.2})
     with pytest.raises(InvalidInput) as caught:
         market.take(("a.csv", b"sku\n1\n"))
