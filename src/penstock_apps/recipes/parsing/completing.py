@@ -64,8 +64,10 @@ def _by_rules(recipe: ParsedRecipe, rules: ParsedRecipe, own_rules: frozenset[st
     takes_ingredients = not recipe.ingredients or (knows("ingredients", rules.ingredients) and has_more)
     prep_minutes = rules.prep_minutes if knows("prep_time", rules.prep_minutes) else recipe.prep_minutes
     cook_minutes = rules.cook_minutes if knows("cook_time", rules.cook_minutes) else recipe.cook_minutes
-    total_minutes = rules.total_minutes if knows("total_time", rules.total_minutes) else recipe.total_minutes
-    if total_minutes == (recipe.prep_minutes or 0) + (recipe.cook_minutes or 0):
+    total_minutes = recipe.total_minutes
+    if knows("total_time", rules.total_minutes):
+        total_minutes = rules.total_minutes
+    elif total_minutes == (recipe.prep_minutes or 0) + (recipe.cook_minutes or 0):
         total_minutes = None  # the sum of what it consists of, which may be other times now
     return replace(
         recipe,
