@@ -62,7 +62,7 @@ def patterns() -> list[Any]:
             if isinstance(value, re.Pattern):
                 uses = re.findall(rf"\b{variable}\.({'|'.join(AS_SEARCH)}|match|fullmatch)\(", source)
                 # Where it is handed to somebody else, it may be used in any way.
-                for use in {AS_SEARCH.get(use, use) for use in uses} or WAYS:
+                for use in sorted({AS_SEARCH.get(use, use) for use in uses} or WAYS):
                     found.setdefault((value.pattern, value.flags, use), f"{name}.{variable}")
             elif isinstance(owner := getattr(value, "__self__", None), re.Pattern):
                 found.setdefault((owner.pattern, owner.flags, value.__name__), f"{name}.{variable}")
