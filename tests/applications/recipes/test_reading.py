@@ -134,6 +134,10 @@ def test_how_long_it_takes(text: object, expected: int | None) -> None:
         ("soup".encode("utf-16"), None, "soup"),
         ("Crème".encode(), "no-such-charset", "Crème"),
         ("Crème".encode(), "base64", "Crème"),
+        *(
+            (f'<meta charset="{name}">Crème'.encode(), None, f'<meta charset="{name}">Crème')
+            for name in ("idna", "punycode", "undefined", "utf-16")
+        ),
         (b"\x81\xff", "utf-8", "\ufffd\ufffd"),
     ],
 )  # fmt: skip
