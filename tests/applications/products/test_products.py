@@ -126,3 +126,15 @@ def test_any_text_is_cleaned_once_and_for_all_and_any_cell_is_taken(text: str) -
     assert clean(clean(text)) == clean(text)
     product = normalize_row({"sku": "1", "gtin": text, "price": text, "currency": text, "url": text, "quantity": text})
     assert product["sku"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("text", "currency"),
+    [
+        ("R$ 10,00", "BRL"), ("HK$10", "HKD"), ("S$ 10", "SGD"), ("NZ$10", "NZD"), ("MX$10", "MXN"), ("US$10", "USD"),
+        ("$10", "USD"), ("X$10", None), ("10 cop", "COP"), ("10 a copy", None), ("10 puzzle", None),
+    ],
+)  # fmt: skip
+def test_a_dollar_is_of_its_country_and_no_currency_is_found_inside_a_word(text: str, currency: str | None) -> None:
+    product = normalize_row({"title": "T", "price": "10", "currency": text})
+    assert product.get("currency") == currency
