@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from penstock.logs import hand_to_logging
 from tests.conformance.databases import chosen_databases, database_named
 from tests.private_brokers import BrokerUnavailable, SomeBroker, shared_broker
+from tests.sizes import LARGE
 
 if TYPE_CHECKING:
     from penstock.store.engine import Store
@@ -50,6 +51,16 @@ def pytest_configure() -> None:
     # A run in the background of a shell ignores SIGINT, and so would the programs it starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what runs with LARGE=1 alone, unless it was asked for by its name."""
+    if LARGE or any("::" in argument for argument in config.args):
+        return
+    left_out = [item for item in items if item.get_closest_marker("large")]
+    if left_out:
+        items[:] = [item for item in items if not item.get_closest_marker("large")]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_collection_finish() -> None:

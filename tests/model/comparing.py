@@ -13,7 +13,7 @@ from tests.model.model import Item, Job, Line, Model
 _OF_JOB = (
     "kind", "user_id", "unique_key", "params", "priority", "max_retries", "state", "phase", "run", "leader_id",
     "next_claim_at", "attempts", "retries", "deaths", "result", "message", "failed_phase", "killed_reason",
-    "state_since", "recent_at",
+    "state_since", "recent_at", "run_at",
     "created_at", "queued_at", "started_at", "completed_at", "committed_at", "abandoned_at", "canceled_at",
 )  # fmt: skip
 _SUMS = ("waiting_seconds", "active_seconds", "paused_seconds", "recent_items", "recent_seconds")

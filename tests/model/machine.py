@@ -106,6 +106,13 @@ EXTRAS: dict[str, dict[str, tuple[int, Options]]] = {
         "look": (2, {"who": st.sampled_from([*OWNERS, "eve", "an admin", "the system"])}),
         "take_over": (3, {"by": _worker, "what": _answer}),
     },
+    "delays": {
+        "submit_later": (6, {
+            "kind": _which, "who": _owner, "keyed": st.sampled_from([True, True, False]),
+            "delay": st.sampled_from([5.0, 5.0, 60.0, 300.0]), "count": st.sampled_from([None, None, 2, 0]),
+        }),
+        "release_due": (8, {}),
+    },
     "clocks": {"turn_back": (2, {"seconds": st.sampled_from([20.0, 900.0])})},
     "deployments": {"deploy": (4, {"index": _which})},
 }  # fmt: skip

@@ -204,6 +204,8 @@ class Job:
     run: int = 1
     leader_id: UUID | None = None
     """The job that does the work instead, or has done it."""
+    run_at: datetime | None = None
+    """When it is released by itself."""
     items: dict[int, Item] = field(default_factory=dict)
     single_step: bool = False
     planned: bool = True
@@ -348,11 +350,13 @@ class Model:
         ip_address: str | None = None,
         priority: int | None = None,
         hold: bool = False,
+        delay: float | None = None,
         chosen: UUID | None = None,
     ) -> tuple[SubmitOutcome, Job]:
         """Record a job under ``job_id`` and let it flow, or answer with another job.
 
-        ``items`` are inputs with their normalized fields; ``chosen`` is the young result that the engine took.
+        One with a ``delay`` is held until then. ``items`` are inputs with their normalized fields; ``chosen`` is the
+        young result that the engine took.
         """
         request = (kind, params, items, unique_key)
         name = (owner, ip_address if owner is None else None, idempotency_key or "")
@@ -369,7 +373,10 @@ class Model:
             job_id, kind, owner, unique_key, params, rules.priority if priority is None else priority, rules.retries,
             self.now,
         )  # fmt: skip
-        answer, job = self._answer(job, by, items, fresh_for=fresh_for, hold=hold, chosen=chosen)
+        is_held = hold or delay is not None
+        answer, job = self._answer(job, by, items, fresh_for=fresh_for, hold=is_held, chosen=chosen)
+        if delay is not None and answer is SubmitOutcome.NEW:
+            job.run_at = self.now + timedelta(seconds=delay)
         if idempotency_key is not None:
             self.keys[name] = (request, job.id)
         return answer, job
@@ -459,6 +466,14 @@ class Model:
         if self._flow(job, by, None):
             self._bound(job)
         return job
+
+    def release_due(self) -> int:
+        """What was to run later flows when its time has come, whoever waits longest first."""
+        due = [job for job in self.jobs.values() if job.state is S.CREATED and job.run_at and job.run_at <= self.now]
+        for job in sorted(due, key=lambda one: (one.run_at, one.id)):
+            if self._flow(job, SYSTEM, SOME_TEXT):
+                self._bound(job)
+        return len(due)
 
     def _bound(self, job: Job) -> None:
         """More wait than the kind allows: the new one fails at once. What waits already is not touched."""
@@ -894,7 +909,7 @@ class Model:
 
     def _cancel_held(self, job: Job) -> bool:
         """``hold_limit``: it was created, and nobody submitted it in time."""
-        if job.state is not S.CREATED or not self._past(job.created_at, self.rules[job.kind].hold_limit):
+        if job.state is not S.CREATED or job.run_at or not self._past(job.created_at, self.rules[job.kind].hold_limit):
             return False
         self.cancel(job.id, SYSTEM, SOME_TEXT)
         return True

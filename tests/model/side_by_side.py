@@ -37,6 +37,7 @@ from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ACTIVE, FINISHED, ItemRole, ItemStatus, JobState
 from penstock.lifecycle.transport import Message
 from penstock.operations import heartbeat
+from penstock.operations.delayed_jobs import release_due
 from penstock.operations.maintenance import rescue_from
 from penstock.store.tables import metadata
 from penstock.testing.drive import LEASE, MAX_BYTES, SUSPECT_DEATHS, Workbench
@@ -123,11 +124,23 @@ class SideBySide:
         options = {"owner": who, "by": owner(who), "unique_key": key, "idempotency_key": name, "ip_address": address}
         self.ask(self.kind(kind), params, items, options | {"priority": priority, "hold": hold})
 
+    def submit_later(self, kind: int, who: str | None, keyed: bool, delay: float, count: int | None) -> None:
+        """Somebody wants something done later."""
+        items = None if count is None else [({"n": n}, None) for n in range(count)]
+        key = f"u{len(self.asked)}" if keyed else None
+        options = {"owner": who, "by": owner(who), "unique_key": key, "delay": delay}
+        self.ask(self.kind(kind), {"p": 1}, items, options)
+
+    def release_due(self) -> None:
+        """A worker looks whose time has come."""
+        assert release_due(self.app.store, self.app.kinds) == self.model.release_due()
+
     def ask_for_the_same(self, index: int, who: int, fresh: float | None, name: str | None, hold: bool) -> None:
         """Somebody asks for work that somebody has asked for."""
         if not self.asked:
             return
-        kind, params, items, options = some(self.asked, -1 - index)
+        kind, params, items, earlier_options = some(self.asked, -1 - index)
+        options = {name: value for name, value in earlier_options.items() if name != "delay"}
         key = options["unique_key"]
         busy = {job.user_id for job in self.model.jobs.values() if job.unique_key == key and job.state in ACTIVE}
         # Most often somebody who does not wait for it yet.

@@ -46,7 +46,7 @@ def _due_jobs(dialect: Dialect) -> Select[Any]:
     return (
         select(jobs.c.id, jobs.c.kind)
         .where(JOB_IS_DELAYED, jobs.c.run_at <= dialect.now(), dialect.among(jobs.c.kind, "kinds"))
-        .order_by(jobs.c.run_at)
+        .order_by(jobs.c.run_at, jobs.c.id)
         .limit(bindparam("limit", type_=Integer))
     )
 
