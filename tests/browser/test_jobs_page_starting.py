@@ -113,7 +113,8 @@ def test_several_pictures_are_one_job(server: WholeServer, page: Page) -> None:
 
 def test_an_upload_shows_how_far_it_is_and_can_be_stopped(server: WholeServer, user: str, page: Page) -> None:
     keys: list[str | None] = []
-    page.on("request", lambda one: keys.append(one.headers.get("idempotency-key")) if one.method == "POST" else None)
+    is_upload = re.compile(r"/api/jobs$").search  # beside it the page asks what columns are taken for
+    page.on("request", lambda one: keys.append(one.headers.get("idempotency-key")) if is_upload(one.url) else None)
     network = page.context.new_cdp_session(page)
     slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 300_000}
     network.send("Network.enable")

@@ -71,7 +71,7 @@ def test_a_wrong_token_gets_a_clear_message_and_no_cookie(
     page = page_of(None)
     page.goto("/ui/sign-in?next=/ui/mailbox")
     sign_in(page, "not.a.token")
-    expect(page.get_by_role("alert")).to_contain_text("the token is not valid")
+    expect(page.get_by_role("alert")).to_contain_text("that is no token")
     assert session_of(page.context) is None
     no_problems(page)
     # Where they wanted to go is not forgotten over it.

@@ -70,6 +70,7 @@ GIVEN: dict[str, tuple[bounds.TextBound, Give]] = {
     "key of a message": (bounds.MESSAGE_KEY, lambda app, text: app.messages.publish("t", {}, key=text)),
     "id of a message": (bounds.MESSAGE_ID, lambda app, text: accepted(app, text, "shop")),
     "subscriber": (bounds.SUBSCRIBER, lambda app, text: accepted(app, "1", text)),
+    "schedule": (bounds.SCHEDULE, lambda app, text: app.schedule(text, "0 3 * * *", "k")),
     "name of a file": (bounds.FILE_NAME, lambda app, text: kept(app, name=text)),
     "media type": (bounds.MEDIA_TYPE, lambda app, text: kept(app, media_type=text)),
 }

@@ -13,6 +13,7 @@ from penstock.lifecycle.job import Job
 from penstock.lifecycle.planned_item import Planned
 from penstock.lifecycle.states import ItemRole, JobState
 from penstock.operations import control
+from penstock.store.queries.files import NewFile, insert_file
 from penstock.store.tables import job_items, jobs
 from penstock.testing.drive import LEASE, Workbench
 from penstock.testing.invariants import violations
@@ -20,6 +21,13 @@ from tests.conformance.steps import DONE, RETRIED, history, write
 
 pytestmark = pytest.mark.usefixtures("rows_are_true_in_the_end")
 S = JobState
+
+
+def stored_file(bench: Workbench, number: int) -> UUID:
+    """The record of a kept file."""
+    new = NewFile(UUID(int=number), None, f"{number}.csv", None, 1, f"{number:064}")
+    write(bench, insert_file, new)
+    return new.id
 
 
 def test_a_canceled_leader_hands_its_work_to_who_waited_longest(bench: Workbench) -> None:
@@ -84,7 +92,7 @@ class TestInheriting:
         assert [bench.job(one.id).state for one in (bob, cid)] == [S.SUCCEEDED, S.SUCCEEDED]
 
     def test_normalized_rows_the_file_and_the_higher_priority(self, bench: Workbench) -> None:
-        file_id = UUID(int=7)
+        file_id = stored_file(bench, 7)
         rows = [Planned({"Art.Nr": "17"}, {"sku": "17"}), Planned({"Art.Nr": "18"}, {"sku": "18"})]
         ann = bench.submit("bulk", items=rows, owner="ann", unique_key="u", priority=5, file_id=file_id).job
         bob = bench.submit("bulk", items=rows, owner="bob", unique_key="u").job
@@ -95,11 +103,12 @@ class TestInheriting:
         assert (successor.priority, successor.file_id) == (5, file_id)
 
     def test_an_heirs_own_priority_and_file_are_kept(self, bench: Workbench) -> None:
-        ann = bench.submit("single", owner="ann", unique_key="u", priority=-5, file_id=UUID(int=7)).job
-        bob = bench.submit("single", owner="bob", unique_key="u", file_id=UUID(int=8)).job
+        files = [stored_file(bench, number) for number in (7, 8)]
+        ann = bench.submit("single", owner="ann", unique_key="u", priority=-5, file_id=files[0]).job
+        bob = bench.submit("single", owner="bob", unique_key="u", file_id=files[1]).job
         write(bench, control.cancel, ann.id, owner("ann"))
         successor = bench.job(bob.id)
-        assert (successor.priority, successor.file_id) == (0, UUID(int=8))
+        assert (successor.priority, successor.file_id) == (0, files[1])
 
 
 class TestLimits:

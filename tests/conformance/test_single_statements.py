@@ -29,6 +29,7 @@ from penstock.http.jobs.routes import get_job
 from penstock.http.service import Service
 from penstock.http.tokens import Identity
 from penstock.operations.maintenance import holds_any
+from penstock.operations.prune import is_recorded
 from penstock.store.engine import Store
 from penstock.store.observation import observe
 from penstock.store.queries.maintenance import current_moment
@@ -146,6 +147,10 @@ ASKED: list[Callable[[Penstock], object]] = [
     lambda app: app.system.count_worker_deaths(),
     lambda app: app.in_transaction(lambda link: link.execute(text("SELECT 1")), reads=True, single_statement=True),
     lambda app: holds_any(app.store, "nobody"),
+    lambda app: app.schedules.list(),
+    lambda app: app.system.count_pruned(),
+    lambda app: app.system.prune(dry_run=True),
+    lambda app: is_recorded(app.store, "0" * 64),
 ]
 
 
@@ -159,7 +164,7 @@ def test_each_call_that_promises_one_statement_sends_one(
     )
     app = Penstock(settings=settings)
     app.kind("planned")(Planned)
-    app.kind("single")(lambda item: None)
+    app.kind("single", keep_for="30d")(lambda item: None)
     sent = threading.Event()
     app.messages.subscribe("topic")(lambda message: sent.set())
     count = Count()

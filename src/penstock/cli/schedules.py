@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -62,7 +63,7 @@ def _show(statuses: list[ScheduleStatus], as_json: bool) -> None:
 
     from penstock.cli.as_json import print_lines
     from penstock.cli.screen import add_row, plain_table, print_out
-    from penstock.cli.texts import moment, on_one_line
+    from penstock.cli.texts import on_one_line
 
     if as_json:
         print_lines(
@@ -72,11 +73,16 @@ def _show(statuses: list[ScheduleStatus], as_json: bool) -> None:
     if not statuses:
         print("no program has declared a schedule")
         return
-    table = plain_table("name", "cron", "zone", "kind", "next", "last", "error")
+    errors = ("error",) if any(status.last_error for status in statuses) else ()
+    table = plain_table("name", "cron", "zone", "kind", "next", "last", *errors)
     for status in statuses:
         schedule = status.schedule
-        next_tick = "paused" if status.is_paused else moment(status.next_at)
-        error = on_one_line(status.last_error or "")
-        row = [schedule.name, schedule.cron, schedule.zone, schedule.kind, next_tick, moment(status.last_at), error]
-        add_row(table, row)
+        next_tick = "paused" if status.is_paused else _minute(status.next_at)
+        row = [schedule.name, schedule.cron, schedule.zone, schedule.kind, next_tick, _minute(status.last_at)]
+        add_row(table, [*row, on_one_line(status.last_error or "")] if errors else row)
     print_out(table)
+
+
+def _minute(tick: datetime | None) -> str:
+    """A tick is at a full minute."""
+    return "" if tick is None else f"{tick.astimezone(UTC):%Y-%m-%d %H:%MZ}"

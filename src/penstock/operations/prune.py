@@ -124,11 +124,11 @@ def clear_some(store: Store, file_users: Sequence[FileUsers], files_directory: P
 
     cleared_count = _unless_locked(store, part)
     for digest in digests:
-        discard_bytes(files_directory, digest, unless=partial(_is_recorded, store, digest))
+        discard_bytes(files_directory, digest, unless=partial(is_recorded, store, digest))
     return cleared_count == CLEARED_AT_ONCE
 
 
-def _is_recorded(store: Store, digest: str) -> bool:
+def is_recorded(store: Store, digest: str) -> bool:
     return store.read(partial(queries.has_file_with, sha256=digest), single_statement=True)
 
 

@@ -37,7 +37,7 @@ class SourceAsked(BaseModel):
     sheet: str | None = Field(default=None, max_length=100, description="Of a workbook; the first one with rows.")
     mapping: dict[str, str | None] | None = Field(
         default=None,
-        max_length=16_384,
+        max_length=1_000,
         description="What columns of a table are to be taken for; null for one that is not to be used.",
         examples=[{"Name": "title", "Shelf": None}],
     )

@@ -53,7 +53,9 @@ class ScheduleRun:
     job_id: UUID
 
 
-@routes.get("", summary="List the schedules", response_model=list[ScheduleShown], responses=documented(401, 403, 503))
+@routes.get(
+    "", summary="List the schedules", response_model=list[ScheduleShown], responses=documented(401, 403, 422, 503)
+)
 def list_schedules(_who: Admin, service: AService) -> Response:
     """By name, each with its next tick and what it came to last."""
     return Json([_schedule_report(status) for status in service.app.schedules.list()])
@@ -95,11 +97,17 @@ def run_schedule(name: Name, who: Admin, service: AService) -> Response:
     return Json(ScheduleRun(job_id=service.app.schedules.run(name, who.caller).id), 202)
 
 
-@routes.delete("/{name}", status_code=204, summary="Remove a schedule", responses=documented(401, 403, 404, 422, 503))
+@routes.delete(
+    "/{name}",
+    summary="Remove a schedule",
+    response_model=ScheduleShown,
+    responses=documented(401, 403, 404, 422, 503),
+)
 def remove_schedule(name: Name, _who: Admin, service: AService) -> Response:
     """One that no program declares any more; a program that does writes it down again when it starts."""
+    status = service.app.schedules.get(name)
     service.app.schedules.remove(name)
-    return Response(status_code=204)
+    return Json(_schedule_report(status))
 
 
 def _schedule_report(status: ScheduleStatus) -> ScheduleShown:
