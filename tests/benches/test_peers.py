@@ -34,6 +34,7 @@ def test_a_question_is_answered_with_figures(started: Servers, question: str) ->
     assert all(value is not None and value > 0 for value in figures.values()), figures
 
 
+@pytest.mark.large
 def test_one_users_work_is_done_canceled_and_survives_a_kill(started: Servers) -> None:
     done = QUESTIONS["work"](OURS, started, SMALL)
     assert done["units_left"] == 0
@@ -47,6 +48,7 @@ def test_one_users_work_is_done_canceled_and_survives_a_kill(started: Servers) -
     assert (killed["whole_after_s"] or 0) > 0
 
 
+@pytest.mark.large
 def test_a_table_that_grows_is_claimed_from_and_read(started: Servers) -> None:
     figures = QUESTIONS["growth"](OURS, started, SMALL)
     assert sorted(figures) == ["claim_ms_4000", "claim_ms_8000", "page_ms_4000", "page_ms_8000"]
