@@ -239,7 +239,7 @@ def test_a_canceled_scan_keeps_nothing_once_another_has_begun(bench: Bench, monk
     monkeypatch.setattr(bench.catalogs.photos, "save", canceled_meanwhile)
     assert bench.ended(first).state is JobState.CANCELED
     [second] = began
-    assert bench.app.jobs.get(second.id).state is JobState.SUCCEEDED
+    assert bench.ended(second).state is JobState.SUCCEEDED
     assert bench.names(catalog) == {"a.png", "b.png"}
     assert bench.app.jobs.get(second.id).result["new"] == 2, "the first one has kept nothing"
 
