@@ -299,9 +299,8 @@ def test_other_sizes_and_distances_are_jobs_of_their_own(bench: Bench) -> None:
     near, far = (bench.catalogs.start_duplicates(catalog, distance, by=ADA) for distance in (2, 6))
     assert near.id != far.id
     assert bench.catalogs.start_duplicates(catalog, 6, by=ADA).id == far.id
-    bench.ended(small)
     for job in (small, large, near, far):
-        assert bench.app.jobs.get(job.id).state is JobState.SUCCEEDED
+        assert bench.ended(job).state is JobState.SUCCEEDED
     sizes = {path.parent.parent.name for path in bench.catalogs.thumbnails_directory.rglob("*.jpg")}
     assert sizes == {"16", "32", "64"}
 
