@@ -14,6 +14,7 @@ from penstock.operations import control
 from penstock.operations.delayed_jobs import release_due
 from penstock.operations.submit import submit_created
 from penstock.testing.drive import Workbench
+from tests.conformance.databases import needs
 from tests.conformance.steps import history, write
 
 pytestmark = pytest.mark.usefixtures("rows_are_true_in_the_end")
@@ -124,3 +125,17 @@ def test_two_times_and_one_without_a_zone_are_refused(bench: Workbench) -> None:
     with pytest.raises(InvalidInput, match="no time zone") as refused:
         bench.submit("single", run_at=now.replace(tzinfo=None))
     assert (refused.value.field, refused.value.code) == ("run_at", "TIME_ZONE_MISSING")
+
+
+@needs("writes_beside_others")
+def test_somebodys_open_transaction_keeps_no_other_waiting(bench: Workbench) -> None:
+    leader = bench.submit("single", unique_key="k", owner="ann").job
+    follower = bench.submit("single", unique_key="k", owner="bob", delay=HOUR).job
+    other = bench.submit("single", delay=HOUR + 1).job
+    bench.clock.advance(HOUR + 1)
+    bench.store.lock_seconds = 0.05
+    with bench.store.engine.connect() as connection, bench.store.use_connection(connection) as transaction:
+        control.cancel(transaction, leader.id, owner("ann"))
+        assert released(bench) == 1
+        assert (bench.job(follower.id).state, bench.job(other.id).state) == (S.CREATED, S.QUEUED)
+    assert released(bench) == 1

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import structlog
 
-from penstock.errors import PenstockError, StoreUnavailable
+from penstock.errors import PenstockError, StoreLocked, StoreUnavailable
 from penstock.lifecycle.callers import SYSTEM
 from penstock.lifecycle.kind import Kind, Kinds
 from penstock.operations.submit import submit_created
@@ -41,6 +41,9 @@ def _release(store: Store, kind: Kind, job_id: UUID) -> bool:
 
     try:
         return store.write(operation, bounded=True)
+    except StoreLocked as error:  # somebody's open transaction keeps this one, and no other
+        _log.info("a job is left to the next look", job=str(job_id), error=str(error))
+        return False
     except StoreUnavailable:
         raise
     except PenstockError as error:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import structlog
 
-from penstock.errors import InvalidInput, PenstockError, StoreUnavailable
+from penstock.errors import InvalidInput, PenstockError, StoreLocked, StoreUnavailable
 from penstock.lifecycle.callers import SYSTEM, Caller
 from penstock.lifecycle.job import Job, SubmitOutcome
 from penstock.lifecycle.kind import Kinds
@@ -72,6 +72,9 @@ def _submit_due(store: Store, kinds: Kinds, name: str, max_bytes: int) -> int:
     """One schedule's turn, in a transaction of its own: what is wrong with it keeps no other."""
     try:
         return store.write(partial(_run_ticks, kinds=kinds, name=name, max_bytes=max_bytes), bounded=True)
+    except StoreLocked as error:  # somebody's open transaction keeps this tick, and no other schedule's
+        _log.info("a schedule is left to the next look", schedule=name, error=str(error))
+        return 0
     except StoreUnavailable:
         raise
     except PenstockError as error:
